@@ -5,12 +5,13 @@ Decided in docs/adr/0004-verdicts-and-exit-codes.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from carnet_command.exit_codes import ExitCode, deciding
+from carnet_spec.language import markup
 from carnet_spec.trace import TraceStep
 
 
@@ -98,6 +99,10 @@ class Result:
             return f"{self.verdict} {self.bound}"
         return f"{self.verdict}({self.bound:,})"
 
+    def _repr_html_(self) -> str:
+        title = f"{self.claim} under {self.threat}: {markup.design(self.protocol, self.variant, ())}"
+        return markup.document(title, markup.paragraph(_said(self)), markup.paragraph(self.detail))
+
     def as_json(self) -> dict[str, Any]:
         """Return the row without its time, which is all that may differ between equal runs."""
         row: dict[str, Any] = {
@@ -123,6 +128,36 @@ class Result:
         if self.loop is not None:
             row["loop"] = self.loop
         return row
+
+
+def as_html(rows: Iterable[Result]) -> markup.Html:
+    """Return rows as a notebook shows them: for each design a table of claims by threat models, and what else there is.
+
+    What is not as expected stands out, and says what was.
+    """
+    designs: dict[str, list[Result]] = {}
+    for row in rows:
+        designs.setdefault(markup.design(row.protocol, row.variant, ()), []).append(row)
+    return markup.Html("\n".join(part for about, mine in designs.items() for part in _tables(about, mine) if part))
+
+
+def _tables(about: str, rows: Sequence[Result]) -> Iterator[markup.Html]:
+    claims = [row for row in rows if row.kind is Kind.CLAIM]
+    threats = list(dict.fromkeys(row.threat for row in claims))
+    judged: dict[str, dict[str, list[str]]] = {}
+    for row in claims:
+        judged.setdefault(row.claim, {}).setdefault(row.threat, []).append(_said(row))
+    matrix = ((claim, *(markup.lines(said.get(threat, ["–"])) for threat in threats)) for claim, said in judged.items())
+    yield markup.table(about, ("claim", *threats), matrix)
+    others = ((f"{row.kind} {row.claim}", row.threat, _said(row), row.detail) for row in rows if row not in claims)
+    yield markup.table(f"{about}, not about a claim", ("what", "threat model", "verdict", "how"), others)
+
+
+def _said(row: Result) -> str:
+    """Return what an engine says."""
+    if not row.as_expected:
+        return markup.strong(f"{row.shown}, expected {row.expected}: {row.engine}")
+    return f"{row.shown}{', as expected' if row.verdict is Verdict.VIOLATED else ''}: {row.engine}"
 
 
 def steps_as_json(steps: Iterable[TraceStep]) -> list[dict[str, Any]]:

@@ -1,8 +1,7 @@
 """Traces: the value types that every later stage exchanges.
 
 A trace says which protocol it belongs to and lists steps by the names of actions, parameters and elements, so it can
-be written by one engine, stored, and judged by another. There is no writer here: :meth:`Trace.to_json` gives plain
-values for one.
+be written by one engine, stored, and judged by another. There is no writer here: :meth:`Trace.to_json` gives values.
 
 A trace that roles record while they run has a form of its own, a line for each event, so that it can be written and
 judged as it grows: a :class:`Header` that says which design on which sizes, then one :class:`TraceEvent` after another.
@@ -20,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from carnet_spec.language import markup
 from carnet_spec.language.errors import SpecificationError
 
 
@@ -53,11 +53,8 @@ class TraceStep:
         """
         fields = _object(value, "a step")
         args = _object(fields.get("args", {}), "the arguments of a step")
-        return TraceStep(
-            _text(fields, "action"),
-            _text(fields, "by"),
-            tuple((name, _text(args, name)) for name in args),
-        )
+        named = tuple((name, _text(args, name)) for name in args)
+        return TraceStep(_text(fields, "action"), _text(fields, "by"), named)
 
     def __str__(self) -> str:
         return f"{self.action}({', '.join(f'{name}={element}' for name, element in self.args)})"
@@ -89,6 +86,9 @@ class Trace:
             **({} if self.loop is None else {"loop": self.loop}),
         }
 
+    def _repr_html_(self) -> str:
+        return markup.steps(self.to_json())
+
     @staticmethod
     def from_json(value: object) -> Trace:
         """Read what :meth:`to_json` returned.
@@ -97,16 +97,12 @@ class Trace:
             TraceError: it is not a trace.
         """
         fields = _object(value, "a trace")
-        without = _list(fields, "without")
-        if not all(isinstance(defence, str) for defence in without):
-            raise TraceError("'without' lists the names of defences")
+        without = _texts(fields, "without", "the names of defences")
         steps = tuple(TraceStep.from_json(step) for step in _list(fields, "steps"))
         loop = _count(fields, "loop") if "loop" in fields else None
         if loop is not None and loop > len(steps):
             raise TraceError(f"expected 'loop' to be the number of a step, and there are {len(steps)}, not {loop}")
-        return Trace(
-            _text(fields, "protocol"), _text(fields, "variant"), tuple(without), _text(fields, "threat"), steps, loop
-        )
+        return Trace(_text(fields, "protocol"), _text(fields, "variant"), without, _text(fields, "threat"), steps, loop)
 
 
 RECORD_VERSION = 3
@@ -166,9 +162,6 @@ class Header:
             raise TraceError("the first line is the header of a trace, with its version under 'carnet_trace'")
         if fields["carnet_trace"] != RECORD_VERSION:
             raise TraceError(f"version {fields['carnet_trace']!r} of traces is not known, only {RECORD_VERSION} is")
-        without = _list(fields, "without")
-        if not all(isinstance(defence, str) for defence in without):
-            raise TraceError("'without' lists the names of defences")
         sizes = _object(fields.get("sizes", {}), "'sizes'")
         for name, size in sizes.items():
             if not isinstance(size, int) or isinstance(size, bool) or size < 0:
@@ -176,7 +169,7 @@ class Header:
         return Header(
             _text(fields, "protocol"),
             _text(fields, "variant"),
-            tuple(without),
+            _texts(fields, "without", "the names of defences"),
             _text(fields, "threat"),
             tuple(sizes.items()),
             _truth(fields, "checked") if "checked" in fields else False,
@@ -298,13 +291,11 @@ class TraceEvent:
         """
         fields = _object(value, "an event")
         clock = _count(fields, "clock")
-        sent = _list(fields, "sent") if "sent" in fields else ()
-        if not all(isinstance(digest, str) for digest in sent):
-            raise TraceError("'sent' lists digests")
+        sent = _texts(fields, "sent", "digests") if "sent" in fields else ()
         step = TraceCheck.from_json(fields) if "check" in fields else TraceStep.from_json(fields)
         place = Place.from_json(fields) if "party" in fields else None
         at = _object(fields.get("at", {}), "'at'")
-        return TraceEvent(clock, step, place, tuple(sent), tuple((name, _seconds(at, name)) for name in at))
+        return TraceEvent(clock, step, place, sent, tuple((name, _seconds(at, name)) for name in at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +354,13 @@ def _list(fields: Mapping[str, Any], name: str) -> Sequence[Any]:
     if not isinstance(value, list):
         raise _unexpected(fields, name, "a list", value)
     return value
+
+
+def _texts(fields: Mapping[str, Any], name: str, what: str) -> tuple[str, ...]:
+    values = _list(fields, name)
+    if not all(isinstance(value, str) for value in values):
+        raise TraceError(f"'{name}' lists {what}")
+    return tuple(values)
 
 
 def _truth(fields: Mapping[str, Any], name: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from carnet_check.attacks.decisive import Decisive, decisive_step
 from carnet_check.attacks.minimise import minimise
+from carnet_check.attacks.showing import as_html
 from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring.caps import GIBIBYTE, within
 from carnet_check.engines.exploring.searches import search_scope
@@ -26,7 +27,7 @@ from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording.narrate import silent
 from carnet_command.text import counted
-from carnet_spec.language import Finding, Profile, Protocol, Threat
+from carnet_spec.language import Finding, Profile, Protocol, Threat, markup
 from carnet_spec.trace import Trace
 
 STAGE_CAPS = Caps(states=2_000_000, memory=6 * GIBIBYTE)
@@ -72,6 +73,14 @@ class Hunt:
     decisive: Decisive | None = None
     """The step that the design with nothing removed does not take so."""
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the attack, or that there is none and how that is known."""
+        if self.trace is None or self.judge is None:
+            title = f"{self.verdict}: {markup.design(*_named(self.target))}"
+            return markup.document(title, markup.paragraph(self.detail))
+        failing = self.target.protocol.claim(self.claim).checked
+        return as_html(self.judge, failing, self.trace, self.states, self.decisive)
+
 
 def attack_target(
     source: Source,
@@ -101,8 +110,12 @@ def attack_target(
     return AttackTarget(source, protocol, without, model, _claims(protocol, model, sought), finding)
 
 
-def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say) -> Hunt:
-    """Look for an attack on ``target``.
+def unheard(said: str) -> None:
+    """Say nothing."""
+
+
+def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say = unheard) -> Hunt:
+    """Look for an attack on ``target``; ``progress`` is told what is done now.
 
     Raises:
         EngineError: an engine reports an attack that the interpreter does not reproduce.
@@ -133,6 +146,10 @@ def not_attacked(target: AttackTarget) -> tuple[str, ...]:
     if target.claims != _claims(target.protocol, target.threat, ""):
         return ()  # one claim was asked for
     return tuple(c.name for c in target.protocol.claims if not c.declared and c.name not in target.claims)
+
+
+def _named(target: AttackTarget) -> tuple[str, str, tuple[str, ...]]:
+    return target.protocol.id, target.protocol.variant, target.removed
 
 
 def _only(target: AttackTarget) -> str:

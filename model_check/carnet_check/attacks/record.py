@@ -9,6 +9,7 @@ from typing import Any
 from carnet_check.attacks.decisive import Decisive
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.attacks.sequence import ShownStep, sequence_chart
+from carnet_check.attacks.showing import as_html
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording.file_names import attack_name
 from carnet_check.wording.reasons import reasons
@@ -47,6 +48,9 @@ class Attack:
     def failing(self) -> Invariant | Eventually:
         """What the trace violates."""
         return self.claim.checked if isinstance(self.claim, Claim) else self.claim
+
+    def _repr_html_(self) -> str:
+        return as_html(self.judge, self.failing, self.trace, self.states, self.decisive)
 
     def as_json(self) -> dict[str, Any]:
         """Return everything about the attack as JSON values; equal attacks give equal values."""

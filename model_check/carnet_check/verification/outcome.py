@@ -8,10 +8,10 @@ from typing import Any
 
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.interface import Outcome
-from carnet_check.results import Kind, Result, by_verdict, exit_code
+from carnet_check.results import Kind, Result, as_html, by_verdict, exit_code
 from carnet_check.verification.diagnosis import Diagnosis
 from carnet_check.verification.planning import Campaign
-from carnet_spec.language import Instance
+from carnet_spec.language import Instance, markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,14 @@ class CampaignOutcome:
             options += [f"--simulate {walks.number} --seed {walks.seed} --profile {request.profile}"]
         options += [] if request.depth is None else [f"--depth {request.depth}"]
         return f"carnet verify {request.source.shown} {pair} {' '.join(options)}"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: how many verdicts there are of each kind, and all of them in a table."""
+        summary = self.summary()
+        counts = " · ".join(f"{word} {count}" for word, count in summary["by_verdict"].items())
+        whether = "every verdict as expected" if summary["as_expected"] else "not every verdict as expected"
+        title = f"{self.campaign.request.source.family.title}: {whether}"
+        return markup.document(title, markup.paragraph(counts), as_html(self.results))
 
     @property
     def exit_code(self) -> int:

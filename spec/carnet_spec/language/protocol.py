@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
+from carnet_spec.language import markup
 from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
@@ -27,7 +28,7 @@ from carnet_spec.language.statements import (
     Invariant,
     Threat,
 )
-from carnet_spec.language.terms import Sort, Symbol, Term
+from carnet_spec.language.terms import Role, Sort, Symbol, Term
 
 _Named = TypeVar("_Named", Action, Claim)
 NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
@@ -147,6 +148,30 @@ class Protocol:
         """SHA-256 of the protocol's canonical encoding, in hex; equal digests mean equal specifications."""
         return _digest(self)
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: who takes part, what is claimed under which threat model, and the actions."""
+        return markup.document(
+            f"{self.title} ({markup.design(self.id, self.variant, self.without)})",
+            markup.table("Parties", ("party", "follows the protocol", "actions and rules"), _parties(self.actions)),
+            markup.table("Threat models", ("threat model", "what it says"), ((t.id, t.title) for t in self.threats)),
+            markup.table("Claims", ("claim", "what it says", "made", "expected to fall"), self._claimed()),
+            markup.folded(
+                "Actions and rules",
+                markup.table(
+                    "In the order in which they are declared",
+                    ("name", "by", "what happens"),
+                    ((each.name, each.by.name, each.says) for each in self.actions),
+                ),
+            ),
+        )
+
+    def _claimed(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield each claim, what it says, and under which threat models it is made and expected to fall."""
+        for claim in self.claims:
+            made = ", ".join(claim.under) if self.threats else "of everybody"
+            fails = ", ".join(claim.fails_under)
+            yield claim.name, claim.sentence, "not yet: it is only declared" if claim.declared else made, fails
+
 
 @functools.lru_cache(maxsize=16)
 def _digest(protocol: Protocol) -> str:
@@ -164,6 +189,15 @@ def _named(things: Iterable[_Named], name: str, what: str) -> _Named:
 def listed(names: Iterable[str]) -> str:
     """Return ``names`` in words."""
     return ", ".join(names) or "none"
+
+
+def _parties(actions: Iterable[Action]) -> Iterator[tuple[str, str, str]]:
+    """Yield each role that takes steps, in the order of its first."""
+    taken: dict[Role, list[str]] = {}
+    for action in actions:
+        taken.setdefault(action.by, []).append(action.name)
+    for role, names in taken.items():
+        yield role.name, "yes" if role.honest else "no", ", ".join(names)
 
 
 def terms_of_action(action: Action) -> tuple[Term, ...]:
