@@ -1,7 +1,8 @@
-"""Asking Z3: one fresh context for each question, a budget counted in work and not in seconds.
+"""Asking Z3: a solver of its own for each question, a budget counted in work and not in seconds.
 
 This module is what a worker process imports. Questions arrive as strings and answers leave as strings, so nothing of
-one question can leak into another.
+one question can leak into another. The questions of a batch share a context, which takes longer to make than most
+questions take to answer.
 """
 
 from __future__ import annotations
@@ -55,35 +56,43 @@ Answer = tuple[SolverOutcome, tuple[str, ...], str]
 
 def solve(batch: Batch) -> Iterator[SolverAnswer]:
     """Answer the questions of ``batch`` in order."""
-    return (_answer(batch, question) for question in batch.questions)
+    import z3
+
+    context = z3.Context()
+    return (_answer(context, batch, question) for question in batch.questions)
 
 
-def _answer(batch: Batch, question: Question) -> SolverAnswer:
+def _answer(context: Any, batch: Batch, question: Question) -> SolverAnswer:
     started = time.perf_counter()
     outcome, reason, attempt = SolverOutcome.UNKNOWN, "nothing was tried", -1
     core: tuple[str, ...] = ()
     for attempt, names in enumerate(question.attempts):  # noqa: B007 # the last one is reported
-        outcome, core, reason = _attempt(batch, question, names)
+        outcome, core, reason = _attempt(context, batch, question, names)
         if outcome is SolverOutcome.PROVED:
             break
     if batch.minimise and outcome is SolverOutcome.PROVED:
-        core = _without_the_avoidable(batch, question, core)
+        core = _without_the_avoidable(context, batch, question, core)
     return SolverAnswer(question.id, outcome, core, time.perf_counter() - started, attempt, reason)
 
 
-def _attempt(batch: Batch, question: Question, names: Iterable[str]) -> Answer:
+def attempt_text(batch: Batch, question: Question, names: Iterable[str]) -> str:
+    """Return the text of ``question`` with the hypotheses called ``names``."""
     own = {said.name: said for said in question.own}
     statements = (*(own.get(name) or batch.hypotheses[name] for name in names), question.goal)
-    return ask(problem(batch.declarations, statements), batch.rlimit, batch.minimise)
+    return problem(batch.declarations, statements)
 
 
-def _without_the_avoidable(batch: Batch, question: Question, core: tuple[str, ...]) -> tuple[str, ...]:
+def _attempt(context: Any, batch: Batch, question: Question, names: Iterable[str]) -> Answer:
+    return _asked(context, attempt_text(batch, question, names), batch.rlimit, batch.minimise)
+
+
+def _without_the_avoidable(context: Any, batch: Batch, question: Question, core: tuple[str, ...]) -> tuple[str, ...]:
     """Look for a proof that does without each hypothesis to avoid, one after the other."""
     every = question.attempts[-1]
     for name in question.avoid:
         if name in core:
             fewer = tuple(other for other in every if other != name)
-            outcome, found, _ = _attempt(batch, question, fewer)
+            outcome, found, _ = _attempt(context, batch, question, fewer)
             if outcome is SolverOutcome.PROVED:
                 core, every = found, fewer
     return core
@@ -97,13 +106,17 @@ def ask(text: str, rlimit: int = DEFAULT_RLIMIT, minimise: bool = False) -> Answ
     """
     import z3
 
+    return _asked(z3.Context(), text, rlimit, minimise)
+
+
+def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
+    import z3
+
     with limited_memory(z3):
-        return _asked(z3, text, rlimit, minimise)
+        return _checked(z3, z3.SimpleSolver(ctx=context), text, rlimit, minimise)
 
 
-def _asked(z3: Any, text: str, rlimit: int, minimise: bool) -> Answer:
-    context = z3.Context()
-    solver = z3.SimpleSolver(ctx=context)
+def _checked(z3: Any, solver: Any, text: str, rlimit: int, minimise: bool) -> Answer:
     solver.set("rlimit", rlimit)
     if minimise:
         solver.set("core.minimize", True)

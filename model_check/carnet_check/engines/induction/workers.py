@@ -1,7 +1,8 @@
-"""Worker processes for Z3: many questions to a task, and whatever becomes of one, the others are answered.
+"""Worker processes for Z3: several questions to a task, and whatever becomes of one, the others are answered.
 
 What a worker that was lost had not answered is asked again one by one, and what is lost even then is ``unknown``.
-What was answered before, and is in the cache if there is one, is not asked.
+What was answered before, and is in the cache if there is one, is not asked, and neither is a text that was just proved:
+most obligations of a variant are those of another, word for word.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from types import TracebackType
 from typing import Self
 
 from carnet_check.cache import Answers
-from carnet_check.engines.induction.solving import Answer, Batch, Question, ask, solve
+from carnet_check.engines.induction.solving import Answer, Batch, Question, ask, attempt_text, solve
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.remembering import keep, known
-from carnet_check.exports.smtlib import problem
+from carnet_check.exports.obligation_text import digest
 from carnet_command.workers import Lost, Pool, WorkerPool, only
 
-BATCH = 40
-"""The most questions in one task."""
+BATCH = 8
+"""The most questions in one task, however many workers there are: what is asked together may share out a core."""
+PROVED = SolverOutcome.PROVED
 
 
 Solver = Callable[[Batch], Iterable[SolverAnswer]]
@@ -43,6 +45,7 @@ class Workers:
         self._pool = pool or WorkerPool(jobs)
         self._before = answers
         self._solve = solver or solve
+        self._proved: dict[str, tuple[str, ...]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -53,8 +56,29 @@ class Workers:
         self._pool.__exit__(kind, error, traceback)
 
     def answers(self, batch: Batch) -> Iterator[SolverAnswer]:
-        """Yield the answers to the questions of ``batch``, as they come."""
-        if self._before is None or batch.minimise:
+        """Yield the answers to the questions of ``batch``, as they come; equal texts are asked once."""
+        if batch.minimise:
+            yield from self._asked(batch)
+            return
+        texts = {each.id: digest(attempt_text(batch, each, each.attempts[0])) for each in batch.questions}
+        firsts: dict[str, Question] = {}
+        for each in batch.questions:
+            if texts[each.id] not in self._proved:
+                firsts.setdefault(texts[each.id], each)
+        for answer in self._unless_kept(replace(batch, questions=tuple(firsts.values()))):
+            if answer.outcome is PROVED and answer.attempt == 0:
+                self._proved[texts[answer.id]] = answer.core
+            yield answer
+        rest = [each for each in batch.questions if firsts.get(texts[each.id]) is not each]
+        for each in rest:
+            if texts[each.id] in self._proved:
+                yield SolverAnswer(each.id, PROVED, self._proved[texts[each.id]], attempt=0)
+        left = tuple(each for each in rest if texts[each.id] not in self._proved)
+        yield from self._unless_kept(replace(batch, questions=left))
+
+    def _unless_kept(self, batch: Batch) -> Iterator[SolverAnswer]:
+        """Yield the answers, those first that the cache has."""
+        if self._before is None:
             yield from self._asked(batch)
             return
         texts = {question.id: _text(batch, question) for question in batch.questions}
@@ -71,17 +95,13 @@ class Workers:
         for again in (False, True):
             asked = replace(batch, questions=tuple(q for q in batch.questions if q.id in lost)) if again else batch
             lost = {question.id: "" for question in asked.questions}
-            for part, answer in self._pool.results(self._solve, _split(asked, 1 if again else self._batch_size(asked))):
+            for part, answer in self._pool.results(self._solve, _split(asked, 1 if again else BATCH)):
                 if isinstance(answer, Lost):
                     lost.update((question.id, answer.reason) for question in part.questions if question.id in lost)
                 else:
                     del lost[answer.id]
                     yield answer
         yield from (SolverAnswer(id, SolverOutcome.UNKNOWN, reason=reason) for id, reason in lost.items())
-
-    def _batch_size(self, batch: Batch) -> int:
-        """Give every worker several tasks, so that a slow one does not keep the others waiting for long."""
-        return max(1, min(BATCH, len(batch.questions) // (4 * self._pool.jobs)))
 
 
 def ask_apart(text: str) -> Answer:
@@ -105,6 +125,4 @@ def _text(batch: Batch, question: Question) -> str:
 
     The last attempt has all hypotheses, and the others are parts of it.
     """
-    own = {said.name: said for said in question.own}
-    statements = [own.get(name) or batch.hypotheses[name] for name in question.attempts[-1]]
-    return json.dumps(question.attempts) + problem(batch.declarations, [*statements, question.goal])
+    return json.dumps(question.attempts) + attempt_text(batch, question, question.attempts[-1])
