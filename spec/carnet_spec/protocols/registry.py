@@ -11,7 +11,10 @@ from importlib.metadata import entry_points
 from carnet_spec.language.errors import SpecificationError
 
 ENTRY_POINTS = "carnet.protocols"
-OWN = {"gpu-travelling": "carnet_spec.protocols.gpu_travelling:FAMILY"}
+OWN = {
+    "gpu-travelling": "carnet_spec.protocols.gpu_travelling:FAMILY",
+    "fastrack": "carnet_spec.protocols.fastrack:FAMILY",
+}
 """The protocols of this package."""
 DEFAULT = next(iter(OWN))
 """The protocol that ``carnet verify`` takes when it is told none."""

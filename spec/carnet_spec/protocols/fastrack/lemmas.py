@@ -1,0 +1,232 @@
+"""Lemmas: what makes the claims inductive, for any number of everything, whoever is corrupt.
+
+The argument: a key exchange has one user and one other end; if an honest user took its report, that end is a genuine
+GPU in confidential mode and nobody else has the key; so whatever is under the key, the user made (keys). Tags say where
+a chunk belongs (tags). What a verified place holds is what was sealed for it, and it stays until it is released
+(memory).
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.protocols.fastrack.vocabulary import (
+    Agent,
+    Block,
+    Code,
+    Gpu,
+    Key,
+    Mark,
+    Mode,
+    Place,
+    Transfer,
+    answer,
+    answered,
+    arrived,
+    asked,
+    attested,
+    begun,
+    changed,
+    ciphertext,
+    closed,
+    confidential,
+    corrupt,
+    done,
+    expected,
+    exposed,
+    extent,
+    failed,
+    filled,
+    genuine,
+    handed,
+    holds,
+    honest,
+    ivs,
+    knows,
+    leaks,
+    named,
+    opened,
+    owner,
+    released,
+    report,
+    runs,
+    sealed,
+    sent,
+    spent,
+    staged,
+    started,
+    tag,
+    verified,
+    within,
+)
+
+
+def state_lemmas(draft: Draft) -> None:
+    """Add the lemmas to ``draft``."""
+    _keys(draft)
+    _secure(draft)
+    _tags(draft)
+    _memory(draft)
+    _records(draft)
+
+
+def _own(a: Agent, k: Key) -> Formula:
+    """Whether an honest user opened the exchange, and the adversary is at no end of it."""
+    return opened(a, k) & honest(a) & ~exposed(k)
+
+
+def _keys(draft: Draft) -> None:
+    @draft.lemma
+    def what_is_used(k: Key, p: Agent, g: Gpu, m: Mode, c: Code) -> Formula:
+        """Nothing is said of a key before it is drawn, and nobody answers before somebody asks."""
+        keys = (opened(p, k) | knows(p, k) | exposed(k) | asked(k) | named(k, c)) >> used(k)
+        return keys & (answered(k) >> asked(k)) & ((holds(g, k) | report(g, k, m)) >> answered(k))
+
+    @draft.lemma
+    def what_is_under_a_used_key(k: Key, x: Transfer, i: Place, n: Place, m: Mark, b: Block) -> Formula:
+        """Nothing is under a key before it is drawn, and no tag without a chunk."""
+        chunk = implies(tag(k, x, i, n, m, b), ciphertext(k, b))
+        return chunk & (ciphertext(k, b) | tag(k, x, i, n, m, b) | answer(k, x) | ivs(k, x, i)) >> used(k)
+
+    @draft.lemma
+    def changed_is_made(k: Key, b: Block, g: Gpu) -> Formula:
+        """What the host changes becomes what the adversary wants; and the mode of a GPU stays."""
+        return implies(changed(k, b), corrupt(owner(b)) & used(k)) & implies(confidential(g), closed(g))
+
+    @draft.lemma
+    def one_user(a: Agent, b: Agent, k: Key) -> Formula:
+        """One user opened a key exchange."""
+        return implies(opened(a, k) & opened(b, k), a == b)
+
+    @draft.lemma
+    def one_end(g: Gpu, h: Gpu, k: Key) -> Formula:
+        """One genuine GPU is the other end."""
+        return implies(holds(g, k), genuine(g)) & implies(holds(g, k) & holds(h, k), g == h)
+
+    @draft.lemma
+    def reports_are_true(g: Gpu, k: Key, m: Mode) -> Formula:
+        """A genuine GPU reports on its own key exchanges, and the mode that it is in."""
+        true = holds(g, k) & ((m == Mode.CONFIDENTIAL) >> confidential(g)) & ((m == Mode.OPEN) >> ~confidential(g))
+        return implies(report(g, k, m) & genuine(g), true)
+
+    @draft.lemma
+    def who_knows_a_key(a: Agent, p: Agent, k: Key) -> Formula:
+        """If the adversary is at no end, the user alone knows the key."""
+        return implies(_own(a, k) & knows(p, k), p == a)
+
+    @draft.lemma
+    def who_is_exposed(a: Agent, g: Gpu, k: Key) -> Formula:
+        """The adversary has the key of an honest user's exchange with a GPU only if that GPU is open."""
+        return implies(opened(a, k) & honest(a) & exposed(k), answered(k) & implies(holds(g, k), ~confidential(g)))
+
+
+def _secure(draft: Draft) -> None:
+    @draft.lemma
+    def attested_ends(a: Agent, k: Key, g: Gpu) -> Formula:
+        """The user took the report of the GPU that is the other end."""
+        there = genuine(g) & confidential(g) & holds(g, k)
+        return implies(attested(a, k, g), _own(a, k) & there)
+
+    @draft.lemma
+    def begun_on_attested(a: Agent, k: Key, x: Transfer, g: Gpu) -> Formula:
+        """Transfers begin under keys that end well."""
+        return implies(begun(a, k, x), _own(a, k) & answered(k) & implies(holds(g, k), confidential(g)))
+
+    @draft.lemma
+    def honest_data_is_under_own_keys(k: Key, b: Block, g: Gpu) -> Formula:
+        """Honest data is under its owner's keys only, and those end well."""
+        ends_well = answered(k) & implies(holds(g, k), confidential(g))
+        return implies(ciphertext(k, b) & honest(owner(b)), _own(owner(b), k) & ends_well)
+
+    @draft.lemma
+    def named_code_keeps_data(a: Agent, k: Key, c: Code) -> Formula:
+        """Code that an honest user named keeps the data."""
+        return implies(_own(a, k) & named(k, c), ~leaks(c))
+
+    @draft.lemma
+    def named_code_runs(g: Gpu, k: Key, c: Code) -> Formula:
+        """What runs was named."""
+        return implies(runs(g, k, c), named(k, c) & holds(g, k))
+
+
+def _tags(draft: Draft) -> None:
+    @draft.lemma
+    def tags_tell(a: Agent, k: Key, x: Transfer, i: Place, n: Place, m: Mark, b: Block) -> Formula:
+        """A tag under an honest user's key says what that user sealed, and where it belongs."""
+        told = begun(a, k, x) & sealed(a, k, x, i, b) & (n == extent(k, x))
+        mark = ((m == Mark.LAST) >> (i == n)) & ((m == Mark.MORE) >> (i != n))
+        return implies(_own(a, k) & tag(k, x, i, n, m, b), told & mark & ciphertext(k, b))
+
+    @draft.lemma
+    def chunks_were_sent(a: Agent, k: Key, b: Block) -> Formula:
+        """What is under an honest user's key, that user sent."""
+        return implies(_own(a, k) & ciphertext(k, b), sent(a, k, b) & (owner(b) == a))
+
+    @draft.lemma
+    def sealed_is_sent(a: Agent, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+        """What was sealed for a place was sent, in a transfer that has the place."""
+        told = begun(a, k, x) & sent(a, k, b) & spent(a, k, x, i) & within(i, extent(k, x)) & (owner(b) == a)
+        return implies(sealed(a, k, x, i, b), told & ciphertext(k, b))
+
+    @draft.lemma
+    def sealed_once(a: Agent, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:
+        """For a place one block was sealed."""
+        return implies(sealed(a, k, x, i, b) & sealed(a, k, x, i, c), b == c)
+
+
+def _memory(draft: Draft) -> None:
+    @draft.lemma
+    def staged_is_arrived(g: Gpu, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:
+        """A place has at most one content, which arrived."""
+        there = staged(g, k, x, i, b)
+        return implies(there, arrived(g, k, x, i) & ~failed(g, k, x)) & implies(there & staged(g, k, x, i, c), b == c)
+
+    @draft.lemma
+    def staged_is_sealed_or_made(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+        """What arrived was under the key, or the adversary made it."""
+        return implies(staged(g, k, x, i, b), ciphertext(k, b) | corrupt(owner(b)))
+
+    @draft.lemma
+    def arrived_in_a_transfer(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+        """Chunks arrive in transfers that began, at places that they have."""
+        begun_there = started(g, k, x) & within(i, expected(g, k, x))
+        there = implies(arrived(g, k, x, i), begun_there) & implies(verified(g, k, x, i), arrived(g, k, x, i))
+        return (
+            there & implies(started(g, k, x), holds(g, k)) & implies(done(g, k, x) | failed(g, k, x), started(g, k, x))
+        )
+
+    @draft.lemma
+    def verified_is_sealed(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+        """What a verified place holds was sealed for it, in a transfer of that length."""
+        length = begun(a, k, x) & (expected(g, k, x) == extent(k, x))
+        there = _own(a, k) & verified(g, k, x, i)
+        return implies(there, length) & implies(there & staged(g, k, x, i, b), sealed(a, k, x, i, b))
+
+    @draft.lemma
+    def released_stays(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+        """What was released is what was staged and verified."""
+        return implies(released(g, k, x, i, b), staged(g, k, x, i, b) & verified(g, k, x, i) & done(g, k, x))
+
+    @draft.lemma
+    def done_is_whole(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+        """A transfer that is done is whole, and verified."""
+        every = implies(within(i, expected(g, k, x)), verified(g, k, x, i) & filled(g, k, x, i))
+        return implies(done(g, k, x), every & handed(k, x) & ~failed(g, k, x))
+
+
+def _records(draft: Draft) -> None:
+    @draft.lemma
+    def handed_is_done(g: Gpu, k: Key, x: Transfer) -> Formula:
+        """What was handed to kernels, the one GPU remembers."""
+        return implies(handed(k, x), answered(k) & implies(holds(g, k), done(g, k, x)))
+
+    @draft.lemma
+    def answers_are_about_done(a: Agent, k: Key, x: Transfer) -> Formula:
+        """An answer under an honest user's key is about a transfer that was handed to kernels."""
+        return implies(_own(a, k) & answer(k, x), handed(k, x))
+
+    @draft.lemma
+    def ivs_are_spent(a: Agent, k: Key, x: Transfer, i: Place) -> Formula:
+        """The user knows which IVs its workers used."""
+        return implies(ivs(k, x, i) & opened(a, k), spent(a, k, x, i)) & implies(
+            spent(a, k, x, i), ivs(k, x, i) & opened(a, k) & begun(a, k, x)
+        )

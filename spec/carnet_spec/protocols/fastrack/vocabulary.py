@@ -1,0 +1,185 @@
+"""The words of Fastrack: sorts, parties, and every symbol a state is made of.
+
+A *key* stands for a key exchange, too: a user opens it, and whoever answers it first is its other end. A *place* is
+where a chunk belongs in a transfer; the places stand in line. What arrives and is decrypted is *staged*; what a kernel
+may read is *released*.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import (
+    Formula,
+    Individual,
+    Kind,
+    Role,
+    constant,
+    function,
+    member,
+    relation,
+    rigid_function,
+    rigid_relation,
+)
+
+# -- sorts -------------------------------------------------------------------------------------------------------------
+
+
+class Agent(Individual):
+    """A party that can know things: users, the CPU TEE, and whoever runs the host and the network."""
+
+
+class Gpu(Individual):
+    """A GPU, genuine or fake."""
+
+
+class Key(Individual, fresh=True):
+    """The key of one exchange between a user and a GPU, and the exchange itself."""
+
+
+class Transfer(Individual):
+    """The number of a transfer; under another key it is another transfer."""
+
+
+class Place(Individual):
+    """Where a chunk belongs in its transfer."""
+
+
+class Block(Individual):
+    """What a chunk says: some of somebody's data."""
+
+
+class Code(Individual):
+    """A kernel, by its digest."""
+
+
+class Mode(Individual):
+    """What a GPU's report says of it."""
+
+    CONFIDENTIAL = member()
+    OPEN = member()
+
+
+class Mark(Individual):
+    """Whether a chunk is the last of its transfer."""
+
+    MORE = member()
+    LAST = member()
+
+
+# -- parties -----------------------------------------------------------------------------------------------------------
+
+USER = Role("user")
+GPU = Role("gpu")
+ADVERSARY = Role("adversary", honest=False)
+
+cpu = constant("cpu", Agent, says="the CPU TEE, which forwards between users and GPUs")
+
+corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does what the adversary wants")
+genuine = rigid_relation("genuine", Gpu, kind=Kind.TRUTH, says="the GPU was made by its vendor")
+certified = rigid_relation("certified", Gpu, says="the certificate chain under the GPU's name verifies")
+closed = rigid_relation("closed", Gpu, kind=Kind.TRUTH, says="the GPU was booted in confidential mode")
+vetted = rigid_relation("vetted", Code, says="users reviewed the code")
+leaks = rigid_relation("leaks", Code, kind=Kind.TRUTH, says="the code writes what it reads where others see it")
+owner = rigid_function("owner", Block, to=Agent, says="whose data it is")
+before = rigid_relation("before", Place, Place, says="the first place comes before the second")
+first = constant("first", Place, says="the first place of every transfer")
+
+# -- a user's state ----------------------------------------------------------------------------------------------------
+
+opened = relation("opened", Agent, Key, kind=Kind.STATE, of=USER, says="the user opened the key exchange")
+attested = relation(
+    "attested",
+    Agent,
+    Key,
+    Gpu,
+    kind=Kind.STATE,
+    of=USER,
+    says="the user took the GPU's report, and sends under the key",
+)
+begun = relation("begun", Agent, Key, Transfer, kind=Kind.STATE, of=USER, says="the user began the transfer")
+extent = function(
+    "extent", Key, Transfer, to=Place, kind=Kind.STATE, of=USER, says="the last place of the transfer, as the user said"
+)
+spent = relation(
+    "spent", Agent, Key, Transfer, Place, kind=Kind.STATE, of=USER, says="a worker sealed a chunk for the place"
+)
+took = relation("took", Agent, Key, Transfer, kind=Kind.STATE, of=USER, says="the user took the answer to the transfer")
+
+# -- a GPU's state -----------------------------------------------------------------------------------------------------
+
+confidential = relation("confidential", Gpu, kind=Kind.STATE, of=GPU, says="confidential mode is on")
+holds = relation("holds", Gpu, Key, kind=Kind.STATE, of=GPU, says="the GPU is the other end of the key exchange")
+started = relation("started", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the GPU began to receive the transfer")
+expected = function(
+    "expected", Gpu, Key, Transfer, to=Place, kind=Kind.STATE, of=GPU, says="the last place, as the GPU was told"
+)
+arrived = relation("arrived", Gpu, Key, Transfer, Place, kind=Kind.STATE, of=GPU, says="a chunk for the place arrived")
+staged = relation(
+    "staged", Gpu, Key, Transfer, Place, Block, kind=Kind.STATE, of=GPU, says="what the chunk decrypted to"
+)
+verified = relation(
+    "verified", Gpu, Key, Transfer, Place, kind=Kind.STATE, of=GPU, says="the tag of the chunk verified"
+)
+released = relation(
+    "released", Gpu, Key, Transfer, Place, Block, kind=Kind.STATE, of=GPU, says="a kernel may read it there"
+)
+done = relation("done", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the transfer was handed to kernels")
+failed = relation("failed", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the GPU gave the transfer up")
+runs = relation("runs", Gpu, Key, Code, kind=Kind.STATE, of=GPU, says="the code runs on the data of the key")
+
+# -- messages and evidence ---------------------------------------------------------------------------------------------
+
+asked = relation("asked", Key, kind=Kind.MESSAGE, says="the key exchange was sent")
+answered = relation("answered", Key, kind=Kind.MESSAGE, says="the key exchange was answered")
+report = relation("report", Gpu, Key, Mode, kind=Kind.MESSAGE, says="a signed report that names the key exchange")
+named = relation("named", Key, Code, kind=Kind.MESSAGE, says="under the key: this code may run on the data")
+ciphertext = relation("ciphertext", Key, Block, kind=Kind.MESSAGE, says="a chunk under the key has this content")
+changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="untagged bytes decrypt to this under the key")
+tag = relation(
+    "tag",
+    *(Key, Transfer, Place, Place, Mark, Block),
+    kind=Kind.MESSAGE,
+    says="a tag for the content, the transfer, the place, the last place and the mark",
+)
+answer = relation("answer", Key, Transfer, kind=Kind.MESSAGE, says="under the key: the answer to the transfer")
+
+# -- knowledge ---------------------------------------------------------------------------------------------------------
+
+knows = relation("knows", Agent, Key, kind=Kind.KNOWLEDGE, says="the agent can use the key")
+learnt = relation("learnt", Agent, Block, kind=Kind.KNOWLEDGE, says="the agent learnt the data")
+
+# -- history -----------------------------------------------------------------------------------------------------------
+
+exposed = relation(
+    "exposed", Key, kind=Kind.GHOST, says="the adversary is an end of the key exchange, or reads that end"
+)
+sealed = relation(
+    "sealed",
+    Agent,
+    Key,
+    Transfer,
+    Place,
+    Block,
+    kind=Kind.GHOST,
+    says="the user sealed it for the place of the transfer",
+)
+sent = relation("sent", Agent, Key, Block, kind=Kind.GHOST, says="the user sealed it under the key, for any place")
+reused = relation("reused", Key, Transfer, Place, kind=Kind.GHOST, says="an honest user sealed two chunks with that IV")
+ivs = relation("ivs", Key, Transfer, Place, kind=Kind.GHOST, says="an honest user sealed a chunk with that IV")
+filled = relation(
+    "filled", Gpu, Key, Transfer, Place, kind=Kind.GHOST, says="the place was filled when it was released"
+)
+handed = relation("handed", Key, Transfer, kind=Kind.GHOST, says="a GPU handed the transfer to kernels")
+again = relation("again", Key, Transfer, kind=Kind.GHOST, says="the transfer was handed to kernels twice")
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def within(place: Place, last: Place) -> Formula:
+    """Whether a transfer that ends at ``last`` has the place."""
+    return (place == last) | before(place, last)
+
+
+def honest(user: Agent) -> Formula:
+    """Whether a user follows the protocol; the CPU TEE is no user."""
+    return ~corrupt(user) & (user != cpu)
