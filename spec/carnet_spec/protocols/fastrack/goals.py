@@ -40,12 +40,12 @@ def state_goals(draft: Draft) -> None:
 
 def _whole(draft: Draft) -> None:
     @draft.goal(sentence="A chunk is verified while another one is still to come.")
-    def overlap(g: Gpu, k: Key, x: Transfer, i: Place, j: Place) -> Formula:
-        return verified(g, k, x, i) & ~arrived(g, k, x, j) & within(j, expected(g, k, x))
+    def overlap(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, j: Place) -> Formula:
+        return attested(a, k, g) & verified(g, k, x, i) & ~arrived(g, k, x, j) & within(j, expected(g, k, x))
 
     @draft.goal(sentence="The second chunk is verified before the first arrives.")
-    def out_of_order(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
-        return verified(g, k, x, i) & (i != first) & ~arrived(g, k, x, first)
+    def out_of_order(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+        return attested(a, k, g) & verified(g, k, x, i) & (i != first) & ~arrived(g, k, x, first)
 
     @draft.goal(sentence="A kernel reads a transfer of two chunks of an honest user.")
     def two_chunks(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:

@@ -102,14 +102,15 @@ def _some(number: int, what: str) -> str:
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("tiny", {}, title="one transfer of up to two chunks, the whole adversary"),
         Profile(
-            "setup",
-            {"fakes": 1, "open": 1, "own_keys": 1, "keys": 1, "places": 1, "blocks": 1},
-            title="key exchanges with fake and open GPUs, one chunk",
+            "tiny",
+            {"fakes": 1, "open": 1, "own_keys": 1},
+            title="one transfer of one or two chunks",
         ),
-        Profile("transfers", {"transfers": 2, "places": 1}, title="two transfers of one chunk"),
-        Profile("ci", {"places": 3, "blocks": 2}, title="one transfer of up to three chunks"),
+        Profile(
+            "transfers", {"fakes": 1, "own_keys": 1, "transfers": 2, "places": 1}, title="two transfers, one chunk each"
+        ),
+        Profile("ci", {"places": 3}, title="one transfer of up to three chunks"),
     )
 }
 
