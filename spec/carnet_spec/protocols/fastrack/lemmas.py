@@ -196,8 +196,8 @@ def _memory(draft: Draft) -> None:
 
     @draft.lemma
     def verified_is_sealed(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
-        """What a verified place holds was sealed for it, in a transfer of that length."""
-        length = begun(a, k, x) & (expected(g, k, x) == extent(k, x))
+        """What a verified place holds was sealed for it; the last one is verified only if it is the user's last."""
+        length = begun(a, k, x) & implies(i == expected(g, k, x), i == extent(k, x))
         there = _own(a, k) & verified(g, k, x, i)
         return implies(there, length) & implies(there & staged(g, k, x, i, b), sealed(a, k, x, i, b))
 
