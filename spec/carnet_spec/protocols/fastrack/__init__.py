@@ -2,7 +2,7 @@
 
 Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary), what honest parties do
 (setup, sending, receiving), what the adversary does, makes and works out (adversary), what holds (claims, lemmas,
-goals), the whole (variants, defences, design, instances), and what others need to know (findings).
+goals), the whole (variants, readings, defences, design, instances), and what others need to know (findings).
 """
 
 from __future__ import annotations

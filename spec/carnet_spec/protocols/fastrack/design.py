@@ -9,6 +9,7 @@ from carnet_spec.protocols.fastrack.claims import state_claims
 from carnet_spec.protocols.fastrack.defences import declare_defences
 from carnet_spec.protocols.fastrack.goals import state_goals
 from carnet_spec.protocols.fastrack.lemmas import state_lemmas
+from carnet_spec.protocols.fastrack.readings import expect_falls
 from carnet_spec.protocols.fastrack.receiving import specify_receiving
 from carnet_spec.protocols.fastrack.sending import specify_sending
 from carnet_spec.protocols.fastrack.setup import specify_setup
@@ -58,6 +59,7 @@ def fastrack(variant: str = MAIN[0]) -> Draft:
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
+    expect_falls(draft)
     return draft
 
 

@@ -8,7 +8,10 @@ a chunk belongs (tags). What a verified place holds is what was sealed for it, a
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, implies, used
+from collections.abc import Callable
+
+from carnet_spec.language import Draft, Formula, Invariant, implies, used
+from carnet_spec.protocols.fastrack.variants import THROUGH_THE_CPU
 from carnet_spec.protocols.fastrack.vocabulary import (
     Agent,
     Block,
@@ -30,6 +33,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     closed,
     confidential,
     corrupt,
+    cpu,
     done,
     expected,
     exposed,
@@ -43,6 +47,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     ivs,
     knows,
     leaks,
+    learnt,
     named,
     opened,
     owner,
@@ -59,14 +64,23 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     within,
 )
 
+State = Callable[[Callable[..., Formula]], Invariant]
+"""What states a lemma."""
+
 
 def state_lemmas(draft: Draft) -> None:
-    """Add the lemmas to ``draft``."""
+    """Add the lemmas to ``draft``.
+
+    Where the CPU TEE is an end of the key, what rests on the key is true only while the CPU TEE is honest.
+    """
+    direct = draft.variant != THROUGH_THE_CPU
+    secret = draft.lemma if direct else draft.lemma_under("outsider")
     _keys(draft)
-    _secure(draft)
-    _tags(draft)
-    _memory(draft)
-    _records(draft)
+    _who_knows(draft, direct=direct)
+    _secure(draft, secret)
+    _tags(draft, secret)
+    _memory(draft, secret)
+    _records(draft, secret)
 
 
 def _own(a: Agent, k: Key) -> Formula:
@@ -109,17 +123,33 @@ def _keys(draft: Draft) -> None:
         return implies(report(g, k, m) & genuine(g), true)
 
     @draft.lemma
-    def who_knows_a_key(a: Agent, p: Agent, k: Key) -> Formula:
-        """If the adversary is at no end, the user alone knows the key."""
-        return implies(_own(a, k) & knows(p, k), p == a)
-
-    @draft.lemma
     def who_is_exposed(a: Agent, g: Gpu, k: Key) -> Formula:
         """The adversary has the key of an honest user's exchange with a GPU only if that GPU is open."""
         return implies(opened(a, k) & honest(a) & exposed(k), answered(k) & implies(holds(g, k), ~confidential(g)))
 
 
-def _secure(draft: Draft) -> None:
+def _who_knows(draft: Draft, *, direct: bool) -> None:
+    if direct:
+
+        @draft.lemma
+        def who_knows_a_key(a: Agent, p: Agent, k: Key) -> Formula:
+            """If the adversary is at no end, the user alone knows the key."""
+            return implies(_own(a, k) & knows(p, k), p == a)
+
+        return
+
+    @draft.lemma_under("outsider")
+    def two_know_a_key(a: Agent, p: Agent, k: Key) -> Formula:
+        """If the adversary is at no end, the user and the CPU TEE know the key."""
+        return implies(_own(a, k) & knows(p, k), (p == a) | (p == cpu))
+
+    @draft.lemma_under("outsider")
+    def two_learn_data(p: Agent, b: Block) -> Formula:
+        """The user and the CPU TEE learn the data, and nobody else."""
+        return implies(learnt(p, b) & honest(owner(b)), (p == owner(b)) | (p == cpu))
+
+
+def _secure(draft: Draft, secret: State) -> None:
     @draft.lemma
     def attested_ends(a: Agent, k: Key, g: Gpu) -> Formula:
         """The user took the report of the GPU that is the other end."""
@@ -131,13 +161,13 @@ def _secure(draft: Draft) -> None:
         """Transfers begin under keys that end well."""
         return implies(begun(a, k, x), _own(a, k) & answered(k) & implies(holds(g, k), confidential(g)))
 
-    @draft.lemma
+    @secret
     def honest_data_is_under_own_keys(k: Key, b: Block, g: Gpu) -> Formula:
         """Honest data is under its owner's keys only, and those end well."""
         ends_well = answered(k) & implies(holds(g, k), confidential(g))
         return implies(ciphertext(k, b) & honest(owner(b)), _own(owner(b), k) & ends_well)
 
-    @draft.lemma
+    @secret
     def named_code_keeps_data(a: Agent, k: Key, c: Code) -> Formula:
         """Code that an honest user named keeps the data."""
         return implies(_own(a, k) & named(k, c), ~leaks(c))
@@ -148,15 +178,15 @@ def _secure(draft: Draft) -> None:
         return implies(runs(g, k, c), named(k, c) & holds(g, k))
 
 
-def _tags(draft: Draft) -> None:
-    @draft.lemma
+def _tags(draft: Draft, secret: State) -> None:
+    @secret
     def tags_tell(a: Agent, k: Key, x: Transfer, i: Place, n: Place, m: Mark, b: Block) -> Formula:
         """A tag under an honest user's key says what that user sealed, and where it belongs."""
         told = begun(a, k, x) & sealed(a, k, x, i, b) & (n == extent(k, x))
         mark = ((m == Mark.LAST) >> (i == n)) & ((m == Mark.MORE) >> (i != n))
         return implies(_own(a, k) & tag(k, x, i, n, m, b), told & mark & ciphertext(k, b))
 
-    @draft.lemma
+    @secret
     def chunks_were_sent(a: Agent, k: Key, b: Block) -> Formula:
         """What is under an honest user's key, that user sent."""
         return implies(_own(a, k) & ciphertext(k, b), sent(a, k, b) & (owner(b) == a))
@@ -173,7 +203,7 @@ def _tags(draft: Draft) -> None:
         return implies(sealed(a, k, x, i, b) & sealed(a, k, x, i, c), b == c)
 
 
-def _memory(draft: Draft) -> None:
+def _memory(draft: Draft, secret: State) -> None:
     @draft.lemma
     def staged_is_arrived(g: Gpu, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:
         """A place has at most one content, which arrived."""
@@ -194,12 +224,21 @@ def _memory(draft: Draft) -> None:
             there & implies(started(g, k, x), holds(g, k)) & implies(done(g, k, x) | failed(g, k, x), started(g, k, x))
         )
 
-    @draft.lemma
+    @secret
     def verified_is_sealed(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
-        """What a verified place holds was sealed for it; the last one is verified only if it is the user's last."""
-        length = begun(a, k, x) & implies(i == expected(g, k, x), i == extent(k, x))
-        there = _own(a, k) & verified(g, k, x, i)
-        return implies(there, length) & implies(there & staged(g, k, x, i, b), sealed(a, k, x, i, b))
+        """What a verified place holds was sealed for it."""
+        return implies(_own(a, k) & verified(g, k, x, i) & staged(g, k, x, i, b), sealed(a, k, x, i, b))
+
+    @draft.lemma
+    def verified_is_under_the_key(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+        """What a verified place holds was sealed under the key."""
+        return implies(verified(g, k, x, i) & staged(g, k, x, i, b), ciphertext(k, b))
+
+    @secret
+    def verified_last_is_last(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+        """The last place is verified only if it is the user's last, too."""
+        last = implies(i == expected(g, k, x), i == extent(k, x))
+        return implies(_own(a, k) & verified(g, k, x, i), begun(a, k, x) & last)
 
     @draft.lemma
     def released_stays(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
@@ -207,19 +246,28 @@ def _memory(draft: Draft) -> None:
         return implies(released(g, k, x, i, b), staged(g, k, x, i, b) & verified(g, k, x, i) & done(g, k, x))
 
     @draft.lemma
+    def released_is_sealed_or_made(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+        """What a kernel reads was under the key, or the adversary made it."""
+        return implies(released(g, k, x, i, b), ciphertext(k, b) | corrupt(owner(b)))
+
+    @draft.lemma
     def done_is_whole(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
         """A transfer that is done is whole, and verified."""
-        every = implies(within(i, expected(g, k, x)), verified(g, k, x, i) & filled(g, k, x, i))
-        return implies(done(g, k, x), every & handed(k, x) & ~failed(g, k, x))
+        return implies(done(g, k, x) & within(i, expected(g, k, x)), verified(g, k, x, i) & filled(g, k, x, i))
 
 
-def _records(draft: Draft) -> None:
+def _records(draft: Draft, secret: State) -> None:
+    @draft.lemma
+    def done_is_handed(g: Gpu, k: Key, x: Transfer) -> Formula:
+        """A transfer that is done was handed to kernels, and not given up."""
+        return implies(done(g, k, x), handed(k, x) & ~failed(g, k, x))
+
     @draft.lemma
     def handed_is_done(g: Gpu, k: Key, x: Transfer) -> Formula:
         """What was handed to kernels, the one GPU remembers."""
         return implies(handed(k, x), answered(k) & implies(holds(g, k), done(g, k, x)))
 
-    @draft.lemma
+    @secret
     def answers_are_about_done(a: Agent, k: Key, x: Transfer) -> Formula:
         """An answer under an honest user's key is about a transfer that was handed to kernels."""
         return implies(_own(a, k) & answer(k, x), handed(k, x))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from carnet_spec.language.family import Variant
 
 MAIN = ("fastrack",)
+THROUGH_THE_CPU = "through-the-cpu"
 
 VARIANTS = {
     variant.name: variant
     for variant in (
         Variant("fastrack", "a direct key, chunks that say where they belong, release of whole verified transfers"),
         Variant(
-            "through-the-cpu", "the stock protocol: the CPU TEE decrypts, and encrypts again", without=("direct-key",)
+            THROUGH_THE_CPU, "the stock protocol: the CPU TEE decrypts, and encrypts again", without=("direct-key",)
         ),
         Variant(
             "independent-tags",
