@@ -15,12 +15,12 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     begun,
     confidential,
     corrupt,
-    done,
     expected,
     failed,
     first,
     holds,
     honest,
+    knows,
     opened,
     owner,
     released,
@@ -72,6 +72,11 @@ def _hostile(draft: Draft) -> None:
     def unverified(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
         return attested(a, k, g) & staged(g, k, x, i, b) & corrupt(owner(b))
 
-    @draft.goal(sentence="A corrupt user sends data of its own to a genuine GPU.")
-    def another_user(p: Agent, g: Gpu, k: Key, x: Transfer) -> Formula:
-        return corrupt(p) & opened(p, k) & holds(g, k) & confidential(g) & done(g, k, x)
+    @draft.goal(sentence="A corrupt user sends two chunks of its own to a genuine GPU.")
+    def another_user(p: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:
+        both = released(g, k, x, first, b) & released(g, k, x, i, c) & (i != first)
+        return corrupt(p) & opened(p, k) & holds(g, k) & confidential(g) & both
+
+    @draft.goal(sentence="A corrupt agent has the key of another one's exchange.")
+    def pooled(p: Agent, q: Agent, k: Key) -> Formula:
+        return corrupt(p) & opened(p, k) & knows(q, k) & (p != q)

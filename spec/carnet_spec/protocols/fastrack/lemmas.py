@@ -48,6 +48,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     knows,
     leaks,
     learnt,
+    masked,
     named,
     opened,
     owner,
@@ -99,7 +100,9 @@ def _keys(draft: Draft) -> None:
     def what_is_under_a_used_key(k: Key, x: Transfer, i: Place, n: Place, m: Mark, b: Block) -> Formula:
         """Nothing is under a key before it is drawn, and no tag without a chunk."""
         chunk = implies(tag(k, x, i, n, m, b), ciphertext(k, b))
-        return chunk & (ciphertext(k, b) | tag(k, x, i, n, m, b) | answer(k, x) | ivs(k, x, i)) >> used(k)
+        return chunk & (
+            ciphertext(k, b) | tag(k, x, i, n, m, b) | answer(k, x) | ivs(k, x, i) | masked(k, x, i, b)
+        ) >> used(k)
 
     @draft.lemma
     def changed_is_made(k: Key, b: Block, g: Gpu) -> Formula:
@@ -108,8 +111,8 @@ def _keys(draft: Draft) -> None:
 
     @draft.lemma
     def one_user(a: Agent, b: Agent, k: Key) -> Formula:
-        """One user opened a key exchange."""
-        return implies(opened(a, k) & opened(b, k), a == b)
+        """One user opened a key exchange, and knows its key."""
+        return implies(opened(a, k), knows(a, k) & implies(opened(b, k), a == b))
 
     @draft.lemma
     def one_end(g: Gpu, h: Gpu, k: Key) -> Formula:
@@ -195,12 +198,13 @@ def _tags(draft: Draft, secret: State) -> None:
     def sealed_is_sent(a: Agent, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
         """What was sealed for a place was sent, in a transfer that has the place."""
         told = begun(a, k, x) & sent(a, k, b) & spent(a, k, x, i) & within(i, extent(k, x)) & (owner(b) == a)
-        return implies(sealed(a, k, x, i, b), told & ciphertext(k, b))
+        return implies(sealed(a, k, x, i, b), told & ciphertext(k, b) & masked(k, x, i, b))
 
     @draft.lemma
     def sealed_once(a: Agent, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:
-        """For a place one block was sealed."""
-        return implies(sealed(a, k, x, i, b) & sealed(a, k, x, i, c), b == c)
+        """For a place one block was sealed, and nothing else has its IV."""
+        only = implies(opened(a, k) & masked(k, x, i, b), sealed(a, k, x, i, b))
+        return only & implies(sealed(a, k, x, i, b) & sealed(a, k, x, i, c), b == c)
 
 
 def _memory(draft: Draft, secret: State) -> None:
@@ -258,9 +262,11 @@ def _memory(draft: Draft, secret: State) -> None:
 
 def _records(draft: Draft, secret: State) -> None:
     @draft.lemma
-    def done_is_handed(g: Gpu, k: Key, x: Transfer) -> Formula:
-        """A transfer that is done was handed to kernels, and not given up."""
-        return implies(done(g, k, x), handed(k, x) & ~failed(g, k, x))
+    def done_is_handed(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+        """A transfer that is done was handed to kernels, and not given up; what was filled had arrived."""
+        return implies(done(g, k, x), handed(k, x) & ~failed(g, k, x)) & implies(
+            filled(g, k, x, i), arrived(g, k, x, i)
+        )
 
     @draft.lemma
     def handed_is_done(g: Gpu, k: Key, x: Transfer) -> Formula:

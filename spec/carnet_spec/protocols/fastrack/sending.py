@@ -19,6 +19,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     extent,
     honest,
     ivs,
+    masked,
     owner,
     reused,
     sealed,
@@ -73,6 +74,7 @@ def _seal(draft: Draft) -> None:
         step.require("place not sealed", ~spent(a, k, x, i), defence="chunk-once")
         step.insert(spent(a, k, x, i))
         step.insert(ciphertext(k, b))
+        step.insert(masked(k, x, i, b))
         step.insert(tag(k, x, i, extent(k, x), Mark.MORE, b), when=i != extent(k, x), name="tag one of more")
         step.insert(tag(k, x, i, extent(k, x), Mark.LAST, b), when=i == extent(k, x), name="tag the last")
         step.insert(sealed(a, k, x, i, b))
@@ -88,10 +90,9 @@ def _take(draft: Draft) -> None:
         source="Carnet (answers exchanged)",
         enforces="REQ-ANSWER-01",
     )
-    def take_answer(step: Step, a: Agent, k: Key, g: Gpu, x: Transfer, y: Transfer) -> None:
+    def take_answer(step: Step, a: Agent, k: Key, x: Transfer, y: Transfer) -> None:
         """Who gets an answer knows that the whole transfer arrived."""
         step.actor(a, honest(a))
-        step.require("attested", attested(a, k, g))
         step.require("begun", begun(a, k, x))
         step.require("an answer", answer(k, y))
         step.require("about this transfer", y == x, defence="answer-bound")

@@ -133,6 +133,9 @@ answered = relation("answered", Key, kind=Kind.MESSAGE, says="the key exchange w
 report = relation("report", Gpu, Key, Mode, kind=Kind.MESSAGE, says="a signed report that names the key exchange")
 named = relation("named", Key, Code, kind=Kind.MESSAGE, says="under the key: this code may run on the data")
 ciphertext = relation("ciphertext", Key, Block, kind=Kind.MESSAGE, says="a chunk under the key has this content")
+masked = relation(
+    "masked", Key, Transfer, Place, Block, kind=Kind.MESSAGE, says="a chunk with the IV of the place has this content"
+)
 changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="untagged bytes decrypt to this under the key")
 tag = relation(
     "tag",
