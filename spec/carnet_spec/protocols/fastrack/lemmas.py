@@ -100,9 +100,8 @@ def _keys(draft: Draft) -> None:
     def what_is_under_a_used_key(k: Key, x: Transfer, i: Place, n: Place, m: Mark, b: Block) -> Formula:
         """Nothing is under a key before it is drawn, and no tag without a chunk."""
         chunk = implies(tag(k, x, i, n, m, b), ciphertext(k, b))
-        return chunk & (
-            ciphertext(k, b) | tag(k, x, i, n, m, b) | answer(k, x) | ivs(k, x, i) | masked(k, x, i, b)
-        ) >> used(k)
+        there = ciphertext(k, b) | tag(k, x, i, n, m, b) | answer(k, x) | ivs(k, x, i) | masked(k, x, i, b)
+        return chunk & (there >> used(k))
 
     @draft.lemma
     def changed_is_made(k: Key, b: Block, g: Gpu) -> Formula:
@@ -204,7 +203,8 @@ def _tags(draft: Draft, secret: State) -> None:
     def sealed_once(a: Agent, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:
         """For a place one block was sealed, and nothing else has its IV."""
         only = implies(opened(a, k) & masked(k, x, i, b), sealed(a, k, x, i, b))
-        return only & implies(sealed(a, k, x, i, b) & sealed(a, k, x, i, c), b == c)
+        two = implies(masked(k, x, i, b) & masked(k, x, i, c), b == c)
+        return only & two & implies(sealed(a, k, x, i, b) & sealed(a, k, x, i, c), b == c)
 
 
 def _memory(draft: Draft, secret: State) -> None:
@@ -264,9 +264,8 @@ def _records(draft: Draft, secret: State) -> None:
     @draft.lemma
     def done_is_handed(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
         """A transfer that is done was handed to kernels, and not given up; what was filled had arrived."""
-        return implies(done(g, k, x), handed(k, x) & ~failed(g, k, x)) & implies(
-            filled(g, k, x, i), arrived(g, k, x, i)
-        )
+        there = implies(filled(g, k, x, i), arrived(g, k, x, i))
+        return there & implies(done(g, k, x), handed(k, x) & ~failed(g, k, x))
 
     @draft.lemma
     def handed_is_done(g: Gpu, k: Key, x: Transfer) -> Formula:
