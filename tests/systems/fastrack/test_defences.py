@@ -1,0 +1,80 @@
+"""What each defence of Fastrack is good for: an attack without it, or a proof that another one is enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from carnet_check.attacks.hunt import Hunt, attack_target, hunt
+from carnet_check.loading.families import load
+from carnet_check.results import Verdict
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Finding
+
+SOURCE = load("fastrack")
+
+ATTACKS = {
+    "direct-key": "confidentiality",
+    "report-bound": "confidentiality",
+    "gpu-certificate": "confidentiality",
+    "mode-check": "confidentiality",
+    "kernel-named": "confidentiality",
+    "transfer-fresh": "iv-unique",
+    "chunk-once": "iv-unique",
+    "tag-transfer": "chunk-agreement",
+    "tag-place": "chunk-agreement",
+    "transfer-once": "no-replay",
+    "one-fetch": "verified-release",
+    "private-staging": "verified-release",
+    "verify-first": "verified-release",
+    "whole-transfer": "whole-transfer",
+    "answer-bound": "answer-agreement",
+}
+"""For each defence, the claim that its removal breaks."""
+REDUNDANT = ("tag-number", "tag-last")
+"""Either is enough to tell how long a transfer is."""
+
+
+def hunted(without: tuple[str, ...] = (), threat: str = "collusion", claim: str = "", variant: str = "") -> Hunt:
+    target = attack_target(SOURCE, variant=variant, without=without, threat=threat, claim=claim)
+    return hunt(target, jobs=1, progress=lambda _: None)
+
+
+def assert_attack(found: Hunt, claim: str) -> None:
+    """Replay the attack from its trace alone: the claim falls with the last step."""
+    assert (found.verdict, found.claim) == (Verdict.VIOLATED, claim), found.detail
+    assert found.trace is not None
+    assert found.profile is not None
+    protocol = SOURCE.protocol(found.trace.variant, found.target.removed)
+    judge = Interpreter(protocol, SOURCE.instance(protocol, found.trace.threat, found.profile))
+    states = judge.replay(found.trace)
+    formula = protocol.claim(claim).checked.formula
+    assert [judge.holds(formula, state) for state in states[-2:]] == [True, False]
+
+
+def test_every_defence_has_an_outcome() -> None:
+    assert {*ATTACKS, *REDUNDANT} == {defence.id for defence in SOURCE.protocol().defences}
+
+
+@pytest.mark.parametrize("without", ATTACKS)
+def test_removing_it_opens_an_attack(without: str) -> None:
+    assert_attack(hunted((without,), claim=ATTACKS[without]), ATTACKS[without])
+
+
+@pytest.mark.parametrize("without", ["transfer-fresh", "chunk-once"])
+def test_an_iv_that_is_used_twice_tells_the_data(without: str) -> None:
+    assert_attack(hunted((without,), claim="confidentiality"), "confidentiality")
+
+
+@pytest.mark.parametrize("without", REDUNDANT)
+def test_number_or_last_is_proved_to_be_enough(without: str) -> None:
+    assert hunted((without,)).verdict is Verdict.PROVED
+
+
+def test_neither_number_nor_last_cuts_a_transfer_short() -> None:
+    assert_attack(hunted(REDUNDANT), "whole-transfer")
+
+
+@pytest.mark.parametrize("finding", SOURCE.family.findings, ids=lambda each: each.id)
+def test_every_finding_is_found(finding: Finding) -> None:
+    found = hunted(finding.without, finding.threat, finding.claim, finding.variant)
+    assert_attack(found, finding.claim)

@@ -1,0 +1,236 @@
+"""Transfers with real encryption: they arrive whole and in their order, or end with one error and nothing released."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm, AuthenticationError
+from carnet_ref.systems.fastrack.chunks import Label, decrypt, seal, verify
+from carnet_ref.systems.fastrack.errors import KernelError, TransferError
+from carnet_ref.systems.fastrack.exchange import Keys
+from carnet_ref.systems.fastrack.gpu import Gpu
+from carnet_ref.systems.fastrack.user import User
+
+Verifies = Callable[[str, object], None]
+
+KEYS = Keys(bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96)))
+OTHER = Keys(bytes(32), bytes(32), bytes(32))
+BLOCKS = [b"first block", b"second block, longer", b"third"]
+WHOLE = b"".join(BLOCKS)
+CODE = b"add one"
+
+
+@pytest.fixture
+def gpu() -> Iterator[Gpu]:
+    with Gpu(KEYS, workers=2) as it:
+        yield it
+
+
+def deliver(gpu: Gpu, transfer: int, chunks: list[bytes]) -> bytes:
+    gpu.start(transfer, len(chunks))
+    for place, chunk in enumerate(chunks):
+        gpu.arrive(transfer, place, chunk)
+    return gpu.release(transfer)
+
+
+# -- what is sent arrives ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_chunks_may_arrive_in_any_order(gpu: Gpu, order: tuple[int, ...]) -> None:
+    chunks = User(KEYS).send(1, BLOCKS, workers=3)
+    gpu.start(1, 3)
+    for place in order:
+        gpu.arrive(1, place, chunks[place])
+    assert gpu.release(1) == WHOLE
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1, max_size=12), st.integers(1, 5), st.integers(1, 5))
+def test_any_number_of_workers_gives_the_same(blocks: list[bytes], sealing: int, verifying: int) -> None:
+    with Gpu(KEYS, verifying) as gpu:
+        assert deliver(gpu, 7, User(KEYS).send(7, blocks, sealing)) == b"".join(blocks)
+
+
+def test_decryption_does_not_wait_for_the_tag() -> None:
+    label = Label(1, 0, 1)
+    chunk = seal(KEYS.chunks, label, b"plain")
+    assert decrypt(KEYS.chunks, label, chunk[:-TAG_BYTES] + bytes(TAG_BYTES)) == b"plain"
+    assert AesGcm(KEYS.chunks).decrypt(label.nonce, chunk, label.bound) == b"plain"
+
+
+# -- what is changed ends the transfer --------------------------------------------------------------------------------
+
+SENT = User(KEYS).send(1, BLOCKS)
+FOREIGN = User(KEYS).send(2, BLOCKS)
+SHORTER = User(KEYS).send(1, BLOCKS[:2])
+OTHERS = User(OTHER).send(1, BLOCKS)
+CHANGED = {
+    "a bit changed in the ciphertext": [bytes([SENT[0][0] ^ 1]) + SENT[0][1:], *SENT[1:]],
+    "a bit changed in the tag": [*SENT[:2], SENT[2][:-1] + bytes([SENT[2][-1] ^ 1])],
+    "a chunk cut short": [SENT[0], SENT[1][:-1], SENT[2]],
+    "two chunks in each other's place": [SENT[1], SENT[0], SENT[2]],
+    "one chunk twice": [SENT[0], SENT[0], SENT[2]],
+    "a chunk of another transfer": [SENT[0], FOREIGN[1], SENT[2]],
+    "another transfer": FOREIGN,
+    "a chunk under another key": [SENT[0], OTHERS[1], SENT[2]],
+    "the last chunk missing": SENT[:2],
+    "the first chunk missing": SENT[1:],
+    "a chunk of a transfer of another length": [*SHORTER[:1], *SENT[1:]],
+    "a chunk after the last": [*SENT, SENT[2]],
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_what_is_changed_ends_the_transfer(gpu: Gpu, what: str, record_property: Verifies) -> None:
+    record_property("verifies", "fastrack-REQ-RECEIVE-04, fastrack-REQ-RECEIVE-05, fastrack-REQ-SEND-03")
+    gpu.name_code(User(KEYS).name_code(CODE))
+    with pytest.raises(TransferError, match="AES-GCM tag does not verify") as failed:
+        deliver(gpu, 1, CHANGED[what])
+    assert failed.value.transfer == 1
+    nothing_is_released(gpu)
+
+
+def nothing_is_released(gpu: Gpu) -> None:
+    with pytest.raises(TransferError, match="is not under way"):
+        gpu.release(1)
+    with pytest.raises(TransferError, match="was not released"):
+        gpu.run(CODE, bytes.upper, 1)
+
+
+def test_a_chunk_that_does_not_come_ends_the_transfer(gpu: Gpu, record_property: Verifies) -> None:
+    record_property("verifies", "fastrack-REQ-RECEIVE-06")
+    gpu.name_code(User(KEYS).name_code(CODE))
+    gpu.start(1, 3)
+    for place in (0, 1):
+        gpu.arrive(1, place, SENT[place])
+    with pytest.raises(TransferError, match="1 of 3 chunks are missing"):
+        gpu.release(1)
+    nothing_is_released(gpu)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_transfer_has_a_chunk(gpu: Gpu, count: int) -> None:
+    with pytest.raises(TransferError, match="chunks"):
+        gpu.start(1, count)
+    with pytest.raises(TransferError, match="chunks"):
+        User(KEYS).begin(1, count)
+
+
+@pytest.mark.parametrize("place", [-1, 3])
+def test_no_chunk_is_beside_the_transfer(gpu: Gpu, place: int) -> None:
+    gpu.start(1, 3)
+    with pytest.raises(TransferError, match="no place"):
+        gpu.arrive(1, place, SENT[0])
+
+
+def test_bytes_without_a_tag_are_no_chunk(gpu: Gpu) -> None:
+    gpu.start(1, 1)
+    with pytest.raises(TransferError, match="no tag"):
+        gpu.arrive(1, 0, b"short")
+
+
+# -- once -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_transfer_begins_once(gpu: Gpu, record_property: Verifies) -> None:
+    record_property("verifies", "fastrack-REQ-RECEIVE-01")
+    assert deliver(gpu, 1, SENT) == WHOLE
+    with pytest.raises(TransferError, match="began before"):
+        deliver(gpu, 1, SENT)
+
+
+def test_a_place_is_fetched_once_and_the_copy_is_what_counts(gpu: Gpu, record_property: Verifies) -> None:
+    record_property("verifies", "fastrack-REQ-RECEIVE-02, fastrack-REQ-RECEIVE-03")
+    bounce = bytearray(SENT[0])
+    gpu.start(1, 3)
+    gpu.arrive(1, 0, bounce)
+    bounce[:] = bytes(len(bounce))
+    for place in (1, 2):
+        gpu.arrive(1, place, SENT[place])
+    assert gpu.release(1) == WHOLE
+    gpu.start(2, 3)
+    gpu.arrive(2, 0, FOREIGN[0])
+    with pytest.raises(TransferError, match="has a chunk already"):
+        gpu.arrive(2, 0, FOREIGN[0])
+
+
+def test_the_number_of_a_transfer_is_used_once(record_property: Verifies) -> None:
+    record_property("verifies", "fastrack-REQ-SEND-01")
+    user = User(KEYS)
+    user.send(1, BLOCKS)
+    with pytest.raises(TransferError, match="used already"):
+        user.send(1, BLOCKS)
+
+
+def test_one_worker_seals_a_place(record_property: Verifies) -> None:
+    record_property("verifies", "fastrack-REQ-SEND-02")
+    user = User(KEYS)
+    user.begin(1, 1)
+    user.seal(1, 0, b"one")
+    with pytest.raises(TransferError, match="sealed already"):
+        user.seal(1, 0, b"two")
+    with pytest.raises(TransferError, match="no place 1 of 1"):
+        user.seal(1, 1, b"two")
+
+
+# -- what a tag binds, each by itself ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", [Label(2, 0, 2), Label(1, 1, 2), Label(1, 0, 3), Label(1, 0, 1)])
+def test_a_tag_binds_each_part_of_the_label(other: Label) -> None:
+    label = Label(1, 0, 2)
+    assert label.bound != other.bound
+    chunk = AesGcm(KEYS.chunks).encrypt(other.nonce, b"block", label.bound)
+    with pytest.raises(AuthenticationError):
+        verify(KEYS.chunks, other, chunk)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1))
+def test_no_two_places_have_one_iv(transfer: int, place: int, other: int, another: int) -> None:
+    same = (transfer, place) == (other, another)
+    assert (Label(transfer, place, 2**32).nonce == Label(other, another, 2**32).nonce) == same
+
+
+@pytest.mark.parametrize(("transfer", "place", "count"), [(-1, 0, 1), (2**64, 0, 1), (0, 1, 1), (0, 0, 2**32 + 1)])
+def test_a_label_is_in_its_range(transfer: int, place: int, count: int) -> None:
+    with pytest.raises(ValueError, match="no place"):
+        Label(transfer, place, count)
+
+
+# -- kernels and answers ----------------------------------------------------------------------------------------------
+
+
+def test_code_that_the_user_named_runs_and_answers_once(gpu: Gpu, record_property: Verifies) -> None:
+    record_property("verifies", "fastrack-REQ-KERNEL-01, fastrack-REQ-ANSWER-01")
+    user = User(KEYS)
+    gpu.name_code(user.name_code(CODE))
+    deliver(gpu, 1, user.send(1, BLOCKS))
+    with pytest.raises(KernelError, match="did not name"):
+        gpu.run(b"copy out", bytes, 1)
+    answer = gpu.run(CODE, bytes.upper, 1)
+    with pytest.raises(TransferError, match="has its answer"):
+        gpu.run(CODE, bytes.upper, 1)
+    assert user.take_answer(1, answer) == WHOLE.upper()
+
+
+def test_an_answer_is_to_its_transfer(gpu: Gpu, record_property: Verifies) -> None:
+    record_property("verifies", "fastrack-REQ-ANSWER-01")
+    user = User(KEYS)
+    gpu.name_code(user.name_code(CODE))
+    deliver(gpu, 1, user.send(1, BLOCKS))
+    user.begin(2, 1)
+    answer = gpu.run(CODE, bytes.upper, 1)
+    with pytest.raises(TransferError, match="not to it"):
+        user.take_answer(2, answer)
+    with pytest.raises(TransferError, match="was not begun"):
+        user.take_answer(3, answer)
+
+
+def test_only_the_user_names_code(gpu: Gpu) -> None:
+    with pytest.raises(AuthenticationError):
+        gpu.name_code(User(OTHER).name_code(b"copy out"))
