@@ -12,7 +12,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     Key,
     Mark,
     Mode,
-    Place,
+    Position,
     Transfer,
     answer,
     answered,
@@ -85,7 +85,7 @@ def _forge(draft: Draft) -> None:
         says="{p} seals {b} under {k} as it likes: transfer {x}, place {i} of {n}, {m}.",
         source="Carnet (who has the key seals)",
     )
-    def forge(step: Step, p: Agent, k: Key, x: Transfer, i: Place, n: Place, m: Mark, b: Block) -> None:
+    def forge(step: Step, p: Agent, k: Key, x: Transfer, i: Position, n: Position, m: Mark, b: Block) -> None:
         step.given("has the key", corrupt(p) & knows(p, k))
         step.given("has the data", corrupt(owner(b)) | learnt(p, b))
         step.insert(ciphertext(k, b))
@@ -158,7 +158,7 @@ def _read(draft: Draft) -> None:
         says="{p} sees two chunks under one IV, {b} and {c}, and reads both.",
         source="SP 800-38D appendix A",
     )
-    def read_two(step: Step, p: Agent, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> None:
+    def read_two(step: Step, p: Agent, k: Key, x: Transfer, i: Position, b: Block, c: Block) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
         step.given("corrupt", corrupt(p))
         step.given("one IV", masked(k, x, i, b) & masked(k, x, i, c) & (b != c))
@@ -169,7 +169,7 @@ def _read(draft: Draft) -> None:
         says="{c} on {g} writes {b} where {p} reads it.",
         source="Carnet (the CPU TEE launches a kernel)",
     )
-    def copied_out(step: Step, p: Agent, g: Gpu, k: Key, c: Code, x: Transfer, i: Place, b: Block) -> None:
+    def copied_out(step: Step, p: Agent, g: Gpu, k: Key, c: Code, x: Transfer, i: Position, b: Block) -> None:
         step.given("corrupt", corrupt(p))
         step.given("reads the data", runs(g, k, c) & leaks(c) & released(g, k, x, i, b))
         step.insert(learnt(p, b))

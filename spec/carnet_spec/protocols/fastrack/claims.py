@@ -9,7 +9,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     Block,
     Gpu,
     Key,
-    Place,
+    Position,
     Transfer,
     again,
     attested,
@@ -85,7 +85,7 @@ def _agreement(draft: Draft) -> None:
         source="Fastrack, abstract: overlapping decryption with PCI-e transmission",
         under=THREATS,
     )
-    def verified_release(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+    def verified_release(a: Agent, g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         return implies(attested(a, k, g) & honest(a) & released(g, k, x, i, b), sent(a, k, b))
 
     @draft.claim(
@@ -95,7 +95,7 @@ def _agreement(draft: Draft) -> None:
         source="Fastrack, abstract: parallelized authentication",
         under=THREATS,
     )
-    def chunk_agreement(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+    def chunk_agreement(a: Agent, g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         return implies(attested(a, k, g) & honest(a) & released(g, k, x, i, b), sealed(a, k, x, i, b))
 
     @draft.claim(
@@ -105,7 +105,7 @@ def _agreement(draft: Draft) -> None:
         source="Carnet (truncation)",
         under=THREATS,
     )
-    def whole_transfer(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+    def whole_transfer(a: Agent, g: Gpu, k: Key, x: Transfer, i: Position) -> Formula:
         whole = (expected(g, k, x) == extent(k, x)) & implies(within(i, extent(k, x)), filled(g, k, x, i))
         return implies(attested(a, k, g) & honest(a) & done(g, k, x), whole)
 
@@ -128,7 +128,7 @@ def _once(draft: Draft) -> None:
         source="RFC 5116 section 3.1",
         under=THREATS,
     )
-    def iv_unique(k: Key, x: Transfer, i: Place) -> Formula:
+    def iv_unique(k: Key, x: Transfer, i: Position) -> Formula:
         return ~reused(k, x, i)
 
     @draft.claim(

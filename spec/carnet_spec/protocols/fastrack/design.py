@@ -19,7 +19,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     Code,
     Gpu,
     Key,
-    Place,
+    Position,
     Transfer,
     before,
     certified,
@@ -69,23 +69,25 @@ def _assume(draft: Draft) -> None:
             draft.assumption(id, requirement.sentence, built_in=id in BUILT_IN)
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A4")
     draft.axiom("reviewed code", forall(lambda c: implies(vetted(c), ~leaks(c)), Code), assumption="A6")
-    draft.axiom("places do not loop", forall(lambda u: ~before(u, u), Place), assumption="A7")
+    draft.axiom("places do not loop", forall(lambda u: ~before(u, u), Position), assumption="A7")
     draft.axiom(
         "places are ordered",
-        forall(lambda u, v, w: implies(before(u, v) & before(v, w), before(u, w)), Place, Place, Place),
+        forall(lambda u, v, w: implies(before(u, v) & before(v, w), before(u, w)), Position, Position, Position),
         assumption="A7",
     )
     draft.axiom(
-        "places are in line", forall(lambda u, v: before(u, v) | (u == v) | before(v, u), Place, Place), assumption="A7"
+        "places are in line",
+        forall(lambda u, v: before(u, v) | (u == v) | before(v, u), *(Position, Position)),
+        assumption="A7",
     )
-    draft.axiom("places have a start", forall(lambda u: ~before(u, first), Place), assumption="A7")
+    draft.axiom("places have a start", forall(lambda u: ~before(u, first), Position), assumption="A7")
 
 
 def _start(draft: Draft) -> None:
-    def nothing_said(k: Key, x: Transfer) -> Place:
+    def nothing_said(k: Key, x: Transfer) -> Position:
         return first
 
-    def nothing_told(g: Gpu, k: Key, x: Transfer) -> Place:
+    def nothing_told(g: Gpu, k: Key, x: Transfer) -> Position:
         return first
 
     def mode_at_first(g: Gpu) -> Formula:

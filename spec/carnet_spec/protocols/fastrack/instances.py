@@ -10,15 +10,15 @@ DEFAULTS = {
     "users": 1,
     "gpus": 1,
     "fakes": 0,
-    "open": 0,
-    "keys": 1,
+    "open_gpus": 0,
+    "user_keys": 1,
     "own_keys": 0,
     "transfers": 1,
-    "places": 2,
-    "blocks": 2,
+    "chunks": 2,
+    "user_blocks": 2,
 }
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
-FRESH_SIZES = frozenset({"keys"})
+FRESH_SIZES = frozenset({"user_keys"})
 """The sizes that only say how many keys may be drawn."""
 
 _HONEST = ("alice", "anna", "anton", "agnes")
@@ -27,23 +27,23 @@ _HONEST = ("alice", "anna", "anton", "agnes")
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes: honest users, the CPU TEE, and one agent who is whoever else is corrupt.
 
-    Under ``collusion`` the CPU TEE is corrupt, too. ``fakes`` are GPUs that no vendor made, and ``open`` are genuine
-    GPUs out of confidential mode.
+    Under ``collusion`` the CPU TEE is corrupt, too. ``fakes`` are GPUs that no vendor made, and ``open_gpus`` are
+    genuine GPUs out of confidential mode.
     """
     size = {**DEFAULTS, **scale}
     users = (*_HONEST[: size["users"]], *_numbered("user", 1 + len(_HONEST), size["users"] - len(_HONEST)))
     gpus, fakes, plain = (_numbered(name, 1, size[of]) for name, of in _GPUS)
-    blocks = {user: tuple(f"{user}'s {n}" for n in range(1, 1 + size["blocks"])) for user in users}
+    blocks = {user: tuple(f"{user}'s {n}" for n in range(1, 1 + size["user_blocks"])) for user in users}
     blocks["mallory"] = ("mallory's",)
-    places = _numbered("place", 1, size["places"])
-    own, hers = _numbered("k", 1, size["keys"]), _numbered("m", 1, size["own_keys"])
+    places = _numbered("place", 1, size["chunks"])
+    own, hers = _numbered("k", 1, size["user_keys"]), _numbered("m", 1, size["own_keys"])
     return Instance(
         elements={
             "Agent": (*users, "cpu", "mallory"),
             "Gpu": (*gpus, *fakes, *plain),
             "Key": (*own, *hers),
             "Transfer": _numbered("transfer", 1, size["transfers"]),
-            "Place": places,
+            "Position": places,
             "Block": tuple(block for each in blocks.values() for block in each),
             "Code": ("kernel", "copier"),
         },
@@ -66,7 +66,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
-_GPUS = (("gpu", "gpus"), ("fake", "fakes"), ("open", "open"))
+_GPUS = (("gpu", "gpus"), ("fake", "fakes"), ("open", "open_gpus"))
 
 
 def _numbered(what: str, start: int, count: int) -> Row:
@@ -82,12 +82,12 @@ def _describe(size: dict[str, int]) -> str:
         (size["users"], "honest user"),
         (size["gpus"], "GPU"),
         (size["fakes"], "fake GPU"),
-        (size["open"], "open GPU"),
-        (size["keys"], "key"),
+        (size["open_gpus"], "open GPU"),
+        (size["user_keys"], "key"),
         (size["own_keys"], "key of the adversary's"),
         (size["transfers"], "transfer"),
-        (size["places"], "place"),
-        (size["blocks"], "block to a user"),
+        (size["chunks"], "place"),
+        (size["user_blocks"], "block to a user"),
     )
     return ", ".join(_some(number, what) for number, what in counted if number)
 
@@ -104,20 +104,23 @@ PROFILES = {
     for profile in (
         Profile(
             "tiny",
-            {"fakes": 1, "open": 1, "own_keys": 1},
+            {"fakes": 1, "open_gpus": 1, "own_keys": 1},
             title="one transfer of one or two chunks",
         ),
         Profile(
-            "transfers", {"fakes": 1, "own_keys": 1, "transfers": 2, "places": 1}, title="two transfers, one chunk each"
+            "transfers",
+            {"fakes": 1, "own_keys": 1, "transfers": 2, "chunks": 1},
+            title="two short transfers",
         ),
-        Profile("ci", {"places": 3}, title="one transfer of up to three chunks"),
+        Profile("ci", {"chunks": 3}, title="one transfer of up to three chunks"),
     )
 }
 
 HUNTS = (
-    Profile("one chunk", {"fakes": 1, "open": 1, "own_keys": 1, "places": 1, "blocks": 1}, budget=2),
-    Profile("two chunks", {}, budget=1),
-    Profile("two transfers", {"transfers": 2, "places": 1}, budget=1),
-    Profile("three chunks", {"places": 3, "blocks": 3}, budget=1),
+    Profile("one chunk", {"fakes": 1, "open_gpus": 1, "own_keys": 1, "chunks": 1, "user_blocks": 1}, budget=2),
+    Profile("two chunks", {"own_keys": 1}, budget=1),
+    Profile("two transfers", {"transfers": 2, "chunks": 1}, budget=1),
+    Profile("the adversary's own", {"user_keys": 0, "own_keys": 1}),
+    Profile("three chunks", {"chunks": 3, "user_blocks": 3}, budget=1),
 )
 """The sizes a search for an attack goes through."""

@@ -20,7 +20,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     Key,
     Mark,
     Mode,
-    Place,
+    Position,
     Transfer,
     answer,
     answered,
@@ -97,7 +97,7 @@ def _keys(draft: Draft) -> None:
         return keys & (answered(k) >> asked(k)) & ((holds(g, k) | report(g, k, m)) >> answered(k))
 
     @draft.lemma
-    def what_is_under_a_used_key(k: Key, x: Transfer, i: Place, n: Place, m: Mark, b: Block) -> Formula:
+    def what_is_under_a_used_key(k: Key, x: Transfer, i: Position, n: Position, m: Mark, b: Block) -> Formula:
         """Nothing is under a key before it is drawn, and no tag without a chunk."""
         chunk = implies(tag(k, x, i, n, m, b), ciphertext(k, b))
         there = ciphertext(k, b) | tag(k, x, i, n, m, b) | answer(k, x) | ivs(k, x, i) | masked(k, x, i, b)
@@ -182,7 +182,7 @@ def _secure(draft: Draft, secret: State) -> None:
 
 def _tags(draft: Draft, secret: State) -> None:
     @secret
-    def tags_tell(a: Agent, k: Key, x: Transfer, i: Place, n: Place, m: Mark, b: Block) -> Formula:
+    def tags_tell(a: Agent, k: Key, x: Transfer, i: Position, n: Position, m: Mark, b: Block) -> Formula:
         """A tag under an honest user's key says what that user sealed, and where it belongs."""
         told = begun(a, k, x) & sealed(a, k, x, i, b) & (n == extent(k, x))
         mark = ((m == Mark.LAST) >> (i == n)) & ((m == Mark.MORE) >> (i != n))
@@ -194,13 +194,13 @@ def _tags(draft: Draft, secret: State) -> None:
         return implies(_own(a, k) & ciphertext(k, b), sent(a, k, b) & (owner(b) == a))
 
     @draft.lemma
-    def sealed_is_sent(a: Agent, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+    def sealed_is_sent(a: Agent, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         """What was sealed for a place was sent, in a transfer that has the place."""
         told = begun(a, k, x) & sent(a, k, b) & spent(a, k, x, i) & within(i, extent(k, x)) & (owner(b) == a)
         return implies(sealed(a, k, x, i, b), told & ciphertext(k, b) & masked(k, x, i, b))
 
     @draft.lemma
-    def sealed_once(a: Agent, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:
+    def sealed_once(a: Agent, k: Key, x: Transfer, i: Position, b: Block, c: Block) -> Formula:
         """For a place one block was sealed, and nothing else has its IV."""
         only = implies(opened(a, k) & masked(k, x, i, b), sealed(a, k, x, i, b))
         two = implies(masked(k, x, i, b) & masked(k, x, i, c), b == c)
@@ -209,18 +209,18 @@ def _tags(draft: Draft, secret: State) -> None:
 
 def _memory(draft: Draft, secret: State) -> None:
     @draft.lemma
-    def staged_is_arrived(g: Gpu, k: Key, x: Transfer, i: Place, b: Block, c: Block) -> Formula:
+    def staged_is_arrived(g: Gpu, k: Key, x: Transfer, i: Position, b: Block, c: Block) -> Formula:
         """A place has at most one content, which arrived."""
         there = staged(g, k, x, i, b)
         return implies(there, arrived(g, k, x, i) & ~failed(g, k, x)) & implies(there & staged(g, k, x, i, c), b == c)
 
     @draft.lemma
-    def staged_is_sealed_or_made(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+    def staged_is_sealed_or_made(g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         """What arrived was under the key, or the adversary made it."""
         return implies(staged(g, k, x, i, b), ciphertext(k, b) | corrupt(owner(b)))
 
     @draft.lemma
-    def arrived_in_a_transfer(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+    def arrived_in_a_transfer(g: Gpu, k: Key, x: Transfer, i: Position) -> Formula:
         """Chunks arrive in transfers that began, at places that they have."""
         begun_there = started(g, k, x) & within(i, expected(g, k, x))
         there = implies(arrived(g, k, x, i), begun_there) & implies(verified(g, k, x, i), arrived(g, k, x, i))
@@ -229,40 +229,40 @@ def _memory(draft: Draft, secret: State) -> None:
         )
 
     @secret
-    def verified_is_sealed(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+    def verified_is_sealed(a: Agent, g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         """What a verified place holds was sealed for it."""
         return implies(_own(a, k) & verified(g, k, x, i) & staged(g, k, x, i, b), sealed(a, k, x, i, b))
 
     @draft.lemma
-    def verified_is_under_the_key(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+    def verified_is_under_the_key(g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         """What a verified place holds was sealed under the key."""
         return implies(verified(g, k, x, i) & staged(g, k, x, i, b), ciphertext(k, b))
 
     @secret
-    def verified_last_is_last(a: Agent, g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+    def verified_last_is_last(a: Agent, g: Gpu, k: Key, x: Transfer, i: Position) -> Formula:
         """The last place is verified only if it is the user's last, too."""
         last = implies(i == expected(g, k, x), i == extent(k, x))
         return implies(_own(a, k) & verified(g, k, x, i), begun(a, k, x) & last)
 
     @draft.lemma
-    def released_stays(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+    def released_stays(g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         """What was released is what was staged and verified."""
         return implies(released(g, k, x, i, b), staged(g, k, x, i, b) & verified(g, k, x, i) & done(g, k, x))
 
     @draft.lemma
-    def released_is_sealed_or_made(g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> Formula:
+    def released_is_sealed_or_made(g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         """What a kernel reads was under the key, or the adversary made it."""
         return implies(released(g, k, x, i, b), ciphertext(k, b) | corrupt(owner(b)))
 
     @draft.lemma
-    def done_is_whole(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+    def done_is_whole(g: Gpu, k: Key, x: Transfer, i: Position) -> Formula:
         """A transfer that is done is whole, and verified."""
         return implies(done(g, k, x) & within(i, expected(g, k, x)), verified(g, k, x, i) & filled(g, k, x, i))
 
 
 def _records(draft: Draft, secret: State) -> None:
     @draft.lemma
-    def done_is_handed(g: Gpu, k: Key, x: Transfer, i: Place) -> Formula:
+    def done_is_handed(g: Gpu, k: Key, x: Transfer, i: Position) -> Formula:
         """A transfer that is done was handed to kernels, and not given up; what was filled had arrived."""
         there = implies(filled(g, k, x, i), arrived(g, k, x, i))
         return there & implies(done(g, k, x), handed(k, x) & ~failed(g, k, x))
@@ -278,7 +278,7 @@ def _records(draft: Draft, secret: State) -> None:
         return implies(_own(a, k) & answer(k, x), handed(k, x))
 
     @draft.lemma
-    def ivs_are_spent(a: Agent, k: Key, x: Transfer, i: Place) -> Formula:
+    def ivs_are_spent(a: Agent, k: Key, x: Transfer, i: Position) -> Formula:
         """The user knows which IVs its workers used."""
         return implies(ivs(k, x, i) & opened(a, k), spent(a, k, x, i)) & implies(
             spent(a, k, x, i), ivs(k, x, i) & opened(a, k) & begun(a, k, x)

@@ -9,7 +9,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     Gpu,
     Key,
     Mark,
-    Place,
+    Position,
     Transfer,
     again,
     answer,
@@ -52,7 +52,7 @@ def _start(draft: Draft) -> None:
         source=_OVERLAP,
         enforces="REQ-RECEIVE-01",
     )
-    def start(step: Step, g: Gpu, k: Key, x: Transfer, n: Place) -> None:
+    def start(step: Step, g: Gpu, k: Key, x: Transfer, n: Position) -> None:
         """What the host says of the length is not authenticated: only tags tell."""
         step.actor(g, genuine(g))
         step.require("own key", holds(g, k))
@@ -70,7 +70,7 @@ def _arrive(draft: Draft) -> None:
         source=_OVERLAP,
         enforces=("REQ-RECEIVE-02", "REQ-RECEIVE-03"),
     )
-    def decrypt(step: Step, g: Gpu, k: Key, x: Transfer, i: Place, b: Block) -> None:
+    def decrypt(step: Step, g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> None:
         """Decryption does not wait for the tag; what it gives is nothing yet, and the host chose the chunk."""
         step.actor(g, genuine(g))
         step.given("some bytes", ciphertext(k, b) | changed(k, b))
@@ -92,7 +92,7 @@ def _verify(draft: Draft) -> None:
         enforces="REQ-RECEIVE-04",
     )
     def verify(
-        step: Step, g: Gpu, k: Key, x: Transfer, i: Place, b: Block, y: Transfer, j: Place, n: Place, m: Mark
+        step: Step, g: Gpu, k: Key, x: Transfer, i: Position, b: Block, y: Transfer, j: Position, n: Position, m: Mark
     ) -> None:
         """Each chunk is verified by itself, in any order, by any worker."""
         step.actor(g, genuine(g))
@@ -106,7 +106,7 @@ def _verify(draft: Draft) -> None:
         step.insert(verified(g, k, x, i))
 
 
-def _marked(mark: Mark, place: Place, last: Place) -> Formula:
+def _marked(mark: Mark, place: Position, last: Position) -> Formula:
     return ((mark == Mark.LAST) & (place == last)) | ((mark == Mark.MORE) & (place != last))
 
 
@@ -122,11 +122,11 @@ def _release(draft: Draft) -> None:
         step.actor(g, genuine(g))
         step.require("begun", started(g, k, x))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
-        whole = forall(lambda i: implies(within(i, expected(g, k, x)), arrived(g, k, x, i)), Place)
+        whole = forall(lambda i: implies(within(i, expected(g, k, x)), arrived(g, k, x, i)), Position)
         step.require("all arrived", whole, defence="whole-transfer")
-        tags = forall(lambda i: implies(arrived(g, k, x, i), verified(g, k, x, i)), Place)
+        tags = forall(lambda i: implies(arrived(g, k, x, i), verified(g, k, x, i)), Position)
         step.require("all verified", tags, defence="verify-first")
-        place, block, gap = step.each(Place), step.each(Block), step.each(Place)
+        place, block, gap = step.each(Position), step.each(Block), step.each(Position)
         step.insert(released(g, k, x, place, block), when=staged(g, k, x, place, block))
         step.insert(filled(g, k, x, gap), when=arrived(g, k, x, gap))
         step.insert(done(g, k, x))
@@ -144,7 +144,7 @@ def _release(draft: Draft) -> None:
         step.actor(g, genuine(g))
         step.require("begun", started(g, k, x))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
-        step.remove(staged(g, k, x, step.each(Place), step.each(Block)), name="clear")
+        step.remove(staged(g, k, x, step.each(Position), step.each(Block)), name="clear")
         step.insert(failed(g, k, x))
 
 

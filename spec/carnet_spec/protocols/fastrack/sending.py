@@ -10,7 +10,7 @@ from carnet_spec.protocols.fastrack.vocabulary import (
     Gpu,
     Key,
     Mark,
-    Place,
+    Position,
     Transfer,
     answer,
     attested,
@@ -47,12 +47,12 @@ def _begin(draft: Draft) -> None:
         source="RFC 5116 section 3.1",
         enforces="REQ-SEND-01",
     )
-    def begin(step: Step, a: Agent, k: Key, g: Gpu, x: Transfer, n: Place) -> None:
+    def begin(step: Step, a: Agent, k: Key, g: Gpu, x: Transfer, n: Position) -> None:
         """The IV is made of the transfer and the place, so a number that comes back brings its IVs back."""
         step.actor(a, honest(a))
         step.require("attested", attested(a, k, g))
         step.require("number not used", ~begun(a, k, x), defence="transfer-fresh")
-        step.remove(spent(a, k, x, step.each(Place)), unless="transfer-fresh", name="begin anew")
+        step.remove(spent(a, k, x, step.each(Position)), unless="transfer-fresh", name="begin anew")
         step.insert(begun(a, k, x))
         step.set(extent(k, x), n)
 
@@ -65,7 +65,7 @@ def _seal(draft: Draft) -> None:
         source=_PARALLEL,
         enforces=("REQ-SEND-02", "REQ-SEND-03"),
     )
-    def seal(step: Step, a: Agent, k: Key, x: Transfer, i: Place, b: Block) -> None:
+    def seal(step: Step, a: Agent, k: Key, x: Transfer, i: Position, b: Block) -> None:
         """The tag says where the chunk belongs, so that the CPU TEE may forward chunks in any order."""
         step.actor(a, honest(a))
         step.require("begun", begun(a, k, x))

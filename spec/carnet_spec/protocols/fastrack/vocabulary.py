@@ -39,7 +39,7 @@ class Transfer(Individual):
     """The number of a transfer; under another key it is another transfer."""
 
 
-class Place(Individual):
+class Position(Individual):
     """Where a chunk belongs in its transfer."""
 
 
@@ -80,8 +80,8 @@ closed = rigid_relation("closed", Gpu, kind=Kind.TRUTH, says="the GPU was booted
 vetted = rigid_relation("vetted", Code, says="users reviewed the code")
 leaks = rigid_relation("leaks", Code, kind=Kind.TRUTH, says="the code writes what it reads where others see it")
 owner = rigid_function("owner", Block, to=Agent, says="whose data it is")
-before = rigid_relation("before", Place, Place, says="the first place comes before the second")
-first = constant("first", Place, says="the first place of every transfer")
+before = rigid_relation("before", Position, Position, says="the first place comes before the second")
+first = constant("first", Position, says="the first place of every transfer")
 
 # -- a user's state ----------------------------------------------------------------------------------------------------
 
@@ -97,10 +97,16 @@ attested = relation(
 )
 begun = relation("begun", Agent, Key, Transfer, kind=Kind.STATE, of=USER, says="the user began the transfer")
 extent = function(
-    "extent", Key, Transfer, to=Place, kind=Kind.STATE, of=USER, says="the last place of the transfer, as the user said"
+    "extent",
+    Key,
+    Transfer,
+    to=Position,
+    kind=Kind.STATE,
+    of=USER,
+    says="the last place, as the user said",
 )
 spent = relation(
-    "spent", Agent, Key, Transfer, Place, kind=Kind.STATE, of=USER, says="a worker sealed a chunk for the place"
+    "spent", Agent, Key, Transfer, Position, kind=Kind.STATE, of=USER, says="a worker sealed a chunk for the place"
 )
 took = relation("took", Agent, Key, Transfer, kind=Kind.STATE, of=USER, says="the user took the answer to the transfer")
 
@@ -110,17 +116,17 @@ confidential = relation("confidential", Gpu, kind=Kind.STATE, of=GPU, says="conf
 holds = relation("holds", Gpu, Key, kind=Kind.STATE, of=GPU, says="the GPU is the other end of the key exchange")
 started = relation("started", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the GPU began to receive the transfer")
 expected = function(
-    "expected", Gpu, Key, Transfer, to=Place, kind=Kind.STATE, of=GPU, says="the last place, as the GPU was told"
+    "expected", Gpu, Key, Transfer, to=Position, kind=Kind.STATE, of=GPU, says="the last place, as the GPU was told"
 )
-arrived = relation("arrived", Gpu, Key, Transfer, Place, kind=Kind.STATE, of=GPU, says="a chunk for the place arrived")
+arrived = relation("arrived", Gpu, Key, Transfer, Position, kind=Kind.STATE, of=GPU, says="its chunk arrived")
 staged = relation(
-    "staged", Gpu, Key, Transfer, Place, Block, kind=Kind.STATE, of=GPU, says="what the chunk decrypted to"
+    "staged", Gpu, Key, Transfer, Position, Block, kind=Kind.STATE, of=GPU, says="what the chunk decrypted to"
 )
 verified = relation(
-    "verified", Gpu, Key, Transfer, Place, kind=Kind.STATE, of=GPU, says="the tag of the chunk verified"
+    "verified", Gpu, Key, Transfer, Position, kind=Kind.STATE, of=GPU, says="the tag of the chunk verified"
 )
 released = relation(
-    "released", Gpu, Key, Transfer, Place, Block, kind=Kind.STATE, of=GPU, says="a kernel may read it there"
+    "released", Gpu, Key, Transfer, Position, Block, kind=Kind.STATE, of=GPU, says="a kernel may read it there"
 )
 done = relation("done", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the transfer was handed to kernels")
 failed = relation("failed", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the GPU gave the transfer up")
@@ -134,12 +140,18 @@ report = relation("report", Gpu, Key, Mode, kind=Kind.MESSAGE, says="a signed re
 named = relation("named", Key, Code, kind=Kind.MESSAGE, says="under the key: this code may run on the data")
 ciphertext = relation("ciphertext", Key, Block, kind=Kind.MESSAGE, says="a chunk under the key has this content")
 masked = relation(
-    "masked", Key, Transfer, Place, Block, kind=Kind.MESSAGE, says="a chunk with the IV of the place has this content"
+    "masked",
+    Key,
+    Transfer,
+    Position,
+    Block,
+    kind=Kind.MESSAGE,
+    says="a chunk with that IV has this content",
 )
 changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="untagged bytes decrypt to this under the key")
 tag = relation(
     "tag",
-    *(Key, Transfer, Place, Place, Mark, Block),
+    *(Key, Transfer, Position, Position, Mark, Block),
     kind=Kind.MESSAGE,
     says="a tag for the content, the transfer, the place, the last place and the mark",
 )
@@ -160,16 +172,16 @@ sealed = relation(
     Agent,
     Key,
     Transfer,
-    Place,
+    Position,
     Block,
     kind=Kind.GHOST,
     says="the user sealed it for the place of the transfer",
 )
 sent = relation("sent", Agent, Key, Block, kind=Kind.GHOST, says="the user sealed it under the key, for any place")
-reused = relation("reused", Key, Transfer, Place, kind=Kind.GHOST, says="an honest user sealed two chunks with that IV")
-ivs = relation("ivs", Key, Transfer, Place, kind=Kind.GHOST, says="an honest user sealed a chunk with that IV")
+reused = relation("reused", Key, Transfer, Position, kind=Kind.GHOST, says="two chunks were sealed with that IV")
+ivs = relation("ivs", Key, Transfer, Position, kind=Kind.GHOST, says="an honest user sealed a chunk with that IV")
 filled = relation(
-    "filled", Gpu, Key, Transfer, Place, kind=Kind.GHOST, says="the place was filled when it was released"
+    "filled", Gpu, Key, Transfer, Position, kind=Kind.GHOST, says="the place was filled when it was released"
 )
 handed = relation("handed", Key, Transfer, kind=Kind.GHOST, says="a GPU handed the transfer to kernels")
 again = relation("again", Key, Transfer, kind=Kind.GHOST, says="the transfer was handed to kernels twice")
@@ -178,7 +190,7 @@ again = relation("again", Key, Transfer, kind=Kind.GHOST, says="the transfer was
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def within(place: Place, last: Place) -> Formula:
+def within(place: Position, last: Position) -> Formula:
     """Whether a transfer that ends at ``last`` has the place."""
     return (place == last) | before(place, last)
 
