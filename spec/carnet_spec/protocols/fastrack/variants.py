@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from carnet_spec.language.family import Variant
 
-MAIN = ("direct",)
+MAIN = ("direct-channel",)
 THROUGH_THE_CPU = "through-the-cpu"
 
 VARIANTS = {
     variant.name: variant
     for variant in (
-        Variant("direct", "a direct key, chunks that say where they belong, release of whole verified transfers"),
+        Variant(
+            "direct-channel", "a direct key, chunks that say where they belong, release of whole verified transfers"
+        ),
         Variant(
             THROUGH_THE_CPU, "the stock protocol: the CPU TEE decrypts, and encrypts again", without=("direct-key",)
         ),
