@@ -152,8 +152,9 @@ def _phases(head: str, steps: Sequence[Change], names: Sequence[str]) -> Iterato
 
 
 def course(run: Mapping[str, Any]) -> Lines:
-    """Yield the messages of a recorded run between its parties."""
-    parties, events = list(run["parties"]), list(run["events"])
+    """Yield the messages of a recorded run between its parties; what others deduce meanwhile is left out."""
+    parties = list(run["parties"])
+    events = [event for event in run["events"] if event["arrow"] or event["actor"] in parties]
     widest = max(len(event["arrow"]["text"]) for event in events if event["arrow"])
     across = max(150, widest * _CHARACTER // 2)
     width, height = 40 + across * len(parties), ROW * (len(events) + 2)
