@@ -107,7 +107,7 @@ def _parse(steps: Checklist, evidence: SnpEvidence) -> _Evidence:
         leaf = endorsement_key(certificates, KINDS.get(signed.report.signing_key))
     except MalformedError as error:
         steps.refuse("parse", str(error))
-    container = "" if evidence.container is None else f" in an {evidence.container}, whose TPM quote is not appraised"
+    container = "" if evidence.container is None else f" in an {evidence.container}"
     detail = f"report of version {signed.report.version}{container}; certificates given: {len(certificates)}"
     steps.passed("parse", detail, ABI_REPORT)
     return _Evidence(signed, certificates, leaf)

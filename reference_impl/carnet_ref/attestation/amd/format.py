@@ -34,13 +34,14 @@ def recognise(data: bytes, given: Given) -> SnpEvidence:
 
 def appraise(evidence: SnpEvidence, given: Given, against: Against[Policy]) -> Appraisal:
     """Appraise the report and its certificates."""
-    return appraise_report(
+    appraisal = appraise_report(
         evidence,
         at=against.at,
         policy=against.policy,
         anchors=against.anchors,
         report_data=given.octets("report-data"),
     )
+    return appraisal.found_in(evidence.found_in, evidence.unread)
 
 
 FORMAT: Final = Format(
