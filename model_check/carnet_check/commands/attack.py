@@ -22,7 +22,7 @@ from carnet_check.commands.common import (
     say,
 )
 from carnet_check.commands.completion import CLAIM, DEFENCE, THREAT, VARIANT
-from carnet_check.errors import UsageError
+from carnet_check.errors import EngineError, UsageError
 from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ def _diagram(result: Hunt) -> str:
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
     from carnet_check.attacks.brief import brief
+    from carnet_check.attacks.instances import described
     from carnet_check.results import steps_as_json
     from carnet_check.wording.narrate import narrate, reason
     from carnet_check.wording.sentences import known
@@ -183,7 +184,7 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
         "finding": None,
         "claims": list(target.claims),
         "detail": result.detail,
-        "instance": result.judge.instance.describes if result.judge else "",
+        "instance": described(result.judge.instance) if result.judge else "",
         "decisive": None,
         "brief": [],
     }
@@ -205,7 +206,7 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
 def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Path | None, out: Path | None) -> None:
     """Write what was asked for; everything is known before the first file is written."""
     from carnet_check.attacks.record import of_hunt
-    from carnet_check.attacks.regression import as_test
+    from carnet_check.attacks.regression import as_test, works
     from carnet_check.exports.itf import itf
     from carnet_check.report.artefacts import write_json, write_text
     from carnet_check.report.run_folder import write_attack
@@ -213,10 +214,13 @@ def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Pat
     assert result.trace is not None
     trace = itf(result.target.protocol, result.states, result.trace)
     kept = of_hunt(result, closing.rerun).as_json()
+    reference = result.target.source.reference
+    if test_file is not None and not works(kept, reference):
+        raise EngineError(f"the attack on {result.claim} does not work as a test would replay it")
     if itf_file is not None:
         write_json(itf_file, trace)
     if test_file is not None:
-        write_text(test_file, as_test(kept, result.target.source.shown))
+        write_text(test_file, as_test(kept, reference, test_file.parent))
     if out is not None:
         write_attack(out, kept, trace)
 
