@@ -54,6 +54,7 @@ def test_a_step_shows_only_what_changed_and_the_end_says_which_part_fails(visit:
     assert "it is false that  borrower2 = owner(k1)" in page.locator(".failing pre").inner_text()
 
 
+@pytest.mark.mends("N19")
 def test_a_diagram_has_a_column_for_each_party(visit: Visit) -> None:
     page = visit.open(ATTACK)
     assert page.locator(".sequence thead th").all_inner_texts() == ["step", "lender", "borrower2", "adversary"]

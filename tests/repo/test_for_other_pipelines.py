@@ -58,6 +58,7 @@ def tickets(tmp_path: Path) -> Path:
     return tmp_path / "tickets"
 
 
+@pytest.mark.mends("N21")
 def test_the_action_verifies_and_shows_the_verdicts(tickets: Path) -> None:
     codes = run_steps(tickets, {"protocol": "protocol.py", "options": "--engine explicit --jobs 1"}, here())
     assert codes == [0, 0]
@@ -92,6 +93,7 @@ def test_the_action_installs_from_where_it_is() -> None:
     assert found == [ROOT / "constraints.txt", ROOT]
 
 
+@pytest.mark.mends("N21")
 def test_the_hook_is_a_command(tickets: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     program, *arguments = hook["entry"].split()

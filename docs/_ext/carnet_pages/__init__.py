@@ -31,7 +31,7 @@ from .engines import ENGINES_PAGE, engines
 from .evidence_formats import FORMATS_PAGE, evidence_formats
 from .junit import JUNIT, read
 from .markdown import contents, page
-from .mended import FAULTS, marks, mended, read_faults
+from .mended import FAULTS, RECORDS, marks, mended, read_faults
 from .protocols import ProtocolPages
 from .verdicts import verdicts
 
@@ -68,7 +68,8 @@ def _write(app: _Sphinx) -> None:
     listed = {COMMANDS_PAGE: command_line(), FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}
     write(root / api.FOLDER, api.api(root.parent, listed))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
-    faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
+    listed_faults = read_faults(root / FAULTS), marks(root.parent / "tests")
+    faults = {"assurance/mended.md": mended(*listed_faults, answered, root / RECORDS)}
     counted = {
         "assurance/proofs.md": proofs(families, _recorded(root / "results" / "proofs")).rstrip() + "\n",
         "assurance/agreement.md": agreement.agreement(families, _agreed(root)).rstrip() + "\n",

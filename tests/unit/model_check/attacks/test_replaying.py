@@ -31,6 +31,7 @@ def test_a_run_that_stops_where_the_attacked_one_does_is_not_stopped_by_a_defenc
     assert lines.endswith(f"defended {said}")
 
 
+@pytest.mark.mends("N17")
 def test_a_defence_stops_what_was_reproduced_without_it() -> None:
     outcome = {"reproduced": True, "recovered": "a key", "stopped": None, "defended": _stopped(4)}
     assert (

@@ -96,6 +96,7 @@ FILES = {
 }
 
 
+@pytest.mark.mends("P8")
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_holds_no_protocol_is_refused(name: str, tmp_path: Path) -> None:
     content, said = FILES[name]

@@ -63,6 +63,7 @@ def test_the_sizes_of_a_profile_stand_beside_its_title() -> None:
     assert "    holders 2, corrupt 0, rounds 3, chunks 0; at most 0 active adversary moves" in lines
 
 
+@pytest.mark.mends("N13")
 def test_explain_says_where_a_requirement_is_enforced() -> None:
     (entry,) = carnet("explain", "REQ-TOY-1", "--protocol", TOY, "--json").json["entries"]
     assert entry["enforced_by"] == ["lend"]

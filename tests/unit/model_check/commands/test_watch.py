@@ -41,6 +41,7 @@ def watching(*arguments: str) -> Iterator[subprocess.Popen[str]]:
                 os.killpg(running.pid, signal.SIGKILL)
 
 
+@pytest.mark.mends("N21")
 def test_each_change_is_verified_and_told(protocol: Path) -> None:
     whole = protocol.read_text()
     with watching(str(protocol), "--engine", "explicit", "--runs", "3", "--json") as running:
