@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +78,7 @@ def attack(
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
     from carnet_check.attacks.hunt import attack_target, caps_within, hunt
-    from carnet_check.attacks.replaying import describe_replay, replayed
+    from carnet_check.attacks.replaying import replayed
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed
     from carnet_command.files import require_writable_file
@@ -108,9 +108,7 @@ def attack(
     value = _as_json(result, draw)
     if replay and result.trace is not None:
         value["replay"] = replayed(value, result, caps.memory)
-    lines = (
-        [] if as_json else [*_lines(result, draw, brief, full), *(describe_replay(value["replay"]) if replay else ())]
-    )
+    lines = [] if as_json else [*_lines(result, draw, brief, full), *(_replay_lines(result, value) if replay else ())]
     finish(as_json, value, lines, closing)
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
@@ -154,6 +152,12 @@ def _lines(result: Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
         yield _diagram(result)
         yield ""
     yield result.detail
+
+
+def _replay_lines(result: Hunt, value: Mapping[str, Any]) -> Iterator[str]:
+    from carnet_check.attacks.replaying import describe_replay
+
+    return describe_replay(value["replay"], result.target.protocol, value["steps"])
 
 
 def _diagram(result: Hunt) -> str:
