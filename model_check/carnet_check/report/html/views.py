@@ -304,11 +304,14 @@ def search_attacks(attacks: Sequence[Values]) -> list[dict[str, str]]:
 
 def _searchable_attack(attack: Values) -> Iterator[dict[str, str]]:
     page = attack_page(attack)
-    finding = attack["finding"]["title"] if attack["finding"] else ""
-    where = f"{attack['trace']['variant']} under {attack['threat']['id']}"
-    yield _entry("attack", attack["claim"], where, page, f"{attack['sentence']} {finding}")
+    finding, where = attack["finding"], f"{attack['trace']['variant']} under {attack['threat']['id']}"
+    told = [attack["sentence"], finding["title"] if finding else "", attack["requirement"]]
+    yield _entry("attack", attack["claim"], where, page, " ".join(filter(None, told)))
+    if finding:
+        yield _entry("finding", finding["id"], where, page, f"{finding['title']}: {attack['claim']} falls")
     for position, event in enumerate(attack["events"], 1):
-        yield _entry("step", event["action"], where, f"{page}#step-{position}", event["sentence"])
+        text = " ".join([event["sentence"], *event["enforces"]])
+        yield _entry("step", event["action"], where, f"{page}#step-{position}", text)
 
 
 def _entry(kind: str, name: str, where: str, url: str, text: str) -> dict[str, str]:
