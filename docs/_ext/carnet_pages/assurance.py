@@ -18,6 +18,7 @@ from carnet_spec.language.requirements import Level, Requirement, cited
 
 from .junit import JUNIT, Ran, TestRun
 from .markdown import Lines, code, label, page, prose, table
+from .sources import linked
 from .verdicts import freshness
 
 VERIFIES = "verifies"
@@ -273,7 +274,7 @@ def _need(case: Case) -> Lines:
     yield from (f"```{{{kind}}} {requirement.id}", f":id: {case.id}")
     yield from () if case.built else (f":status: {NOT_IMPLEMENTED}",)
     yield from (f":{name}: {', '.join(ids)}" for name, ids in links.items() if ids)
-    yield from ("", prose(requirement.sentence), "", f"Source: {prose(requirement.source)}.")
+    yield from ("", prose(requirement.sentence), "", f"Source: {linked(requirement.source)}.")
     if not case.main and case.variants:
         designs = ", ".join(map(code, case.variants))
         yield from ("", f"The reference implementation does not have it: no main variant asks for it, but {designs}.")

@@ -31,6 +31,7 @@ from .diagrams import Flow, course, flows, phases, schedule
 from .markdown import Lines, code, contents, formula, label, page, prose, table
 from .services import services
 from .verdicts import freshness
+from .sources import linked, with_links
 
 KINDS = {
     Kind.PUBLIC: "published, never changes",
@@ -79,7 +80,7 @@ class ProtocolPages:
         def named(found: re.Match[str]) -> str:
             return f"\n({self._sentence(found['id'])})=\n**{found['id']}**{found['rest']}"
 
-        return re.sub(r"\n{3,}", "\n\n", OPENING.sub(named, self.family.text.text))
+        return re.sub(r"\n{3,}", "\n\n", with_links(OPENING.sub(named, self.family.text.text)))
 
     def diagrams(self) -> str:
         """Return the page of phases, messages and key schedules, with drawings."""
@@ -327,7 +328,7 @@ class ProtocolPages:
         yield from (f"({'; '.join(self._notes(action))})", "")
 
     def _notes(self, action: Action) -> Lines:
-        yield f"source: {prose(action.source)}"
+        yield f"source: {linked(action.source)}"
         if action.enforces:
             yield f"enforces {', '.join(map(self._cite, action.enforces))}"
         if action.shortcut_of:
@@ -354,7 +355,7 @@ class ProtocolPages:
         else:
             yield from formula(claim.invariant.formula)
         ids = [self._cite(id) for id in re.split(r"[,;\s]+", claim.requirement) if id]
-        yield from (f"(states {', '.join(ids)}; source: {prose(claim.source)})", "")
+        yield from (f"(states {', '.join(ids)}; source: {linked(claim.source)})", "")
 
     def _under(self, claim: Claim, threat: str) -> str:
         if threat in claim.fails_under:
