@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from carnet_check.engines.walks import Walks
-from carnet_command.text import LABEL_WIDTH, RULE_WIDTH, wrapped
+from carnet_command.text import LABEL_WIDTH, report_width, wrapped
 
 DIGEST_SHOWN = 16
 
@@ -78,7 +78,7 @@ class Closing:
             "artefacts": self.artefacts or (f"none kept ({self.kept_by} keeps them)" if self.kept_by else "none"),
             "time": f"{self.seconds:.1f} s",
         }
-        block = ["─" * RULE_WIDTH]
+        block = ["─" * report_width()]
         for label, text in facts.items():
             block += wrapped(label, text)
         return [*block, _rerun(self.rerun)]
