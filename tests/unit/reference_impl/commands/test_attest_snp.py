@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_check.cli import main
 from carnet_ref.attestation.amd.certificate_files import ARK, ASK, VCEK
@@ -55,6 +56,8 @@ def files(tmp_path: Path) -> dict[str, str]:
         "json": json.dumps({"platform": "snp", "evidence": text}).encode(),
         "hcl": AZURE,
         "azure": json.dumps({"platform": "az-snp", "evidence": _azure()}).encode(),
+        "crl": amd().revocation_list().public_bytes(Encoding.PEM),
+        "revoked": amd().revocation_list(AUTHORITY).public_bytes(Encoding.DER),
         "longer": REPORT + b"\1",
         "version": b"\6" + REPORT[1:],
         "tampered": REPORT[:0x90] + b"\0" + REPORT[0x91:],
@@ -134,6 +137,12 @@ def test_the_document_is_named_and_a_quote_that_is_not_read_is_listed(
     assert ("vTPM quote not checked" in attest(*usual(files, report=form)).stdout) is unread
 
 
+def test_revocation_is_checked_with_a_list_and_else_said_to_be_missing(files: dict[str, str]) -> None:
+    for words, missing in (([], True), (["--crl", files["crl"]], False)):
+        shown = found(*usual(files, *words))
+        assert (shown["accepted"], "revocation not checked" in shown["not_compared"]) == (True, missing)
+
+
 def test_a_signed_result_says_too_that_the_quote_of_the_vtpm_was_not_read(
     files: dict[str, str], tmp_path: Path
 ) -> None:
@@ -176,6 +185,9 @@ def test_the_text_shows_versions_and_words_as_people_read_them(files: dict[str, 
         (["report", "--chain", "empty"], "parse"),
         (["report", "--report-data", "00" * 64], "report-data"),
         (["report", "--policy", "newer"], "minimum-tcb"),
+        (["report", "--crl", "revoked"], "revocation"),
+        (["report", "--crl", "crl", "--crl", "revoked"], "revocation"),
+        (["report", "--crl", "text"], "parse"),
         (["report", "--policy", "nothing"], "policy"),
         (["report", "--at", "2036-01-01T00:00:00Z"], "validity"),
     ],

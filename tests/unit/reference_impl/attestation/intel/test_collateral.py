@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_collateral, parse_crl, split_reply
+from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_collateral, split_reply
+from carnet_ref.attestation.revocation_lists import parse_crl
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM
 
