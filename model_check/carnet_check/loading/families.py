@@ -29,6 +29,7 @@ from carnet_check.loading.importing import (
     module_at,
     module_named,
 )
+from carnet_check.loading.places import place_of
 from carnet_check.loading.sizes import Watched, named_sizes
 from carnet_spec.language import (
     Draft,
@@ -41,7 +42,7 @@ from carnet_spec.language import (
     Variant,
 )
 from carnet_spec.language.analysis.layers import departures
-from carnet_spec.language.lints import unsound
+from carnet_spec.language.lints import Complaint, unsound
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.registry import registered
 
@@ -82,16 +83,19 @@ class Source:
 
         Raises:
             UsageError: the variant is unknown.
-            InvalidSpecificationError: it is not well formed, or breaks a rule that every engine relies on.
+            InvalidSpecificationError: it is not well formed, or breaks rules that every engine relies on.
         """
         protocol = self.protocol(variant)
         with blamed_on_the_specification(self.reference):
-            broken = [str(complaint) for complaint in unsound(protocol)]
-            broken += [f"layer: {why}" for why in self._departures(protocol)]
+            broken = [*unsound(protocol), *(Complaint("layer", "", why) for why in self._departures(protocol))]
         if broken:
-            more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-            raise InvalidSpecificationError(f"{protocol.variant}: no verdict would mean anything: {broken[0]}{more}")
+            raise InvalidSpecificationError(*(self._refused(protocol, complaint) for complaint in broken))
         return protocol
+
+    def _refused(self, protocol: Protocol, complaint: Complaint) -> str:
+        """Say where the specification breaks a rule, and which."""
+        place = place_of(complaint, self.family.drafted(protocol.variant)) or self.shown
+        return f"{place}: {protocol.variant}: no verdict would mean anything: {complaint}"
 
     def _departures(self, protocol: Protocol) -> Iterator[str]:
         """Yield what makes a layer more than one over its design."""
