@@ -24,7 +24,7 @@ from carnet_check.commands.common import (
     states_option,
     time_option,
 )
-from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT, EngineName
+from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, STATED, THREAT, VARIANT, EngineName
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
 from carnet_command.exit_codes import ExitCode, deciding
@@ -93,6 +93,7 @@ class Kept(NamedTuple):
 @click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write the report to DIR/index.html.")
 @click.option(
     "--cti",
+    type=STATED,
     metavar="LEMMA",
     help=f"Step through each {registry.able(Diagnoses).shows} of this lemma or claim.",
 )

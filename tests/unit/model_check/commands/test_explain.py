@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from carnet_check.commands.catalogue import offered
 from carnet_check.commands.explain import Entry, entries
 from carnet_check.loading.families import Source, load
 from carnet_spec.language import Draft, Formula, Service, implies
@@ -50,6 +51,19 @@ def test_explain_says_what_it_is_and_how_to_check_it(id: str) -> None:
     (entry,) = [entry for entry in entries if entry["kind"] == kind]
     assert sentence in entry["sentence"]
     assert check in entry["check"]
+
+
+def test_what_is_verified_by_name_is_explained_by_name() -> None:
+    entries = carnet("explain", "grant-ends", "--json").json["entries"]
+    (entry,) = [entry for entry in entries if entry["id"] == "grant-ends"]
+    assert (entry["kind"], entry["check"]) == ("liveness property", "carnet verify gpu-travelling --claim grant-ends")
+    assert "taken fairly: " in entry["text"]
+    assert load("gpu-travelling").protocol().liveness[0].sentence == entry["sentence"]
+
+
+def test_what_a_shell_offers_is_explained() -> None:
+    source = load(TOY)
+    assert set(offered(source, "ids")) <= {entry.id for entry in entries(source)}
 
 
 def test_a_step_is_explained_in_sentences_without_places_to_fill_in() -> None:

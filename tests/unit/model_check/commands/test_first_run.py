@@ -68,6 +68,11 @@ def completed(line: str) -> list[str]:
         (f"carnet verify {TOY} --claim s", ["secrecy"]),
         (f"carnet attack {TOY} --without fresh-key,ret", ["fresh-key,return-checked"]),
         (f"carnet attack {TOY} --variant f", ["forgetful"]),
+        (f"carnet verify {TOY} --cti known", ["known_keys_are_used"]),
+        (f"carnet verify {TOY} --cti secr", ["secrecy"]),
+        (f"carnet explain --protocol {TOY} fr", ["fresh-key"]),
+        ("carnet explain grant-e", ["grant-ends"]),
+        ("carnet explain --protocol nothing-of-this-name g", []),
         ("carnet attack nothing-of-this-name --variant f", []),
     ],
 )
