@@ -195,6 +195,13 @@ def test_intels_own_samples_are_told_apart_and_are_no_collateral_of_a_platform(f
         parse_collateral(collateral_of(files))
 
 
+def test_the_chain_of_intels_sample_for_tdx_is_refused_with_the_order_that_is_expected() -> None:
+    """Intel's service sends the signer first, and so is the other sample; in this one the root stands first."""
+    expected = "expected the signer's certificate first and the root last, found the root first"
+    with pytest.raises(MalformedError, match=expected):
+        collateral_of([intel.read(f"{intel.INTEL}/tdx/tcbSignChain.pem")])
+
+
 def _turned(chain: bytes) -> bytes:
     """Return a chain of PEM certificates in the other order; the root stands first in these samples."""
     end = b"-----END CERTIFICATE-----\n"

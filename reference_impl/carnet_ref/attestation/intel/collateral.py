@@ -15,6 +15,7 @@ from typing import Final
 from cryptography import x509
 
 from carnet_ref.attestation.documents import Document
+from carnet_ref.attestation.intel.certificates import parse_issuer_chain
 from carnet_ref.attestation.intel.tcb import (
     Level,
     ModuleIdentity,
@@ -25,7 +26,6 @@ from carnet_ref.attestation.intel.tcb import (
     TcbStatus,
 )
 from carnet_ref.attestation.revocation_lists import parse_crl
-from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire.reader import MalformedError
 
 COMPONENTS: Final = 16
@@ -80,13 +80,13 @@ def parse_collateral(data: bytes) -> Collateral:
     return Collateral(
         tcb_info,
         parse_tcb_info(tcb_info.body),
-        parse_pem_chain(document.text("tcb_info_issuer_chain").encode()),
+        parse_issuer_chain(document.text("tcb_info_issuer_chain").encode()),
         qe_identity,
         parse_qe_identity(qe_identity.body),
-        parse_pem_chain(document.text("qe_identity_issuer_chain").encode()),
+        parse_issuer_chain(document.text("qe_identity_issuer_chain").encode()),
         parse_crl(document.octets("root_ca_crl")),
         parse_crl(document.octets("pck_crl")),
-        parse_pem_chain(pck_chain.encode()) if (pck_chain := document.text(PCK_CHAIN)) else (),
+        parse_issuer_chain(pck_chain.encode()) if (pck_chain := document.text(PCK_CHAIN)) else (),
     )
 
 

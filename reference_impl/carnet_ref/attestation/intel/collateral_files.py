@@ -16,11 +16,11 @@ from urllib.parse import unquote_to_bytes
 
 from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.encodings import PEM, decode
-from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING
+from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING, parse_issuer_chain
 from carnet_ref.attestation.intel.collateral import PCK_CHAIN
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.revocation_lists import PEM_LIST, crl_in_pem, parse_crl
-from carnet_ref.crypto.certificate_path import common_name, only_common_name, parse_pem_chain
+from carnet_ref.crypto.certificate_path import common_name, only_common_name
 from carnet_ref.wire.reader import MalformedError
 
 WHAT: Final = "collateral"
@@ -93,7 +93,7 @@ def _list(der: bytes) -> tuple[str, str]:
 
 
 def _chain(pem: bytes) -> tuple[str, str]:
-    subject = common_name(parse_pem_chain(pem)[0])
+    subject = common_name(parse_issuer_chain(pem)[0])
     if subject != TCB_SIGNING and subject not in PCK_AUTHORITIES:
         raise MalformedError(WHAT, EXPECTED, f"certificates that begin with {subject!r}")
     return "tcb_info_issuer_chain" if subject == TCB_SIGNING else PCK_CHAIN, pem.decode("ascii", "replace")
