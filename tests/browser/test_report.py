@@ -194,3 +194,18 @@ def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path)
     assert page.evaluate(CONTRAST)[0] >= 4.5
     assert page.locator(".steps > li:visible").count() == STEPS
     assert page.locator("tr.future > *").first.evaluate("cell => getComputedStyle(cell).color") == "rgb(27, 36, 48)"
+
+
+def test_designs_are_compared_in_numbers(visit: Visit) -> None:
+    page = visit.open("index.html")
+    page.get_by_role("link", name="Designs and threats", exact=True).click()
+    assert page.url.endswith("#designs")
+    rows = page.locator(".heat tr").all_inner_texts()
+    seen = [[word for word in row.split("\t") if word] for row in rows]
+    assert [[cell.split()[0] for cell in row] for row in seen] == [
+        ["design", "none", "collusion"],
+        ["main", "0", "0"],
+        ["main", "–", "1"],
+    ]
+    page.locator(".heat tbody a").first.click()
+    assert page.url.endswith("#matrix-main")
