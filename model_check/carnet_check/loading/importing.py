@@ -7,6 +7,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import io
 import re
 import sys
 import traceback
@@ -48,6 +49,26 @@ def module_at(file: Path, shown: str) -> ModuleType:
     with importing(shown), _beside(str(file.parent)):
         spec.loader.exec_module(module)
     return module
+
+
+@contextlib.contextmanager
+def afresh(folder: Path) -> Iterator[None]:
+    """Let modules of a folder be imported once more, unheard; what was imported before is there again afterwards."""
+    known = {name: module for name, module in sys.modules.items() if _is_in(module, folder)}
+    for name in known:
+        del sys.modules[name]
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for name in [name for name, module in sys.modules.items() if _is_in(module, folder)]:
+            del sys.modules[name]
+        sys.modules.update(known)
+
+
+def _is_in(module: ModuleType, folder: Path) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and Path(file).parent == folder and module.__name__ != "__main__"
 
 
 def module_named(name: str) -> ModuleType:
