@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -123,6 +124,7 @@ def rounds(family: Family) -> None:
     from carnet_check.engines.registry import able
     from carnet_check.loading.families import load
     from carnet_check.semantics import Interpreter
+    from carnet_check.wording.sentences import knowers, known
 
     source, variant, threat, goal = load(family.id), family.main[0], family.protocol().threats[0].id, family.round_goal
     sizes = source.profile("tiny")
@@ -133,14 +135,29 @@ def rounds(family: Family) -> None:
     trace = without_delay(judge, trace)
     chart = sequence_chart(protocol, judge.replay(trace), trace)
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
-    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": chart.parties}
-    _write(RESULTS / "rounds" / f"{family.id}.json", {**kept, "events": [_event(shown) for shown in chart.steps]})
+    told: dict[str, object] = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest}
+    counted = knowers(protocol, judge.instance, chart.parties)
+    first = known(protocol, judge.replay(trace)[0])
+    told |= {
+        "parties": chart.parties,
+        "knowers": counted,
+        "known": {party: first[party] for party in counted if party in first},
+    }
+    _write(RESULTS / "rounds" / f"{family.id}.json", {**told, "events": [_event(shown) for shown in chart.steps]})
     round_picture.draw(RESULTS / "rounds", family.id)
 
 
 def _event(shown: ShownStep) -> dict[str, Any]:
     arrow = shown.arrow and {"from": shown.arrow.sender, "to": shown.arrow.receiver, "text": shown.arrow.text}
-    return {"number": shown.number, "action": shown.step.action, "actor": shown.actor, "arrow": arrow}
+    learned = {party: list(facts) for party, facts in shown.learned.items() if facts}
+    return {
+        "number": shown.number,
+        "action": shown.step.action,
+        "actor": shown.actor,
+        "arrow": arrow,
+        "sentence": shown.sentence,
+        "learned": learned,
+    }
 
 
 def accounted(family: Family) -> None:
@@ -156,8 +173,8 @@ def tests(families: Sequence[Family]) -> None:
         SystemExit: a test failed; nothing is kept.
     """
     files = sorted((ROOT / "tests").rglob("test_*.py"))
-    said = f'record_property("{VERIFIES}"'
-    named = [path.relative_to(ROOT).as_posix() for path in files if said in path.read_text("utf-8")]
+    said = re.compile(rf'record_property\("{VERIFIES}"|mark\.{VERIFIES}\(')
+    named = [path.relative_to(ROOT).as_posix() for path in files if said.search(path.read_text("utf-8"))]
     command = ["pytest", "-q", "-n", "2", *named]
     digests = {
         f"{family.id}/{name}": family.protocol(name).digest
