@@ -43,7 +43,7 @@ def test_a_requirement_leads_to_its_proof_its_test_and_its_place(read: Visit) ->
     assert "after an acknowledgement of the rotation" in need.inner_text()
     for part in ("proved by", "verified by", "enforced by"):
         assert part in need.inner_text()
-    need.get_by_role("link", name="step-gpu-travelling-rotated-in").click()
+    need.get_by_role("link", name="step rotated_in").click()
     assert page.url.endswith("evidence.html#step-gpu-travelling-rotated-in")
 
 
@@ -61,6 +61,36 @@ def test_diagrams_are_drawn_without_a_script(read: Visit) -> None:
     assert drawn.count() >= 6
     assert all(drawn.nth(place).bounding_box() for place in range(drawn.count()))
     assert page.locator(".diagram text", has_text="KEY_EXCHANGE (s1)").count() == 1
+
+
+@pytest.mark.mends("N24")
+@pytest.mark.parametrize("read", [(1200, "light")], indirect=True, ids=str)
+def test_no_diagram_hides_a_lane_in_a_small_window(read: Visit) -> None:
+    page = read.open(DIAGRAMS)
+    beyond = "[...document.querySelectorAll('.diagram')].map((each) => each.scrollWidth - each.clientWidth)"
+    assert max(page.evaluate(beyond)) <= 0
+
+
+@pytest.mark.mends("N24")
+@pytest.mark.parametrize("read", [(390, "light"), (390, "dark")], indirect=True, ids=str)
+@pytest.mark.parametrize("name", [DIAGRAMS, "guide/gpu-travelling.html"])
+def test_who_knows_what_is_read_on_a_phone(read: Visit, name: str) -> None:
+    page = read.open(name)
+    table = page.locator("table.knowledge")
+    box = table.bounding_box()
+    assert box
+    assert (box["x"] >= 0, box["x"] + box["width"] <= 390) == (True, True)
+    assert table.locator("td:visible").all_inner_texts() == [
+        "h1 (h2d, d2h)\ns1 (launch)",
+        "k1 (h2d, d2h)",
+        "k1 (h2d)",
+        "b1 (h2d, d2h)",
+    ]
+    told = "(cell) => getComputedStyle(cell, '::before').content"
+    assert [table.locator("td:visible").nth(place).evaluate(told) for place in (0, 2)] == [
+        '"orchestrator newly knows "',
+        '"alice newly knows "',
+    ]
 
 
 def test_search_finds_a_page(read: Visit) -> None:

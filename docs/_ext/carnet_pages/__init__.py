@@ -30,6 +30,7 @@ from .counted_proofs import proofs
 from .engines import ENGINES_PAGE, engines
 from .evidence_formats import FORMATS_PAGE, evidence_formats
 from .junit import JUNIT, read
+from .knowledge import TEXT, knowledge
 from .markdown import contents, page
 from .mended import FAULTS, RECORDS, marks, mended, read_faults
 from .protocols import ProtocolPages
@@ -133,6 +134,8 @@ def specification(
         found[f"{family.id}/state.md"] = subject.state()
         found[f"{family.id}/actions.md"] = subject.actions()
         found[f"{family.id}/claims.md"] = subject.claims()
+        if family.id in rounds:
+            found[f"{family.id}/{TEXT}"] = "\n".join(knowledge(rounds[family.id]))
         found |= claim_pages(family, results.get(family.id), attacks)
     return {path: text.rstrip() + "\n" for path, text in found.items()}
 
