@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from carnet_check.errors import InvalidSpecificationError
-from carnet_check.loading import families
 from carnet_check.loading.families import load
 from tests.unit.model_check.command import carnet
 
@@ -21,8 +19,6 @@ CHANCE = {
     "chance": "import random; NAME = f'office{random.random()}'",
     "a neighbour": "from neighbour import NAME",
 }
-AT_MOST = 0.3
-"""Seconds of processor time that the second reading of the starter may take."""
 
 
 @pytest.fixture
@@ -56,20 +52,6 @@ def test_the_second_reading_says_nothing(starter: Path, capsys: pytest.CaptureFi
     starter.write_text(starter.read_text() + "\nprint('read')\n")
     load(str(starter))
     assert capsys.readouterr().err == "read\n"
-
-
-def test_it_costs_little(starter: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spent = []
-    compare = families._require_the_same_again
-
-    def timed(*given: object) -> None:
-        began = time.process_time()
-        compare(*given)  # type: ignore[arg-type]
-        spent.append(time.process_time() - began)
-
-    monkeypatch.setattr(families, "_require_the_same_again", timed)
-    load(str(starter))
-    assert spent[0] < AT_MOST
 
 
 def test_a_design_that_cannot_be_built_is_refused_where_it_is_asked_for(starter: Path) -> None:
