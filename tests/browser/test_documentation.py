@@ -17,6 +17,8 @@ PAGES = (
     "specification/verdicts.html",
     "specification/assurance/requirements.html",
     "specification/assurance/tests.html",
+    "specification/gpu-travelling/defences.html",
+    "how-to/look-in-a-notebook.html",
 )
 DIAGRAMS = "specification/gpu-travelling/diagrams.html"
 LOOKS = [(400, "light"), (400, "dark"), (1600, "light"), (1600, "dark")]
@@ -53,6 +55,41 @@ def test_a_verdict_stands_with_its_digest_and_its_command(read: Visit) -> None:
     assert "carnet verify gpu-travelling" in shown
     assert "digest" in shown
     assert "PROVED, induction" in shown
+
+
+DEFENCES = "specification/gpu-travelling/defences.html"
+
+
+def test_a_number_of_the_map_leads_to_the_claims_that_fall(read: Visit) -> None:
+    page = read.open(DEFENCES)
+    page.locator("table.heat").get_by_role("link", name="scrub-workspace", exact=True).click()
+    assert page.url.endswith("#gpu-travelling-without-scrub-workspace")
+    section = page.locator("#gpu-travelling-without-scrub-workspace")
+    section.get_by_role("link", name="clean-handoff", exact=True).click()
+    assert page.url.endswith("claims/clean-handoff.html#gpu-travelling-claim-page-clean-handoff")
+
+
+@pytest.mark.parametrize("read", [(390, "light")], indirect=True, ids=str)
+def test_the_map_fits_on_a_phone_and_shows_every_threat_model(read: Visit) -> None:
+    page = read.open(DEFENCES)
+    box = page.locator("table.heat").bounding_box()
+    assert box
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    cells = page.locator("table.heat tbody tr").first.locator("td")
+    assert cells.count() == 5
+    assert all((cells.nth(place).bounding_box() or {"width": 0})["width"] >= 24 for place in range(5))
+
+
+@pytest.mark.parametrize("read", [(1280, "dark")], indirect=True, ids=str)
+def test_the_map_is_dark_letters_on_light_where_it_is_printed(read: Visit) -> None:
+    page = read.open(DEFENCES)
+    colour = """() => { const cell = document.querySelector("table.heat .fallen-4");
+      return [getComputedStyle(cell).backgroundColor, getComputedStyle(cell).color]; }"""
+    dark = page.evaluate(colour)
+    page.emulate_media(media="print")
+    assert page.evaluate(colour) != dark
+    assert page.evaluate(CONTRAST.replace('"main"', '"table.heat"'))[0] >= 4.5
 
 
 def test_diagrams_are_drawn_without_a_script(read: Visit) -> None:

@@ -59,6 +59,7 @@ def test_there_is_a_page_for_everything_and_the_index_leads_to_it() -> None:
         "toy/claims.md",
         "toy/claims/punctual.md",
         "toy/claims/secrecy.md",
+        "toy/defences.md",
         "toy/diagrams.md",
         "toy/index.md",
         "toy/requirements.md",

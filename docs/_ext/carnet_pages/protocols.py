@@ -27,6 +27,7 @@ from carnet_spec.language.requirements import OPENING
 from carnet_spec.language.terms import Exists
 
 from .claim_pages import FOLDER, claims_of
+from .defences import map_link
 from .diagrams import Flow, course, flows, kept, phases, schedule
 from .knowledge import knowledge
 from .markdown import Lines, code, contents, formula, indexed, label, page, prose, table
@@ -61,10 +62,11 @@ class ProtocolPages:
 
     def overview(self) -> str:
         """Return the page that opens the protocol."""
+        text, map_of = ["requirements"] if self.family.text.text else [], ["defences"] if self.protocol.defences else []
         return page(
             f"({label(self.family.id)})=",
             f"# {prose(self.family.title)}",
-            contents([*(["requirements"] if self.family.text.text else []), "diagrams", "state", "actions", "claims"]),
+            contents([*text, "diagrams", "state", "actions", "claims", *map_of]),
             self._digests(),
             self._parties(),
             self._threats(),
@@ -240,6 +242,7 @@ class ProtocolPages:
 
     def _defences(self) -> Lines:
         yield from ("## Defences", "", "Each is a set of guards and updates that can be switched off together.", "")
+        yield from map_link(self.family)
         yield from table(["defence", "what it does", "consists of"], map(self._defence, self.protocol.defences))
 
     def _variants(self) -> Lines:

@@ -2,6 +2,7 @@
 
 * ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
   reader would type, unless the answer is about the design as it is; about an hour.
+* ``falls``: every claim is attacked without each defence, under each threat model; more than an hour.
 * ``gallery``: the attack of each finding is looked for again, to be shown step by step; some five minutes.
 * ``verdicts``: each protocol is verified, about a minute and a half.
 * ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
@@ -30,7 +31,7 @@ from xml.etree import ElementTree
 from carnet_ref.citations import citations
 from carnet_spec.language import Family, SpecificationError
 
-from . import accounts, agreement, counted_mutants, counted_proofs, discriminating, gallery, round_picture, shown
+from . import accounts, agreement, counted_mutants, counted_proofs, discriminating, falls, gallery, round_picture, shown
 from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
@@ -93,6 +94,14 @@ def _is_current(family: Family, row: Mapping[str, Any]) -> bool:
         return bool(family.protocol(row["variant"], tuple(row["removed"])).digest == row["digest"])
     except SpecificationError:
         return False
+
+
+def fallen(family: Family) -> None:
+    """Keep which claims fall without each defence; what is about the designs as they are now stays."""
+    path = RESULTS / "falls" / f"{family.id}.json"
+    kept = json.loads(path.read_text("utf-8")) if path.exists() else []
+    for rows in falls.record(family, kept) if family.hunts else ():
+        _write(path, rows)
 
 
 def shown_attacks(family: Family) -> None:
@@ -224,6 +233,7 @@ RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "accounts": accounted,
     "agreement": agreed,
     "attacks": attacks,
+    "falls": fallen,
     "gallery": shown_attacks,
     "mutants": mutated,
     "verdicts": verdicts,
