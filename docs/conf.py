@@ -61,6 +61,19 @@ needs_links = {
     "enforced": {"incoming": "enforces", "outgoing": "enforced by"},
 }
 needs_role_need_template = "{{ title }}"  # the id without its protocol
+needs_role_need_max_title_length = -1  # nothing is cut off
+# A card has its title once, and what it links to by title: ids are made of protocol, file and name, and long.
+needs_show_link_title, needs_show_link_id = True, False
+needs_layouts = {
+    "card": {
+        "grid": "simple",
+        "layout": {
+            "head": ["<<meta('type_name')>>: **<<meta('title')>>**"],
+            "meta": ["<<meta_all(no_links=True, exclude=['layout', 'id'])>>", "<<meta_links_all()>>"],
+        },
+    }
+}
+needs_default_layout = "card"
 needs_id_regex = "^[A-Za-z0-9-]+$"
 needs_warnings = {
     "requirement_without_obligation": "type == 'req' and not proved",

@@ -19,7 +19,13 @@ for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long: otherwise one worker has it left when the others are done."""
+    """Begin with what takes long: otherwise one worker has it left when the others are done.
+
+    A test that is marked with what it verifies says so in the JUnit report.
+    """
+    for item in items:
+        ids = [id for mark in item.iter_markers("verifies") for id in mark.args]
+        item.user_properties += [("verifies", ", ".join(ids))] if ids else []
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -15,6 +15,7 @@ from carnet_pages.orchestrator import states
 
 from carnet_check.conformance.clocks import Clock
 from carnet_check.conformance.demands import silent_defences, undemanded
+from carnet_check.wording.narrate import told_place
 from carnet_ref.citations import citations, places
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
@@ -290,18 +291,20 @@ def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
 
 def _row(attack: Mapping[str, Any]) -> Sequence[str]:
     outcome = attack["replay"]
+    known = {action.name: action for action in FAMILY.drafted(attack["variant"]).actions}
+    actions = [known[step["action"]] for step in attack["steps"]]
     removed = f" without {', '.join(attack['removed'])}" if attack["removed"] else ""
-    shown = prose(outcome["recovered"]) if outcome["reproduced"] else f"no: {_stopped(outcome['stopped'])}"
+    shown = prose(outcome["recovered"]) if outcome["reproduced"] else f"no: {_stopped(outcome['stopped'], actions)}"
     return (
         code(attack["id"]),
         prose(f"{attack['variant']}{removed}"),
         code(attack["claim"]),
         shown,
-        _stopped(outcome["defended"]["stopped"]),
+        _stopped(outcome["defended"]["stopped"], actions),
     )
 
 
-def _stopped(place: Mapping[str, Any] | None) -> str:
-    if place is None:
+def _stopped(stopped: Mapping[str, Any] | None, actions: Sequence[Action]) -> str:
+    if stopped is None:
         return "every step is taken, and the claim holds"
-    return f"stops at step {place['index'] + 1}, {code(place['action'])}"
+    return f"stops {told_place(actions, stopped['index'])}, {code(stopped['action'])}"

@@ -8,13 +8,14 @@ docs/adr/0004-verdicts-and-exit-codes.md.
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import importlib
 import io
 import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -26,6 +27,9 @@ GROUP = "carnet.commands"
 TRACEBACK = "CARNET_TRACEBACK"
 MOST_SAID = 4_000
 """The most characters of an error: it may quote text from a file."""
+
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+"""How the system says that what is open takes no more, such as a file on a full disk."""
 
 BUILT_IN = {
     "list": ("carnet_check.commands.listing:list_protocols", "List protocols, claims, threat models and findings."),
@@ -110,9 +114,13 @@ class Commands(click.Group):
     ) -> NoReturn:
         """Run a command and exit with the code that it returns, or with that of its failure."""
         given = list(sys.argv[1:] if args is None else args)
+        if sys.stderr is None:
+            sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 # open until the end, and nobody hears
         _require_every_character(sys.stdout, sys.stderr)
         extra["standalone_mode"] = False
         try:
+            if sys.stdout is None:
+                raise click.UsageError("standard output is closed: send it to a file, or to /dev/null")
             from carnet_command.interrupts import stoppable
 
             with stoppable():
@@ -145,38 +153,51 @@ def _added() -> dict[str, Any]:
 
 
 def _failed(error: BaseException, as_json: bool) -> int:
-    """Say what went wrong in one line and return the exit code."""
+    """Say what went wrong, in one line for each complaint, and return the exit code."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return ExitCode.USAGE
-    kind, message, code = _described(error)
+    kind, complaints, code = _described(error)
     if os.environ.get(TRACEBACK):
         import traceback
 
         traceback.print_exception(error)
-    with contextlib.suppress(BrokenPipeError):
-        if as_json:
-            click.echo(json.dumps({"error": {"kind": kind, "message": message}}, ensure_ascii=False))
-        click.echo(f"carnet: {message}", err=True)
-    return code
+    every = {"complaints": complaints} if len(complaints) > 1 else {}
+    value = {"error": {"kind": kind, "message": "; ".join(complaints), **every}}
+    said = [json.dumps(value, ensure_ascii=False)] if as_json else []
+    heard = _say(said, err=False) & _say([f"carnet: {complaint}" for complaint in complaints], err=True)
+    return code if heard or code != ExitCode.VIOLATED else ExitCode.USAGE
 
 
-def _described(error: BaseException) -> tuple[str, str, int]:
+def _say(lines: Sequence[str], err: bool) -> bool:
+    """Write lines, and return whether they could be written."""
+    try:
+        for line in lines:
+            click.echo(line, err=err)
+    except OSError:
+        return False
+    return True
+
+
+def _described(error: BaseException) -> tuple[str, tuple[str, ...], int]:
     from carnet_command.errors import CarnetError
     from carnet_spec.language.errors import SpecificationError
 
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return "interrupted", "interrupted: the work is not finished", ExitCode.INTERRUPTED
+        return "interrupted", ("interrupted: the work is not finished",), ExitCode.INTERRUPTED
     if isinstance(error, click.ClickException):
-        return "usage", _one_line(error.format_message()), ExitCode.USAGE
+        return "usage", (_one_line(error.format_message()),), ExitCode.USAGE
     if isinstance(error, CarnetError):
-        return error.kind, _one_line(str(error)), error.exit_code
+        return error.kind, tuple(map(_one_line, error.complaints)), error.exit_code
     if isinstance(error, SpecificationError):
-        return "specification", _one_line(str(error)), ExitCode.USAGE
+        return "specification", (_one_line(str(error)),), ExitCode.USAGE
+    if isinstance(error, OSError) and error.errno in UNWRITABLE and error.filename is None:
+        return "usage", (f"cannot write the output: {error.strerror}",), ExitCode.USAGE
     if isinstance(error, MemoryError):
-        return "unknown", "out of memory: choose smaller sizes or a lower --max-memory", ExitCode.UNKNOWN
+        return "unknown", ("out of memory: choose smaller sizes or a lower --max-memory",), ExitCode.UNKNOWN
     hint = "" if os.environ.get(TRACEBACK) else f" (set {TRACEBACK}=1 to see where)"
-    return "internal", f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}", ExitCode.INTERNAL
+    told = f"internal error: {type(error).__name__}: {_one_line(str(error))}{hint}"
+    return "internal", (told,), ExitCode.INTERNAL
 
 
 def _one_line(text: str) -> str:

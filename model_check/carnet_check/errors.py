@@ -9,10 +9,18 @@ __all__ = ["CarnetError", "EngineDisagreement", "EngineError", "InvalidSpecifica
 
 
 class InvalidSpecificationError(CarnetError):
-    """The protocol that was asked for is not well formed."""
+    """The protocol that was asked for is not well formed; each argument says what is wrong in one place."""
 
     kind = "specification"
     exit_code = ExitCode.USAGE
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """Everything that is wrong."""
+        return tuple(map(str, self.args))
+
+    def __str__(self) -> str:
+        return "; ".join(self.complaints)
 
 
 class EngineError(CarnetError):

@@ -11,10 +11,15 @@ from carnet_command.exit_codes import ExitCode
 
 
 class CarnetError(Exception):
-    """Something that ends the command with one line and an exit code."""
+    """Something that ends the command with one line, or one for each complaint, and an exit code."""
 
     kind: ClassVar[str] = "internal"
     exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """Everything that is wrong, one line for each."""
+        return (str(self),)
 
 
 class UsageError(CarnetError):

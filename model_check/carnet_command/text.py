@@ -1,24 +1,33 @@
-"""Text for people: lines that fit a terminal of eighty columns, and numbers of things."""
+"""Text for people: lines that fit their terminal, and numbers of things."""
 
 from __future__ import annotations
 
 RULE_WIDTH = 78
-"""Columns that a command's report takes."""
+"""The most columns that a command's report takes, and what it takes where there is no terminal."""
+NARROWEST = 40
+"""The fewest: fewer would break formulas and names to pieces."""
 LABEL_WIDTH = 13
 """Columns of the labels to the left of it."""
 
 
-def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int = RULE_WIDTH) -> list[str]:
+def report_width() -> int:
+    """Return the columns of a report: those of the terminal or of ``COLUMNS``, and no more than are read at ease."""
+    import shutil
+
+    return max(NARROWEST, min(shutil.get_terminal_size((RULE_WIDTH, 24)).columns, RULE_WIDTH))
+
+
+def wrapped(label: str, text: str, indent: int = LABEL_WIDTH, width: int | None = None) -> list[str]:
     """Write ``text`` beside ``label``, wrapped at the width of the report and never inside a word."""
-    lines = _broken(text, width - indent) or [""]
+    lines = _broken(text, (width or report_width()) - indent) or [""]
     return [f"{label if not number else '':<{indent}}{line}" for number, line in enumerate(lines)]
 
 
-def hanging(text: str, indent: int = 2, width: int = RULE_WIDTH) -> list[str]:
+def hanging(text: str, indent: int = 2, width: int | None = None) -> list[str]:
     """Wrap ``text``, with every line after the first ``indent`` columns further to the right."""
     said = text.lstrip()
     margin = " " * (len(text) - len(said))
-    return [margin + line for line in _broken(said, width - len(margin), " " * indent)] or [""]
+    return [margin + line for line in _broken(said, (width or report_width()) - len(margin), " " * indent)] or [""]
 
 
 def _broken(text: str, width: int, further: str = "") -> list[str]:

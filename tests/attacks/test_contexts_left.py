@@ -74,6 +74,7 @@ ATTACK: dict[str, Any] = {
 SIZES = {"holders": 1, "corrupt": 1, "chunks": 1, "rounds": 1, "sessions": 1}
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-HOME-07")
 def test_the_kernel_runs_while_training_begins_unless_the_report_speaks_of_it() -> None:
     outcome = replay(ATTACK, draws("contexts"))
     assert outcome["reproduced"], outcome["stopped"]

@@ -73,6 +73,7 @@ def runs(packed: type[PackedSearch], name: str, tries: int) -> list[Run]:
         return [pool.submit(run, packed, name, SIZES[name]).result() for _ in range(tries)]
 
 
+@pytest.mark.mends("P12")
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["vote", "relay"])

@@ -13,6 +13,7 @@ PHONE, DESK = 390, 1280
 LOOKS = [(PHONE, "light"), (PHONE, "dark"), (DESK, "light"), (DESK, "dark")]
 ATTACK = "attack-main.without-fresh-key.collusion.secrecy.html"
 GALLERY = "gallery/gpu-travelling/index.html"
+DEFENCES = "specification/gpu-travelling/defences.html"
 
 
 def broken(page: Page) -> list[str]:
@@ -34,6 +35,13 @@ def test_the_gallery_breaks_no_rule_and_fits(read: Visit) -> None:
     page.locator("article h2 a").first.click()
     assert broken(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == page.evaluate("innerWidth")
+
+
+@pytest.mark.parametrize("read", LOOKS, indirect=True, ids=str)
+def test_the_map_of_defences_breaks_no_rule(read: Visit) -> None:
+    page = read.open(DEFENCES)
+    found = Axe().run(page, context="table.heat", options={"preload": False}).response["violations"]
+    assert [f"{rule['id']}: {rule['nodes'][0]['html'][:160]}" for rule in found] == []
 
 
 @pytest.mark.mends("N1")

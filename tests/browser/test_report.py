@@ -54,6 +54,7 @@ def test_a_step_shows_only_what_changed_and_the_end_says_which_part_fails(visit:
     assert "it is false that  borrower2 = owner(k1)" in page.locator(".failing pre").inner_text()
 
 
+@pytest.mark.mends("N19")
 def test_a_diagram_has_a_column_for_each_party(visit: Visit) -> None:
     page = visit.open(ATTACK)
     assert page.locator(".sequence thead th").all_inner_texts() == ["step", "lender", "borrower2", "adversary"]
@@ -193,3 +194,18 @@ def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path)
     assert page.evaluate(CONTRAST)[0] >= 4.5
     assert page.locator(".steps > li:visible").count() == STEPS
     assert page.locator("tr.future > *").first.evaluate("cell => getComputedStyle(cell).color") == "rgb(27, 36, 48)"
+
+
+def test_designs_are_compared_in_numbers(visit: Visit) -> None:
+    page = visit.open("index.html")
+    page.get_by_role("link", name="Designs and threats", exact=True).click()
+    assert page.url.endswith("#designs")
+    rows = page.locator(".heat tr").all_inner_texts()
+    seen = [[word for word in row.split("\t") if word] for row in rows]
+    assert [[cell.split()[0] for cell in row] for row in seen] == [
+        ["design", "none", "collusion"],
+        ["main", "0", "0"],
+        ["main", "–", "1"],
+    ]
+    page.locator(".heat tbody a").first.click()
+    assert page.url.endswith("#matrix-main")

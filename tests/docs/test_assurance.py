@@ -130,7 +130,27 @@ def test_the_page_says_what_the_reference_implementation_lacks_and_which_slow_te
     need = pages["assurance/requirements.md"].partition("REQ-TOY-7")[2]
     assert "The reference implementation does not have it: no main variant asks for it, but `forgetful`." in need
     assert "Verified by slow tests, which no recorded run has: `tests/test_toy.py::test_long`." in need
-    assert "| {need}`toy-REQ-TOY-7` | 1 | 1, slow | not implemented |" in pages["assurance.md"]
+    row = "| Who holds a key MUST know it. | {need}`claim-toy-kept` | `test_long` (slow) | not implemented |"
+    assert f"| {{need}}`toy-REQ-TOY-7` {row}" in pages["assurance.md"]
+
+
+@pytest.mark.mends("N25")
+def test_the_matrix_names_what_proves_verifies_and_enforces() -> None:
+    many = [replace(LENT, name=f"test_new[{row}]") for row in ("a key", "another", "a third")]
+    whole = found(tests=TestRun((*many, replace(LENT, verifies=("toy-REQ-TOY-2",)))))
+    shown = assurance([FAMILY], list(whole.values()), [], TESTS)["assurance.md"]
+    (row,) = (line for line in shown.splitlines() if line.startswith("| {need}`toy-REQ-TOY-1`"))
+    assert "| {need}`step-toy-lend` |" in row
+    assert "<details><summary>3 tests</summary>{need}`test-test-toy-test-new-a-key`<br>" in row
+    assert row.endswith("| {need}`code-toy-lend` |")
+
+
+@pytest.mark.mends("N25")
+def test_a_test_is_called_by_what_it_says() -> None:
+    assert replace(LENT, name="test_a_bad_gpu_is_never_lent[a fake]").title == "A bad gpu is never lent: a fake"
+    assert LENT.title == "New"
+    pages = assurance([FAMILY], list(found().values()), [], TESTS)
+    assert "```{test-case} New\n:id: test-test-toy-test-new" in pages["assurance/tests.md"]
 
 
 # -- the registered protocols ---------------------------------------------------------------------
@@ -195,12 +215,28 @@ def test_no_sentence_can_be_lost_unnoticed() -> None:
     assert [missing for missing in said if missing not in str(refused.value)] == []
 
 
-def test_slow_tests_verify_only_what_variants_beside_the_main_ones_ask_for() -> None:
+def test_a_test_that_is_marked_is_in_the_recorded_run_or_verifies_what_other_variants_ask_for() -> None:
     marked = marks(ROOT / "tests", VERIFIES)
-    assert set(marked) <= set(asked_by_other_variants())
+    main = set(asked_by_main_variants())
+    assert set(marked) <= main | set(asked_by_other_variants())
+    for id in main & set(marked):
+        ran = {f"{test.classname.replace('.', '/')}.py::{test.name.partition('[')[0]}" for test in ran_for(id)}
+        assert set(marked[id]) <= ran, id
     for id in asked_by_other_variants():
         assert registered_cases()[id].slow == tuple(marked.get(id, ()))
         assert set(registered_cases()[id].variants).isdisjoint(registered_families()[0].main)
+
+
+def ran_for(id: str) -> tuple[Ran, ...]:
+    return registered_cases()[id].tests
+
+
+@pytest.mark.mends("N25")
+def test_most_requirements_are_verified_by_more_than_one_test() -> None:
+    """A proof that breaks without the requirement is one; a role that refuses is another."""
+    kinds = {id: {test.name.partition("[")[0] for test in ran_for(id)} for id in asked_by_main_variants()}
+    required = {id: names for id, names in kinds.items() if "-REQ-" in id}
+    assert sum(len(names) > 1 for names in required.values()) * 4 >= 3 * len(required)
 
 
 @pytest.mark.parametrize("id", NORMATIVE)

@@ -59,6 +59,7 @@ def test_there_is_a_page_for_everything_and_the_index_leads_to_it() -> None:
         "toy/claims.md",
         "toy/claims/punctual.md",
         "toy/claims/secrecy.md",
+        "toy/defences.md",
         "toy/diagrams.md",
         "toy/index.md",
         "toy/requirements.md",
@@ -116,7 +117,7 @@ SHOWN: dict[str, tuple[str, str]] = {
     "a goal": ("toy/claims.md", "### loan-ends\n\nA loan ends.\n\n```text\n∃a: Agent"),
     "a lemma": ("toy/claims.md", "### known\\_keys\\_are\\_used\n\nNobody knows a key before it is made."),
     "a normative sentence": ("toy/requirements.md", "(toy-requirement-req-toy-1)=\n**REQ-TOY-1** The lender MUST"),
-    "a normative item": ("toy/requirements.md", "\n\n(toy-requirement-req-toy-2)=\n**REQ-TOY-2** A key MUST"),
+    "a normative item": ("toy/requirements.md", "\n(toy-requirement-req-toy-2)=\n**REQ-TOY-2** A key MUST"),
     "no run": ("verdicts.md", "No long run is recorded."),
 }
 

@@ -45,11 +45,12 @@ def test_the_pages_show_every_row() -> None:
 
 
 def test_an_attack_that_is_not_reproduced_says_where_it_stops() -> None:
-    stopped = {"index": 4, "action": "fence"}
+    steps = [{"action": name} for name in ("send_fence", "exec_fence", "read_gpu", "fenced")]
+    stopped = {"index": 3, "action": "fenced"}
     replay = {"reproduced": False, "recovered": "", "stopped": stopped, "defended": {"stopped": None}}
-    row = {"id": "x", "variant": "v", "removed": ["d"], "claim": "c", "replay": replay}
+    row = {"id": "x", "variant": FAMILY.main[0], "removed": ["d"], "claim": "c", "steps": steps, "replay": replay}
     shown = pages.replays([row])
-    assert "| no: stops at step 5, `fence` | every step is taken, and the claim holds |" in shown
+    assert "| no: stops at step 3, `fenced` | every step is taken, and the claim holds |" in shown
 
 
 def test_the_page_says_which_guards_no_event_stands_for() -> None:

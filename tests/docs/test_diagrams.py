@@ -12,7 +12,7 @@ import pytest
 
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from docs._ext.carnet_pages import specification
-from docs._ext.carnet_pages.diagrams import Change, changes, flows
+from docs._ext.carnet_pages.diagrams import Change, changes, flows, kept
 from tests.fixtures import toy
 
 ROUNDS = Path(__file__).parents[2] / "docs" / "results" / "rounds"
@@ -73,10 +73,35 @@ def test_the_recorded_round_is_drawn_message_by_message() -> None:
     page = shown(FAMILY, run)
     said = next(words(svg) for svg in drawn(page) if "platform" in words(svg))
     assert set(run["parties"]) <= set(said)
-    assert [
-        event["arrow"]["text"] for event in run["events"] if event["arrow"] and event["arrow"]["text"] not in said
-    ] == []
+    steps = [event["arrow"]["text"] for event in run["events"] if event["arrow"] and event["number"]]
+    assert [text for text in steps if text not in said] == []
     assert ("Stale" in page) == (run["digest"] != FAMILY.protocol(run["variant"]).digest)
+
+
+@pytest.mark.mends("N24")
+def test_rules_that_repeat_are_one_row_and_all_lanes_fit_the_page() -> None:
+    run = json.loads((ROUNDS / f"{FAMILY.id}.json").read_text("utf-8"))
+    (drawing,) = (svg for svg in drawn(shown(FAMILY, run)) if "platform" in words(svg))
+    assert [text for text in words(drawing) if "MEASUREMENTS" in text] == [
+        "MEASUREMENTS (nonce s1, CONFIDENTIAL) and 3 more like it",
+        "MEASUREMENTS (nonce s1, CONFIDENTIAL)",
+    ]
+    assert int(drawing.get("width", "")) <= 736, "as wide as the page is in a window of 1200 pixels"
+    texts = [text for text in drawing.iter(f"{SVG}text") if text.get("text-anchor") == "middle"]
+    for text in texts:
+        half = len("".join(text.itertext())) * 3.5
+        assert half - 1 <= float(text.get("x", "")) <= int(drawing.get("width", "")) - half + 1
+
+
+@pytest.mark.mends("N24")
+def test_a_design_that_keeps_its_key_is_not_listed_with_those_that_draw_one() -> None:
+    page = shown(FAMILY)
+    fresh = page.partition("### sealed-under-master\n")[2].partition("\n### ")[0]
+    assert "a fresh key each time" in fresh
+    assert "`none`" not in fresh
+    assert "`rotate-out-only`" not in fresh
+    assert "* `keep_key_out` in place of `rotate_out`: the key stays" in page.partition("### none\n")[2]
+    assert kept(FAMILY.protocol("check-before-rotate"), ["Key"]) == [], "it draws one later"
 
 
 def test_a_round_of_another_specification_is_marked() -> None:

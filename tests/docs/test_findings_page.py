@@ -44,6 +44,7 @@ def test_the_lists_come_in_their_order() -> None:
     assert headings == [about[0].upper() + about[1:] for about in LISTS]
 
 
+@pytest.mark.mends("N18")
 @pytest.mark.parametrize("finding", FAMILY.findings, ids=lambda finding: finding.id)
 def test_a_finding_has_its_place_its_command_and_its_two_sides(finding: Finding) -> None:
 

@@ -46,6 +46,7 @@ def test_a_kept_attack_breaks_its_claim(id: str) -> None:
     assert attack["reason"][0].startswith(f"{finding.claim} fails")
 
 
+@pytest.mark.mends("N18")
 def test_diagrams_are_written_for_what_is_recorded(tmp_path: Path) -> None:
     gallery.write_diagrams([FAMILY, toy.FAMILY], {FAMILY.id: KEPT}, tmp_path)
     assert [folder.name for folder in (tmp_path / "gallery").iterdir()] == [FAMILY.id]
@@ -57,3 +58,15 @@ def test_diagrams_are_written_for_what_is_recorded(tmp_path: Path) -> None:
 
 def test_a_protocol_without_findings_has_no_gallery() -> None:
     assert "##" not in gallery.gallery([toy.FAMILY], {})
+
+
+@pytest.mark.mends("N14")
+def test_its_search_finds_every_finding_and_what_each_step_enforces(tmp_path: Path) -> None:
+    gallery.write_diagrams([FAMILY], {FAMILY.id: KEPT}, tmp_path)
+    text = (tmp_path / "gallery" / FAMILY.id / "search.js").read_text("utf-8")
+    entries = json.loads(text[text.index("[") : text.rindex("]") + 1])
+    assert {each["name"] for each in entries if each["kind"] == "finding"} == {each.id for each in FAMILY.findings}
+    enforced = {
+        id for each in entries if each["kind"] == "step" for id in each["text"].split() if id.startswith("REQ-")
+    }
+    assert {"REQ-SETUP-12", "REQ-KEY-03"} <= enforced

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -16,3 +18,11 @@ def test_every_folder_of_evidence_that_a_test_reads_is_on_its_page() -> None:
     page = (DOCS / "assurance" / "evidence-folder.md").read_text("utf-8")
     assert len(read) > 5
     assert not {name for name in read if f"| `{name}` |" not in page}
+
+
+@pytest.mark.mends("N23")
+def test_the_deck_is_introduced() -> None:
+    """Sources cite it, on pages that nobody reads from the beginning."""
+    entry = (DOCS / "glossary.md").read_text("utf-8").partition("\ndeck\n: ")[2].partition("\n\n")[0]
+    assert "guide/gpu-travelling" in entry
+    assert "(slides)" in (DOCS / "guide" / "gpu-travelling.md").read_text("utf-8").rpartition("Source: ")[2]

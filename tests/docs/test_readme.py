@@ -41,6 +41,7 @@ def test_it_is_short_and_begins_with_what_and_why() -> None:
 # -- the headline ---------------------------------------------------------------------------------
 
 
+@pytest.mark.mends("N8")
 def test_every_finding_is_an_attack_that_was_found() -> None:
     assert set(FOUND) == {finding.id for finding in FAMILY.findings}
     assert {run["verdict"] for run in FOUND.values()} == {"VIOLATED"}
@@ -56,12 +57,14 @@ def test_every_finding_was_carried_out_and_most_recover_data_as_it_says() -> Non
     assert 2 * len(data) > len(FOUND)
 
 
+@pytest.mark.mends("N8")
 def test_the_last_holder_reads_the_next_ones_data_with_the_platforms_help() -> None:
     ratchet = FOUND["finding-1"]
     assert (ratchet["variant"], ratchet["claim"], ratchet["threat"]) == ("ratchet", "confidentiality", "collusion")
     assert "together with the platform, read the next holder's data" in FIRST
 
 
+@pytest.mark.mends("N8")
 def test_the_two_designs_are_proved_where_a_claim_is_made() -> None:
     proved = [row for row in recorded(f"{FAMILY.id}.json")["results"] if row["engine"] == "induction"]
     designs = {row["variant"] for row in proved if not row["variant"].endswith("-timed")}

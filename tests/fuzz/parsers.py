@@ -35,7 +35,6 @@ from carnet_ref.attestation.intel.certificates import parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
     Collateral,
     parse_collateral,
-    parse_crl,
     parse_qe_identity,
     parse_tcb_info,
 )
@@ -53,6 +52,7 @@ from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_polic
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.nvidia.wrappers import device_evidence
+from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.vendor import SimulatedVendor
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
@@ -289,6 +289,7 @@ PARSERS: Final = {
             "qe-identity", parse_qe_identity, lambda: [c.signed_qe_identity.body for c in _collaterals()], heavy=True
         ),
         Parser("crl", parse_crl, lambda: _evidence("08*/**/*Crl.der"), heavy=True),
+        Parser("crl-file", parse_crl_file, lambda: _evidence("08*/**/*Crl.*"), heavy=True),
         Parser("pem-chain", parse_pem_chain, _pem, heavy=True),
         Parser("der-certificate", lambda data: parse_der_chain([data]), _der, heavy=True),
         Parser("text-form", lambda data: decode(data, "input"), lambda: [b"00ff", b"AP8=", b"\0"]),

@@ -27,11 +27,13 @@ from .claim_pages import claim_pages
 from .command_line import COMMANDS_PAGE, command_line
 from .counted_mutants import mutants
 from .counted_proofs import proofs
+from .defences import defences
 from .engines import ENGINES_PAGE, engines
 from .evidence_formats import FORMATS_PAGE, evidence_formats
 from .junit import JUNIT, read
+from .knowledge import TEXT, knowledge
 from .markdown import contents, page
-from .mended import FAULTS, marks, mended, read_faults
+from .mended import FAULTS, RECORDS, marks, mended, read_faults
 from .protocols import ProtocolPages
 from .verdicts import verdicts
 
@@ -68,7 +70,8 @@ def _write(app: _Sphinx) -> None:
     listed = {COMMANDS_PAGE: command_line(), FORMATS_PAGE: evidence_formats(), ENGINES_PAGE: engines()}
     write(root / api.FOLDER, api.api(root.parent, listed))
     answered = (root.parent / "SECURITY.md").read_text("utf-8")
-    faults = {"assurance/mended.md": mended(read_faults(root / FAULTS), marks(root.parent / "tests"), answered)}
+    listed_faults = read_faults(root / FAULTS), marks(root.parent / "tests")
+    faults = {"assurance/mended.md": mended(*listed_faults, answered, root / RECORDS)}
     counted = {
         "assurance/proofs.md": proofs(families, _recorded(root / "results" / "proofs")).rstrip() + "\n",
         "assurance/agreement.md": agreement.agreement(families, _agreed(root)).rstrip() + "\n",
@@ -78,7 +81,7 @@ def _write(app: _Sphinx) -> None:
     galleries = _recorded(root / "results" / "gallery")
     faults["assurance/gallery.md"] = gallery.gallery(families, galleries).rstrip() + "\n"
     gallery.write_diagrams(families, galleries, Path(app.outdir))
-    specified = specification(families, results, rounds, attacks)
+    specified = specification(families, results, rounds, attacks, _recorded(root / "results" / "falls"))
     write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults | counted)
 
 
@@ -117,10 +120,12 @@ def specification(
     results: Mapping[str, Any],
     rounds: Mapping[str, Any] = MappingProxyType({}),
     attacks: Sequence[Mapping[str, Any]] = (),
+    fallen: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return every page by its path below the folder of the specification.
 
-    ``rounds`` are drawn, by protocol; ``attacks`` are on the pages of the claims that they break.
+    ``rounds`` are drawn, by protocol; ``attacks`` are on the pages of the claims that they break; and ``fallen`` says
+    for each protocol which claims fall without which defence.
     """
     found = {"index.md": _index(families), "verdicts.md": verdicts(families, results)}
     for family in families:
@@ -132,6 +137,10 @@ def specification(
         found[f"{family.id}/state.md"] = subject.state()
         found[f"{family.id}/actions.md"] = subject.actions()
         found[f"{family.id}/claims.md"] = subject.claims()
+        if family.id in rounds:
+            found[f"{family.id}/{TEXT}"] = "\n".join(knowledge(rounds[family.id]))
+        if family.protocol().defences:
+            found[f"{family.id}/defences.md"] = defences(family, fallen.get(family.id, ()))
         found |= claim_pages(family, results.get(family.id), attacks)
     return {path: text.rstrip() + "\n" for path, text in found.items()}
 

@@ -18,12 +18,12 @@ from carnet_spec.language.requirements import Level, Requirement, cited
 
 from .junit import JUNIT, Ran, TestRun
 from .markdown import Lines, code, label, page, prose, table
+from .sources import linked
+from .traceability import NOT_IMPLEMENTED, matrix
 from .verdicts import freshness
 
 VERIFIES = "verifies"
 """A slow test carries ``@pytest.mark.verifies("toy-REQ-ONE")`` when it verifies what no recorded run does."""
-NOT_IMPLEMENTED = "not implemented"
-"""The status of what no reference implementation is of: another protocol, or a design that is only specified."""
 Places = Mapping[str, Sequence[str]]
 """Requirements, and the places in code that enforce each."""
 Recorded = Mapping[str, Any]
@@ -217,7 +217,7 @@ def assurance(
             "Why the claims may be believed: what each requirement is proved, tested and enforced by, what was tried "
             "against it, and what all of it rests on. A requirement without a sentence, an obligation, a test that "
             "passed or an enforcing place ends the build of these pages.",
-            *_by_protocol(families, found, _matrix),
+            *_by_protocol(families, found, matrix),
             "```{toctree}\n:hidden:\n\nassurance/requirements\nassurance/evidence\nassurance/tests\nassurance/attacks\nassurance/gallery\nassurance/accounts\nassurance/mended\nassurance/agreement\nassurance/mutants\nassurance/proofs\n```",
         ),
         "assurance/requirements.md": page("# Requirements and their evidence", *_by_protocol(families, found, _needs)),
@@ -241,20 +241,6 @@ def _by_protocol(
         yield lines([case for case in found if case.family == family.id])  # a list: pages are written after this loop
 
 
-def _matrix(found: Iterable[Case]) -> Lines:
-    rows = (
-        [
-            f"{{need}}`{case.id}`",
-            str(len(case.steps) + len(case.claims)),
-            str(len(case.tests)) if case.tests or not case.slow else f"{len(case.slow)}, slow",
-            str(len(case.code)) if case.built else NOT_IMPLEMENTED,
-        ]
-        for case in found
-        if case.requirement.level is not Level.ASSUMPTION
-    )
-    yield from table(["requirement", "steps and claims proved", "tests passed", "places in code"], rows)
-
-
 # -- requirements -----------------------------------------------------------------------------------------------------
 
 
@@ -273,7 +259,7 @@ def _need(case: Case) -> Lines:
     yield from (f"```{{{kind}}} {requirement.id}", f":id: {case.id}")
     yield from () if case.built else (f":status: {NOT_IMPLEMENTED}",)
     yield from (f":{name}: {', '.join(ids)}" for name, ids in links.items() if ids)
-    yield from ("", prose(requirement.sentence), "", f"Source: {prose(requirement.source)}.")
+    yield from ("", prose(requirement.sentence), "", f"Source: {linked(requirement.source)}.")
     if not case.main and case.variants:
         designs = ", ".join(map(code, case.variants))
         yield from ("", f"The reference implementation does not have it: no main variant asks for it, but {designs}.")
@@ -325,7 +311,7 @@ def _fresh(families: Sequence[Family], ran: TestRun) -> Lines:
 def _tests(ran: TestRun) -> Lines:
     for case in ran.cases:
         yield from (
-            f"```{{test-case}} {case.name}",
+            f"```{{test-case}} {prose(case.title)}",
             f":id: {case.id}",
             f":file: {JUNIT}",
             f":suite: {case.suite}",

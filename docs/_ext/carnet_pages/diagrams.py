@@ -5,7 +5,7 @@ They take their colour from the text around them, so that they are read in light
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -19,6 +19,8 @@ ROW = 38
 """Pixels from one row to the next."""
 LANE = 100
 """Pixels from one way back to the next, with its name between."""
+NUMBERS, CROSSED = 28, 117
+"""Pixels of the numbers beside a run, and from party to party: six fit the page in a window of 1200 pixels."""
 _CHARACTER = 7
 _HEAD = (
     '<marker id="{id}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
@@ -152,29 +154,56 @@ def _phases(head: str, steps: Sequence[Change], names: Sequence[str]) -> Iterato
 
 
 def course(run: Mapping[str, Any]) -> Lines:
-    """Yield the messages of a recorded run between its parties; what others deduce meanwhile is left out."""
+    """Yield the messages of a recorded run between its parties; all lanes are on the page of a small window.
+
+    What others deduce meanwhile is left out.
+    """
     parties = list(run["parties"])
-    events = [event for event in run["events"] if event["arrow"] or event["actor"] in parties]
-    widest = max(len(event["arrow"]["text"]) for event in events if event["arrow"])
-    across = max(150, widest * _CHARACTER // 2)
-    width, height = 40 + across * len(parties), ROW * (len(events) + 2)
+    rows = folded(event for event in run["events"] if event["arrow"] or event["actor"] in parties)
+    width, height = NUMBERS + max(CROSSED * len(parties), _longest(rows)), ROW * (len(rows) + 2)
     title = f"The messages between {', '.join(parties)}"
-    yield from _svg("arrow-message", title, width, height, _course(parties, events, across))
+    yield from _svg("arrow-message", title, width, height, _course(parties, rows, width))
 
 
-def _course(parties: Sequence[str], events: Sequence[Mapping[str, Any]], across: int) -> Iterator[str]:
-    place = {party: 40 + across // 2 + across * column for column, party in enumerate(parties)}
-    bottom = ROW * (len(events) + 1)
+def folded(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows of a run: rules of one name that follow each other, between the same two, are one row."""
+    rows: list[Mapping[str, Any]] = []
+    for event in events:
+        before = rows[-1] if rows else None
+        if before and event["arrow"] and event["number"] is None and _alike(before, event):
+            times, said = before.get("times", 1) + 1, before["first"] if "first" in before else before["arrow"]["text"]
+            told = {**before["arrow"], "text": f"{said} and {times - 1} more like it"}
+            rows[-1] = {**before, "arrow": told, "times": times, "first": said}
+        else:
+            rows.append(event)
+    return rows
+
+
+def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    ends = [(each["arrow"]["from"], each["arrow"]["to"]) for each in (one, other) if each["arrow"]]
+    return one["number"] is None and one["action"] == other["action"] and ends[0] == ends[-1] and len(ends) == 2
+
+
+def _longest(rows: Iterable[Mapping[str, Any]]) -> int:
+    return max(len(row["arrow"]["text"]) * _CHARACTER for row in rows if row["arrow"])
+
+
+def _course(parties: Sequence[str], rows: Sequence[Mapping[str, Any]], width: int) -> Iterator[str]:
+    across = (width - NUMBERS) // len(parties)
+    place = {party: NUMBERS + across // 2 + across * column for column, party in enumerate(parties)}
+    bottom = ROW * (len(rows) + 1)
     for party, x in place.items():
         yield _text(x, 18, party, "middle", bold=True)
         yield _line(x, 26, x, bottom, faint=True)
-    for row, event in enumerate(events, 1):
+    for row, event in enumerate(rows, 1):
         y = ROW * (row + 0.5)
         yield _text(4, y, str(event["number"] or ""))
         if event["arrow"]:
             x1, x2 = place[event["arrow"]["from"]], place[event["arrow"]["to"]]
             yield _line(x1, y, x2, y, "arrow-message")
-            yield _text((x1 + x2) / 2, y - 6, event["arrow"]["text"], "middle")
+            half = len(event["arrow"]["text"]) * _CHARACTER / 2
+            middle = min(max((x1 + x2) / 2, NUMBERS + half), width - half)
+            yield _text(middle, y - 6, event["arrow"]["text"], "middle")
         else:
             yield _box(place[event["actor"]], y - 4, event["action"])
 
@@ -207,6 +236,24 @@ def flows(protocol: Protocol) -> list[Flow]:
                     flow = Flow(one.sort.name, other.sort.name, action)
                     found.setdefault((flow.source, flow.target, action.name), flow)
     return list(found.values())
+
+
+def kept(protocol: Protocol, sorts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the steps by which a secret stays, each with the step that draws a new one and is left out for it.
+
+    Such a step exists without a defence, asks for nothing more than the other, and draws nothing. Where the same
+    defence is replaced by a step that draws one later, the secret does not stay.
+    """
+    drawing = [a for a in protocol.actions if any(var.sort.name in sorts for var in a.fresh)]
+    later = {action.shortcut_of for action in drawing if action.shortcut_of}
+    shortcuts = [a for a in protocol.actions if a.shortcut_of and a.shortcut_of not in later and a not in drawing]
+    return [
+        (short.name, action.name)
+        for short in shortcuts
+        for action in drawing
+        if short.by == action.by
+        and {guard.formula for guard in short.guards} <= {guard.formula for guard in action.guards}
+    ]
 
 
 def _known(term: Term) -> Iterator[Var]:

@@ -18,7 +18,7 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Family, Finding
 from carnet_spec.trace import Trace
 
-from .markdown import Lines, label, page, prose
+from .markdown import Lines, indexed, label, page, prose
 
 Values = Mapping[str, Any]
 FOLDER = "gallery"
@@ -95,6 +95,7 @@ def _family(family: Family, rows: Sequence[Values]) -> Lines:
     for row in rows:
         title = findings[row["finding"]].title
         yield from (
+            indexed(row["finding"]),
             f"({label(family.id, row['finding'], 'gallery')})=",
             f"## {prose(title[:1].upper() + title[1:])}",
             "",

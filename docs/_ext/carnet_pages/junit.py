@@ -1,8 +1,8 @@
 """The recorded run of the tests: a JUnit file, in which each test says what requirements it verifies.
 
-A test says so with ``record_property("verifies", "toy-REQ-ONE, toy-CLAIM-TWO")``, where ``toy`` is the
-protocol: another one may use the same ids. The record holds these tests alone, and the digests of the specifications
-that they were about.
+A test says so with the mark ``verifies("toy-REQ-ONE", "toy-CLAIM-TWO")``, or, where only the test knows, with
+``record_property("verifies", "toy-REQ-ONE, toy-CLAIM-TWO")``. ``toy`` is the protocol: another one may use the same
+ids. The record holds these tests alone, and the digests of the specifications that they were about.
 """
 
 from __future__ import annotations
@@ -36,6 +36,13 @@ class Ran:
     def id(self) -> str:
         """The id of its need."""
         return label("test", self.classname.removeprefix("tests."), self.name)
+
+    @property
+    def title(self) -> str:
+        """What it says, as a sentence; after a colon the row of its table."""
+        name, _, row = self.name.removeprefix("test_").partition("[")
+        said = name.replace("_", " ")
+        return said[:1].upper() + said[1:] + (f": {row.removesuffix(']')}" if row else "")
 
 
 @dataclass(frozen=True, slots=True)

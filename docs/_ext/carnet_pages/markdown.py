@@ -44,6 +44,11 @@ def contents(paths: Iterable[str], depth: int = 1) -> Lines:
     yield from ("```{toctree}", f":maxdepth: {depth}", "", *paths, "```", "")
 
 
+def indexed(id: str) -> str:
+    """Return an entry of the index for an id, so that the search of the pages leads here."""
+    return f"```{{index}} {id}\n```"
+
+
 def label(*parts: str) -> str:
     """Return the name that references use, made of ``parts``."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")

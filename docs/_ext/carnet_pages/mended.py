@@ -14,6 +14,8 @@ from .markdown import code, page, prose, table
 
 FAULTS = "assurance/faults.toml"
 """Beside ``conf.py``."""
+RECORDS = "adr"
+"""The folder of decision records, beside ``conf.py``."""
 MARK = "mends"
 """A test carries ``@pytest.mark.mends("R1")`` when it failed before that fault was mended."""
 ANSWERED = "low"
@@ -27,12 +29,14 @@ class Fault:
     id: str
     weight: str
     was: str
+    decided: str = ""
+    """The name of the decision record that answers it, where nothing was changed."""
 
 
 def read_faults(path: Path) -> tuple[Fault, ...]:
     """Return the faults that a file lists, in its order."""
     listed = tomllib.loads(path.read_text("utf-8"))["fault"]
-    return tuple(Fault(fault["id"], fault["class"], fault["was"]) for fault in listed)
+    return tuple(Fault(each["id"], each["class"], each["was"], each.get("decided", "")) for each in listed)
 
 
 def marks(tests: Path, mark: str = MARK) -> dict[str, list[str]]:
@@ -58,18 +62,23 @@ def _ids(decorator: ast.expr, mark: str) -> Iterator[str]:
                 yield argument.value
 
 
-def gaps(faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: str) -> list[str]:
-    """Return what is wrong with the list: a fault that no test holds, a mark of no fault.
+def gaps(faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: str, records: Path) -> list[str]:
+    """Return what is wrong with the list: a fault that no test holds, a mark of no fault, a record that is not there.
 
-    ``answered`` is the text that may answer faults of the lowest class instead, by their ids.
+    ``answered`` is the text that may answer faults of the lowest class instead, by their ids. ``records`` is the folder
+    of decision records, one of which may answer a fault of any class.
     """
     known = {fault.id for fault in faults}
     unheld = [
         fault.id
         for fault in faults
-        if fault.id not in held and not (fault.weight == ANSWERED and f"**{fault.id}**" in answered)
+        if fault.id not in held
+        and not fault.decided
+        and not (fault.weight == ANSWERED and f"**{fault.id}**" in answered)
     ]
+    missing = [fault for fault in faults if fault.decided and not (records / f"{fault.decided}.md").is_file()]
     return [
+        *(f"fault {fault.id}: there is no decision record {fault.decided}" for fault in missing),
         *(f"fault {id}: no test is marked as mending it" for id in unheld),
         *(
             f"{tests[0]}: marked as mending {id}, which no fault is called"
@@ -79,22 +88,27 @@ def gaps(faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: s
     ]
 
 
-def mended(faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: str) -> str:
+def mended(
+    faults: Sequence[Fault], held: Mapping[str, Sequence[str]], answered: str, records: Path = Path("docs", RECORDS)
+) -> str:
     """Return the page.
 
     Raises:
-        SpecificationError: a fault has no test, or a test names no fault.
+        SpecificationError: a fault has no test and no decision, or a test names no fault.
     """
-    wrong = gaps(faults, held, answered)
+    wrong = gaps(faults, held, answered, records)
     if wrong:
         raise SpecificationError("\n".join(["the list of mended faults has gaps:", *wrong]))
-    rows = [
-        (fault.id, fault.weight, prose(fault.was), "<br>".join(map(code, held.get(fault.id, ()))) or "SECURITY.md")
-        for fault in faults
-    ]
+    rows = [(fault.id, fault.weight, prose(fault.was), _answer(fault, held.get(fault.id, ()))) for fault in faults]
     return page(
         "# Faults found and fixed in Carnet",
         "Readers and attackers made Carnet give wrong answers or opened what should be closed. Each fault has a "
-        "test that failed before the fix and passes now. The marks of the tests make this table.",
+        "test that failed before the fix and passes now, or a decision record that says why nothing was changed. The "
+        "marks of the tests make this table.",
         table(("id", "class", "what was wrong", "tests that would notice it again"), rows),
     )
+
+
+def _answer(fault: Fault, tests: Sequence[str]) -> str:
+    decided = [f"decided: {{doc}}`/{RECORDS}/{fault.decided}`"] if fault.decided else []
+    return "<br>".join([*decided, *map(code, tests)]) or "SECURITY.md"

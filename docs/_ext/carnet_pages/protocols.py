@@ -27,9 +27,12 @@ from carnet_spec.language.requirements import OPENING
 from carnet_spec.language.terms import Exists
 
 from .claim_pages import FOLDER, claims_of
-from .diagrams import Flow, course, flows, phases, schedule
-from .markdown import Lines, code, contents, formula, label, page, prose, table
+from .defences import map_link
+from .diagrams import Flow, course, flows, kept, phases, schedule
+from .knowledge import knowledge
+from .markdown import Lines, code, contents, formula, indexed, label, page, prose, table
 from .services import services
+from .sources import linked, with_links
 from .verdicts import freshness
 
 KINDS = {
@@ -59,10 +62,11 @@ class ProtocolPages:
 
     def overview(self) -> str:
         """Return the page that opens the protocol."""
+        text, map_of = ["requirements"] if self.family.text.text else [], ["defences"] if self.protocol.defences else []
         return page(
             f"({label(self.family.id)})=",
             f"# {prose(self.family.title)}",
-            contents([*(["requirements"] if self.family.text.text else []), "diagrams", "state", "actions", "claims"]),
+            contents([*text, "diagrams", "state", "actions", "claims", *map_of]),
             self._digests(),
             self._parties(),
             self._threats(),
@@ -77,9 +81,9 @@ class ProtocolPages:
         """Return the normative text, with a name for every sentence that references find."""
 
         def named(found: re.Match[str]) -> str:
-            return f"\n({self._sentence(found['id'])})=\n**{found['id']}**{found['rest']}"
+            return f"\n{indexed(found['id'])}\n({self._sentence(found['id'])})=\n**{found['id']}**{found['rest']}"
 
-        return re.sub(r"\n{3,}", "\n\n", OPENING.sub(named, self.family.text.text))
+        return re.sub(r"\n{3,}", "\n\n", with_links(OPENING.sub(named, self.family.text.text)))
 
     def diagrams(self) -> str:
         """Return the page of phases, messages and key schedules, with drawings."""
@@ -92,10 +96,11 @@ class ProtocolPages:
             ["## Messages", ""],
             table(["step", "from", "to", "message"], self._messages(protocol)),
             self._course(),
+            self._knowledge(),
             ["## Key schedules", "", "Which secret opens which; the arrows are rules of the adversary.", ""]
             if schedules
             else [],
-            *(self._schedule(names, found) for names, found in schedules),
+            *(self._schedule(*group) for group in schedules),
         )
 
     def state(self) -> str:
@@ -177,22 +182,34 @@ class ProtocolPages:
             yield from (freshness(self.run["digest"], now), "")
             yield from course(self.run)
 
-    def _schedules(self) -> list[tuple[list[str], list[Flow]]]:
-        """Return the variants that have secrets opened by the same rules, each group with these rules."""
-        found: dict[tuple[tuple[str, str, str], ...], tuple[list[str], list[Flow]]] = {}
-        for name in self.family.variants:
-            opened = flows(self.family.protocol(name))
-            same = tuple((flow.source, flow.target, flow.rule.name) for flow in opened)
-            found.setdefault(same, ([], opened))[0].append(name)
-        return [(names, opened) for names, opened in found.values() if opened]
+    def _knowledge(self) -> Lines:
+        if self.run and self.run.get("knowers"):
+            yield from ("### Who knows what, step by step", "")
+            yield from (f"The same run. Secrets are counted, of these parties: {', '.join(self.run['knowers'])}.", "")
+            yield from knowledge(self.run)
 
-    def _schedule(self, names: list[str], found: list[Flow]) -> Lines:
+    def _schedules(self) -> list[tuple[list[str], list[Flow], list[tuple[str, str]]]]:
+        """Return the variants that have secrets opened by the same rules, each group with these rules.
+
+        Variants in which a secret stays, where others draw a new one, are a group of their own.
+        """
+        found: dict[object, tuple[list[str], list[Flow], list[tuple[str, str]]]] = {}
+        for name in self.family.variants:
+            protocol = self.family.protocol(name)
+            opened = flows(protocol)
+            stays = kept(protocol, {flow.target for flow in opened})
+            same = (*((flow.source, flow.target, flow.rule.name) for flow in opened), *stays)
+            found.setdefault(same, ([], opened, stays))[0].append(name)
+        return [group for group in found.values() if group[1]]
+
+    def _schedule(self, names: list[str], found: list[Flow], stays: list[tuple[str, str]]) -> Lines:
         first, *others = names
         yield from (f"### {prose(first)}", "", f"{prose(self.family.variants[first].title)}.", "")
         if others:
             yield from (f"The same rules: {', '.join(map(code, others))}.", "")
         yield from schedule(first, found)
         yield from (f"* {code(flow.rule.name)}: {prose(flow.rule.says)}" for flow in found)
+        yield from (f"* {code(short)} in place of {code(step)}: the key stays" for short, step in stays)
         yield ""
 
     def _digests(self) -> Lines:
@@ -225,6 +242,7 @@ class ProtocolPages:
 
     def _defences(self) -> Lines:
         yield from ("## Defences", "", "Each is a set of guards and updates that can be switched off together.", "")
+        yield from map_link(self.family)
         yield from table(["defence", "what it does", "consists of"], map(self._defence, self.protocol.defences))
 
     def _variants(self) -> Lines:
@@ -327,7 +345,7 @@ class ProtocolPages:
         yield from (f"({'; '.join(self._notes(action))})", "")
 
     def _notes(self, action: Action) -> Lines:
-        yield f"source: {prose(action.source)}"
+        yield f"source: {linked(action.source)}"
         if action.enforces:
             yield f"enforces {', '.join(map(self._cite, action.enforces))}"
         if action.shortcut_of:
@@ -354,7 +372,7 @@ class ProtocolPages:
         else:
             yield from formula(claim.invariant.formula)
         ids = [self._cite(id) for id in re.split(r"[,;\s]+", claim.requirement) if id]
-        yield from (f"(states {', '.join(ids)}; source: {prose(claim.source)})", "")
+        yield from (f"(states {', '.join(ids)}; source: {linked(claim.source)})", "")
 
     def _under(self, claim: Claim, threat: str) -> str:
         if threat in claim.fails_under:

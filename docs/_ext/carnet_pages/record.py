@@ -2,6 +2,7 @@
 
 * ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
   reader would type, unless the answer is about the design as it is; about an hour.
+* ``falls``: every claim is attacked without each defence, under each threat model; more than an hour.
 * ``gallery``: the attack of each finding is looked for again, to be shown step by step; some five minutes.
 * ``verdicts``: each protocol is verified, about a minute and a half.
 * ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,7 +31,7 @@ from xml.etree import ElementTree
 from carnet_ref.citations import citations
 from carnet_spec.language import Family, SpecificationError
 
-from . import accounts, agreement, counted_mutants, counted_proofs, discriminating, gallery, round_picture, shown
+from . import accounts, agreement, counted_mutants, counted_proofs, discriminating, falls, gallery, round_picture, shown
 from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
@@ -94,6 +96,14 @@ def _is_current(family: Family, row: Mapping[str, Any]) -> bool:
         return False
 
 
+def fallen(family: Family) -> None:
+    """Keep which claims fall without each defence; what is about the designs as they are now stays."""
+    path = RESULTS / "falls" / f"{family.id}.json"
+    kept = json.loads(path.read_text("utf-8")) if path.exists() else []
+    for rows in falls.record(family, kept) if family.hunts else ():
+        _write(path, rows)
+
+
 def shown_attacks(family: Family) -> None:
     """Keep the attack of each finding as the gallery shows it."""
     if family.findings:
@@ -123,6 +133,7 @@ def rounds(family: Family) -> None:
     from carnet_check.engines.registry import able
     from carnet_check.loading.families import load
     from carnet_check.semantics import Interpreter
+    from carnet_check.wording.sentences import knowers, known
 
     source, variant, threat, goal = load(family.id), family.main[0], family.protocol().threats[0].id, family.round_goal
     sizes = source.profile("tiny")
@@ -133,14 +144,29 @@ def rounds(family: Family) -> None:
     trace = without_delay(judge, trace)
     chart = sequence_chart(protocol, judge.replay(trace), trace)
     (sentence,) = (each.sentence for each in protocol.goals if each.name == goal)
-    kept = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest, "parties": chart.parties}
-    _write(RESULTS / "rounds" / f"{family.id}.json", {**kept, "events": [_event(shown) for shown in chart.steps]})
+    told: dict[str, object] = {"variant": variant, "threat": threat, "goal": sentence, "digest": protocol.digest}
+    counted = knowers(protocol, judge.instance, chart.parties)
+    first = known(protocol, judge.replay(trace)[0])
+    told |= {
+        "parties": chart.parties,
+        "knowers": counted,
+        "known": {party: first[party] for party in counted if party in first},
+    }
+    _write(RESULTS / "rounds" / f"{family.id}.json", {**told, "events": [_event(shown) for shown in chart.steps]})
     round_picture.draw(RESULTS / "rounds", family.id)
 
 
 def _event(shown: ShownStep) -> dict[str, Any]:
     arrow = shown.arrow and {"from": shown.arrow.sender, "to": shown.arrow.receiver, "text": shown.arrow.text}
-    return {"number": shown.number, "action": shown.step.action, "actor": shown.actor, "arrow": arrow}
+    learned = {party: list(facts) for party, facts in shown.learned.items() if facts}
+    return {
+        "number": shown.number,
+        "action": shown.step.action,
+        "actor": shown.actor,
+        "arrow": arrow,
+        "sentence": shown.sentence,
+        "learned": learned,
+    }
 
 
 def accounted(family: Family) -> None:
@@ -156,8 +182,8 @@ def tests(families: Sequence[Family]) -> None:
         SystemExit: a test failed; nothing is kept.
     """
     files = sorted((ROOT / "tests").rglob("test_*.py"))
-    said = f'record_property("{VERIFIES}"'
-    named = [path.relative_to(ROOT).as_posix() for path in files if said in path.read_text("utf-8")]
+    said = re.compile(rf'record_property\("{VERIFIES}"|mark\.{VERIFIES}\(')
+    named = [path.relative_to(ROOT).as_posix() for path in files if said.search(path.read_text("utf-8"))]
     command = ["pytest", "-q", "-n", "2", *named]
     digests = {
         f"{family.id}/{name}": family.protocol(name).digest
@@ -207,6 +233,7 @@ RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "accounts": accounted,
     "agreement": agreed,
     "attacks": attacks,
+    "falls": fallen,
     "gallery": shown_attacks,
     "mutants": mutated,
     "verdicts": verdicts,

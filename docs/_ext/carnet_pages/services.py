@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from carnet_spec.language import Family, Service
 
 from .markdown import Lines, code, label, prose, table
+from .sources import linked
 
 
 def services(family: Family) -> Lines:
@@ -21,7 +22,7 @@ def services(family: Family) -> Lines:
 
 
 def _service(service: Service) -> Sequence[str]:
-    return code(service.id), prose(service.title), prose(service.available), prose(service.where)
+    return code(service.id), prose(service.title), prose(service.available), linked(service.where)
 
 
 def _variants(family: Family, kinds: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import os.path
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from carnet_check.loading.families import load
+from carnet_check.attacks.instances import Structure, instance_of
+from carnet_check.loading.families import Source, load
+from carnet_check.loading.threats import threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.wording.narrate import narrate, reason
 from carnet_command.printable import printable
 from carnet_command.text import hanging
-from carnet_spec.language import Profile
+from carnet_spec.language import Protocol, SpecificationError
 from carnet_spec.trace import Trace, TraceStep
+
+__all__ = ["Steps", "Structure", "as_test", "stands", "works"]
 
 WIDTH = 120
 """Columns that a written test takes at most."""
@@ -29,11 +35,13 @@ def stands(
     *,
     threat: str,
     variant: str,
+    instance: Structure,
     without: Sequence[str] = (),
-    scale: Mapping[str, int] | None = None,
     budget: int | None = None,
 ) -> None:
     """Replay an attack; return if it no longer breaks ``claim``, because a step became impossible or the claim holds.
+
+    A step that exists only without a defence is impossible once the design has the defence.
 
     Args:
         protocol: a registered id, ``path.py[:name]`` or ``module:name``.
@@ -41,21 +49,24 @@ def stands(
         steps: what was done, deductions included.
         threat: the threat model it was done under.
         variant: the design that was attacked.
+        instance: the elements that there were, and what was true of them; no other instance has to allow the attack.
         without: defences that were removed from it; a defence that the design no longer has is an error.
-        scale: the sizes of the instance.
         budget: the most active moves that the adversary has.
 
     Raises:
         AssertionError: the attack still works; the message tells it.
-        UsageError: the protocol has no such claim, variant, defence or size.
-        SpecificationError: an action or parameter no longer exists, so the attack says nothing about this design.
+        UsageError: the protocol has no such claim, variant or defence.
+        SpecificationError: an action or parameter no longer exists, or the instance is none of this threat model any
+            more, so the attack says nothing about this design.
     """
     source = load(protocol)
     design = source.protocol(variant, tuple(without))
-    judge = Interpreter(design, source.instance(design, threat, Profile("replayed", scale or {}, budget)))
+    judge = _judge(design, threat, instance, budget)
+    invariant = design.claim(claim).checked
+    if _back(source, design, [name for name, _ in steps]):
+        return
     taken = tuple(TraceStep(name, design.action(name).by.name, tuple(args.items())) for name, args in steps)
     trace = Trace(design.id, variant, tuple(without), threat, taken)
-    invariant = design.claim(claim).checked
     try:
         states = judge.replay(trace)
     except NotEnabled:
@@ -65,9 +76,54 @@ def stands(
         raise AssertionError("\n".join([f"the attack on {claim} still works:", *story]))
 
 
-def as_test(attack: Mapping[str, Any], reference: str) -> str:
-    """Write a pytest file that replays ``attack``, a record of one, against the protocol that ``reference`` names."""
+def works(attack: Mapping[str, Any], reference: str) -> bool:
+    """Whether an attack, given as a record of one, works as the test of it replays it, so that the test can fail."""
+    steps = [(event["action"], event["args"]) for event in attack["events"]]
+    try:
+        stands(
+            reference,
+            attack["claim"],
+            steps,
+            threat=attack["threat"]["id"],
+            variant=attack["trace"]["variant"],
+            instance=attack["structure"],
+            without=attack["removed"],
+            budget=attack["profile"]["budget"],
+        )
+    except AssertionError:
+        return True
+    return False
+
+
+def _judge(design: Protocol, threat: str, structure: Structure, budget: int | None) -> Interpreter:
+    """Return the judge of the instance, which has to be one of the threat model: no other one counts as an attack."""
+    judge = Interpreter(design, instance_of(structure, budget))
+    if violated := violated_axioms(judge, threat_of(design, threat)):
+        raise SpecificationError(f"the attack says nothing about this design: {violated[0]}")
+    return judge
+
+
+def _back(source: Source, design: Protocol, names: Sequence[str]) -> bool:
+    """Whether a step is a shortcut that the design's defences leave no room for; the others have to exist."""
+    shortcuts = {action.name for action in source.family.drafted(design.variant).actions if action.shortcut_of}
+    present = {action.name for action in design.actions}
+    missing = [name for name in names if name not in present]
+    for name in missing:
+        if name not in shortcuts:
+            design.action(name)
+    return bool(missing)
+
+
+def as_test(attack: Mapping[str, Any], reference: str, folder: Path) -> str:
+    """Write a pytest file that replays an attack, and finds the protocol from wherever it is run.
+
+    Args:
+        attack: the record of one.
+        reference: names the protocol; one in a file is named by its absolute path.
+        folder: where the test will be.
+    """
     trace, profile = attack["trace"], attack["profile"]
+    protocol, imports = _found(reference, folder)
     steps = "".join(f"{line}\n" for event in attack["events"] for line in _step(event))
     name = re.sub(r"\W", "_", f"{trace['protocol']}_stands_against_an_attack_on_{attack['claim']}", flags=re.ASCII)
     removed = "Put the defence back by emptying WITHOUT." if attack["removed"] else ""
@@ -81,22 +137,23 @@ Fails until the defect is gone. {removed or "Repair the design and it passes."} 
 {_prose("    " + attack["rerun"])}
 """
 
-from carnet_check.attacks.regression import Steps, stands
+{imports}from carnet_check.attacks.regression import Steps, Structure, stands
 
 WITHOUT: list[str] = {_written(attack["removed"])}
+INSTANCE: Structure = {_laid_out(attack["structure"], 0, len("INSTANCE: Structure = "))}
 STEPS: Steps = [
 {steps}]
 
 
 def test_{name}() -> None:
     stands(
-        {_written(reference)},
+        {protocol},
         {_written(attack["claim"])},
         STEPS,
         threat={_written(attack["threat"]["id"])},
         variant={_written(trace["variant"])},
+        instance=INSTANCE,
         without=WITHOUT,
-        scale={_mapping(profile["scale"], 8, len("scale=,"))},
         budget={profile["budget"]},
     )
 '''
@@ -110,16 +167,32 @@ def _step(event: Mapping[str, Any]) -> list[str]:
     whole = f"    ({action}, {_written(args)}),"
     if len(whole) <= WIDTH:
         return [*comment, whole]
-    return [*comment, "    (", f"        {action},", f"        {_mapping(args, 8, 1)},", "    ),"]
+    return [*comment, "    (", f"        {action},", f"        {_laid_out(args, 8, 1)},", "    ),"]
 
 
-def _mapping(value: Mapping[str, Any], margin: int, beside: int) -> str:
-    """Write a mapping on one line if it fits between its margin and what stands beside it, else an entry a line."""
+def _found(reference: str, folder: Path) -> tuple[str, str]:
+    """Write what names the protocol in a test that is in a folder, and what has to be imported for it."""
+    path, _, name = reference.partition(":")
+    if not Path(path).is_absolute():
+        return _written(reference), ""
+    from_here = Path(os.path.relpath(Path(path).resolve(), folder.resolve())).as_posix()
+    called = f" + {_written(f':{name}')}" if name else ""
+    return f"str(Path(__file__).resolve().parent / {_written(from_here)}){called}", "from pathlib import Path\n\n"
+
+
+def _laid_out(value: Any, margin: int, beside: int) -> str:
+    """Write a value on one line if it fits between its margin and what stands beside it, else a part a line."""
     line = _written(value)
-    if margin + len(line) + beside <= WIDTH:
+    if margin + beside + len(line) <= WIDTH or not value or not isinstance(value, Mapping | list):
         return line
-    entries = "".join(f"{' ' * margin}    {_written(key)}: {_written(item)},\n" for key, item in value.items())
-    return f"{{\n{entries}{' ' * margin}}}"
+    inner = " " * (margin + 4)
+    if isinstance(value, Mapping):
+        named = {_written(key): item for key, item in value.items()}
+        parts = [f"{key}: {_laid_out(item, margin + 4, len(key) + 3)}" for key, item in named.items()]
+    else:
+        parts = [_laid_out(item, margin + 4, 1) for item in value]
+    opening, closing = "{}" if isinstance(value, Mapping) else "[]"
+    return "".join([f"{opening}\n", *(f"{inner}{part},\n" for part in parts), " " * margin, closing])
 
 
 def _prose(text: str) -> str:

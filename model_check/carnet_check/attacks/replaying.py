@@ -20,6 +20,7 @@ from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.results import steps_as_json
 from carnet_check.semantics import Interpreter
+from carnet_check.wording.narrate import silent, told_place
 from carnet_spec.language import Action, Guard, Protocol
 from carnet_spec.language.terms import Equal, Member
 from carnet_spec.trace import Trace
@@ -100,18 +101,28 @@ def _guarded(action: Action, arguments: Mapping[str, str]) -> Action:
     return replace(action, guards=(*action.guards, *guards))
 
 
-def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
-    """Describe the outcome of a replay on two designs."""
-    from carnet_command.text import wrapped
+def describe_replay(
+    outcome: Mapping[str, Any] | None, protocol: Protocol, steps: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Describe the outcome of a replay on two designs.
+
+    Args:
+        outcome: what :func:`replayed` returned.
+        protocol: the design that was attacked.
+        steps: those of the attack; if another attack was taken, its own are in the outcome.
+    """
+    from carnet_command.text import counted, wrapped
 
     if outcome is None:
         yield "replay       no implementation of this protocol is installed"
         return
+    actions = [protocol.action(step["action"]) for step in outcome.get("steps", steps)]
     if outcome["reproduced"]:
-        other = f", by another attack of {len(outcome['steps'])} steps" if "steps" in outcome else ""
+        number = sum(not silent(action) for action in actions)
+        other = f", by another attack of {counted(number, 'step')}" if "steps" in outcome else ""
         yield from wrapped("replay", f"reproduced with real bytes{other}: {outcome['recovered']}")
     else:
-        yield from wrapped("replay", f"not reproduced: {_where(outcome['stopped'])}")
+        yield from wrapped("replay", f"not reproduced: {_where(outcome['stopped'], actions)}")
     defended = outcome["defended"]
     if defended["reproduced"]:
         yield from wrapped("defended", f"still reproduced: {defended['recovered']}")
@@ -119,7 +130,7 @@ def describe_replay(outcome: Mapping[str, Any] | None) -> Iterator[str]:
         same = f"it stops at the same step, so that shows nothing of the defence: {defended['stopped']['why']}"
         yield from wrapped("defended", f"with every defence on, {same}")
     else:
-        yield from wrapped("defended", f"with every defence on, {_where(defended['stopped'])}")
+        yield from wrapped("defended", f"with every defence on, {_where(defended['stopped'], actions)}")
 
 
 def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:
@@ -127,7 +138,7 @@ def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bo
     return one is not None and other is not None and one["index"] == other["index"]
 
 
-def _where(stopped: Mapping[str, Any] | None) -> str:
+def _where(stopped: Mapping[str, Any] | None, actions: Sequence[Action]) -> str:
     if stopped is None:
         return "every step is taken, and the claim holds"
-    return f"stopped at step {stopped['index'] + 1}, {stopped['step']['action']}: {stopped['why']}"
+    return f"stopped {told_place(actions, stopped['index'])}, {stopped['step']['action']}: {stopped['why']}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from carnet_check.commands.common import (
     say,
 )
 from carnet_check.commands.completion import CLAIM, DEFENCE, THREAT, VARIANT
-from carnet_check.errors import UsageError
+from carnet_check.errors import EngineError, UsageError
 from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def attack(
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
     from carnet_check.attacks.hunt import attack_target, caps_within, hunt
-    from carnet_check.attacks.replaying import describe_replay, replayed
+    from carnet_check.attacks.replaying import replayed
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed
     from carnet_command.files import require_writable_file
@@ -108,9 +108,7 @@ def attack(
     value = _as_json(result, draw)
     if replay and result.trace is not None:
         value["replay"] = replayed(value, result, caps.memory)
-    lines = (
-        [] if as_json else [*_lines(result, draw, brief, full), *(describe_replay(value["replay"]) if replay else ())]
-    )
+    lines = [] if as_json else [*_lines(result, draw, brief, full), *(_replay_lines(result, value) if replay else ())]
     finish(as_json, value, lines, closing)
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
@@ -156,6 +154,12 @@ def _lines(result: Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
     yield result.detail
 
 
+def _replay_lines(result: Hunt, value: Mapping[str, Any]) -> Iterator[str]:
+    from carnet_check.attacks.replaying import describe_replay
+
+    return describe_replay(value["replay"], result.target.protocol, value["steps"])
+
+
 def _diagram(result: Hunt) -> str:
     from carnet_check.attacks import mermaid
 
@@ -165,6 +169,7 @@ def _diagram(result: Hunt) -> str:
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
     from carnet_check.attacks.brief import brief
+    from carnet_check.attacks.instances import described
     from carnet_check.results import steps_as_json
     from carnet_check.wording.narrate import narrate, reason
     from carnet_check.wording.sentences import known
@@ -183,7 +188,7 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
         "finding": None,
         "claims": list(target.claims),
         "detail": result.detail,
-        "instance": result.judge.instance.describes if result.judge else "",
+        "instance": described(result.judge.instance) if result.judge else "",
         "decisive": None,
         "brief": [],
     }
@@ -205,7 +210,7 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
 def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Path | None, out: Path | None) -> None:
     """Write what was asked for; everything is known before the first file is written."""
     from carnet_check.attacks.record import of_hunt
-    from carnet_check.attacks.regression import as_test
+    from carnet_check.attacks.regression import as_test, works
     from carnet_check.exports.itf import itf
     from carnet_check.report.artefacts import write_json, write_text
     from carnet_check.report.run_folder import write_attack
@@ -213,10 +218,13 @@ def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Pat
     assert result.trace is not None
     trace = itf(result.target.protocol, result.states, result.trace)
     kept = of_hunt(result, closing.rerun).as_json()
+    reference = result.target.source.reference
+    if test_file is not None and not works(kept, reference):
+        raise EngineError(f"the attack on {result.claim} does not work as a test would replay it")
     if itf_file is not None:
         write_json(itf_file, trace)
     if test_file is not None:
-        write_text(test_file, as_test(kept, result.target.source.shown))
+        write_text(test_file, as_test(kept, reference, test_file.parent))
     if out is not None:
         write_attack(out, kept, trace)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from carnet_check.loading.families import Source
 from carnet_command.text import counted
-from carnet_spec.language import Family, Finding, Profile
+from carnet_spec.language import Action, Claim, Eventually, Family, Finding, Goal, Invariant, Profile
+from carnet_spec.language.requirements import cited
 
 
 def describe(source: Source) -> dict[str, Any]:
@@ -26,6 +28,30 @@ def describe(source: Source) -> dict[str, Any]:
         "main": list(family.main),
         "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
     }
+
+
+def offered(source: Source, of: str) -> list[str]:
+    """Return the names that a shell completes: those of one kind, as :func:`describe` has them, or of several.
+
+    ``stated`` are claims and lemmas, ``ids`` all that ``carnet explain`` knows of the main design and its layers.
+    """
+    if of not in ("stated", "ids"):
+        return list(describe(source)[of])
+    parts = source.layered()
+    stated = [name for part in parts for name in _names(part.claims, part.lemmas)]
+    if of == "stated":
+        return stated
+    for part in parts:
+        ids = [*(threat.id for threat in part.threats), *(defence.id for defence in part.defences)]
+        stated += [*_names(part.goals, part.liveness, part.actions), *ids, *cited(part)]
+    family = source.family
+    designs = [*family.variants, *family.profiles]
+    more = [*(finding.id for finding in family.findings), *(service.id for service in family.services)]
+    return list(dict.fromkeys([*stated, *designs, *more]))
+
+
+def _names(*groups: Sequence[Claim | Invariant | Goal | Eventually | Action]) -> list[str]:
+    return [each.name for group in groups for each in group]
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -24,6 +24,8 @@ class ProtocolName(click.ParamType[str]):
 class NameIn(click.ParamType[str]):
     """The name of something in the protocol on the line: of one of its ``claims``, ``threats``, ``variants`` ….
 
+    Where no word of the line is a protocol, in those that its options name, or else in all that are registered.
+
     In a list with commas the last name is completed.
     """
 
@@ -39,29 +41,33 @@ class NameIn(click.ParamType[str]):
 
 
 PROTOCOL = ProtocolName()
-CLAIM, THREAT, VARIANT, DEFENCE, PROFILE = (
-    NameIn(of) for of in ("claims", "threats", "variants", "defences", "profiles")
+CLAIM, THREAT, VARIANT, DEFENCE, PROFILE, STATED, ID = (
+    NameIn(of) for of in ("claims", "threats", "variants", "defences", "profiles", "stated", "ids")
 )
 
 
 def _names(context: click.Context, of: str) -> Iterable[str]:
-    """Return the names, or none if the line names no protocol that can be read."""
-    from carnet_check.commands.catalogue import describe
+    """Return the names in the protocols on the line, or none if one of these cannot be read."""
+    from carnet_check.commands.catalogue import offered
     from carnet_check.errors import CarnetError
     from carnet_check.loading.families import load
 
     try:
-        return list(describe(load(_protocol_on(context)))[of])
+        return dict.fromkeys(name for protocol in _protocols_on(context) for name in offered(load(protocol), of))
     except CarnetError:
         return []
 
 
-def _protocol_on(context: click.Context) -> str:
-    """Return the protocol on an unfinished line: its words are not assigned yet, since the last option has no value."""
+def _protocols_on(context: click.Context) -> Sequence[str]:
+    """Return the protocols on an unfinished line: its words are not assigned yet, as the last option has no value."""
+    argument: Any = next((each for each in context.command.params if each.name == "protocol"), None)
+    if argument is None:
+        from carnet_check.loading.families import known_protocols
+
+        return context.params.get("protocols") or list(known_protocols())
     words = (word for word in context.args if not word.startswith("-"))
-    argument: Any = next(each for each in context.command.params if each.name == "protocol")
     default = argument.default if isinstance(argument.default, str) else ""
-    return str(next(words, None) or context.params.get("protocol") or default)
+    return [str(next(words, None) or context.params.get("protocol") or default)]
 
 
 def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:

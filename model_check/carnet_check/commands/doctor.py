@@ -37,20 +37,20 @@ class ToolStatus:
 
 
 TOOLS = (
-    Tool("networkx", "graphs of states and of time", "pip install -c constraints.txt .", ("networkx",), required=True),
-    Tool("jinja2", "the report", "pip install -c constraints.txt .", ("jinja2",), required=True),
+    Tool("networkx", "graphs of states and of time", "pip install carnet", ("networkx",), required=True),
+    Tool("jinja2", "the report", "pip install carnet", ("jinja2",), required=True),
     Tool(
         "evidence bundle",
         "signed evidence of a run",
-        "pip install -c constraints.txt '.[bundle]'",
+        "pip install 'carnet[bundle]'",
         ("securesystemslib", "in-toto-attestation", "rfc8785"),
     ),
-    Tool("torch", "carnet run --trainer torch", "pip install -c constraints.txt '.[train]'", ("torch",)),
-    Tool("ray", "carnet verify --ray", "pip install -c constraints.txt '.[cluster]'", ("ray",)),
+    Tool("torch", "carnet run --trainer torch", "pip install 'carnet[train]'", ("torch",)),
+    Tool("ray", "carnet verify --ray", "pip install 'carnet[cluster]'", ("ray",)),
     Tool(
         "dcap-qvl",
         "a second verifier of TDX quotes, for tests",
-        "pip install -c constraints.txt '.[test]'",
+        "pip install 'carnet[test]'",
         ("dcap-qvl",),
     ),
     Tool(

@@ -13,6 +13,7 @@ import click
 
 from carnet_check.commands.catalogue import attack_command, sizes
 from carnet_check.commands.common import json_option, say
+from carnet_check.commands.completion import ID
 from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
@@ -20,14 +21,14 @@ from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
-from carnet_spec.language import Action, Claim, Defence, Family, Goal, Invariant, Protocol, Threat, Variant
+from carnet_spec.language import Action, Claim, Defence, Eventually, Family, Goal, Invariant, Protocol, Threat, Variant
 from carnet_spec.language.notation import show_lines
-from carnet_spec.language.printing import show_action, show_axiom, show_goal
+from carnet_spec.language.printing import fair_steps, show_action, show_axiom, show_goal
 from carnet_spec.language.requirements import cited
 
 _PLACE = re.compile(r"\{(\w+)\}")
 """Where a sentence about a step has one of its parameters."""
-_BELONGS = {"claim": "made in", "threat model": "made in", "service": "needed by"}
+_BELONGS = {"claim": "made in", "liveness property": "made in", "threat model": "made in", "service": "needed by"}
 """What is said of the variants that have a thing, by its kind."""
 MOST_VARIANTS = 8
 _Make = Callable[[], "Entry"]
@@ -59,15 +60,16 @@ class Entry:
 
 
 @click.command()
-@click.argument("id")
+@click.argument("id", type=ID)
 @click.option("--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="Look here. [default: all registered]")
 @json_option
 @click.pass_context
 def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json: bool) -> int:
     """Explain ID: its sentence, its source, where it is enforced, how to check it.
 
-    ID names a claim, defence, variant, profile, threat model, assumption, finding, action, goal, lemma, requirement or
-    service, of the main design or of any variant. The id of its protocol may precede it: PROTOCOL-ID.
+    ID names a claim, liveness property, defence, variant, profile, threat model, assumption, finding, action, goal,
+    lemma, requirement or service, of the main design or of any variant. The id of its protocol may precede it:
+    PROTOCOL-ID.
     """
     sources = [load(name) for name in protocols or known_protocols()]
     every = [entry for source in sources for entry in entries(source)]
@@ -113,6 +115,8 @@ def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make
         yield "lemma", lemma.name, partial(_lemma, protocol.id, shown, lemma)
     for goal in protocol.goals:
         yield "goal", goal.name, partial(_goal, protocol.id, shown, goal)
+    for live in protocol.liveness:
+        yield "liveness property", live.name, partial(_liveness, protocol.id, shown, live)
     for threat in protocol.threats:
         yield "threat model", threat.id, partial(_threat, protocol.id, shown, threat)
     for id, names in cited(protocol).items():
@@ -203,6 +207,18 @@ def _lemma(protocol: str, shown: str, lemma: Invariant) -> Entry:
 
 def _goal(protocol: str, shown: str, goal: Goal) -> Entry:
     return Entry(goal.name, "goal", protocol, goal.sentence, check=f"carnet verify {shown}", text=show_goal(goal))
+
+
+def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
+    parts = (("whenever", show_lines(live.trigger)), ("later", show_lines(live.response)))
+    text = "\n".join(
+        f"{label if not at else ' ' * len(label)} {line}" for label, of in parts for at, line in enumerate(of)
+    )
+    fair = (
+        f"if these steps are taken fairly: {', '.join(fair_steps(live))}" if live.fair else "whoever takes which steps"
+    )
+    check = f"carnet verify {shown} --claim {live.name}"
+    return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=f"{text}\n{fair}")
 
 
 def _threat(protocol: str, shown: str, threat: Threat) -> Entry:

@@ -12,7 +12,7 @@ from carnet_check.commands.common import json_option, say
 from carnet_check.loading.families import Source, known_protocols, load
 from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
-from carnet_command.text import wrapped
+from carnet_command.text import hanging, wrapped
 
 
 @click.command("list")
@@ -46,7 +46,7 @@ def _lines(source: Source) -> Iterator[str]:
         declared = " (declared, not stated yet)" if claim.declared else ""
         yield from _entry(claim.name, claim.sentence + declared)
     if len(family.variants) > len(family.with_layers(family.main[:1])):
-        yield "  (a variant may make further claims: `carnet explain VARIANT` names them)"
+        yield from hanging("  (a variant may make further claims: `carnet explain VARIANT` names them)", 1)
     yield "threat models"
     for threat in protocol.threats:
         yield from _entry(threat.id, threat.title)

@@ -24,7 +24,7 @@ from carnet_check.commands.common import (
     states_option,
     time_option,
 )
-from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, THREAT, VARIANT, EngineName
+from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, STATED, THREAT, VARIANT, EngineName
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
 from carnet_command.exit_codes import ExitCode, deciding
@@ -85,6 +85,7 @@ class Kept(NamedTuple):
     "--ray", metavar="ADDRESS", help="Have obligations answered by this Ray cluster; 'local' starts one here."
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the run into this folder.")
+@click.option("--out-is-deleted", is_flag=True, hidden=True, help="Say nothing of --out: who asked deletes it.")
 @click.option("--junit", "junit_file", type=click.Path(path_type=Path), metavar="FILE", help="Write JUnit XML.")
 @click.option("--sarif", "sarif_file", type=click.Path(path_type=Path), metavar="FILE", help="Write SARIF 2.1.0.")
 @click.option(
@@ -93,6 +94,7 @@ class Kept(NamedTuple):
 @click.option("--html", type=click.Path(path_type=Path), metavar="DIR", help="Write the report to DIR/index.html.")
 @click.option(
     "--cti",
+    type=STATED,
     metavar="LEMMA",
     help=f"Step through each {registry.able(Diagnoses).shows} of this lemma or claim.",
 )
@@ -120,6 +122,7 @@ def verify(
     cache: Path | None,
     ray: str | None,
     out: Path | None,
+    out_is_deleted: bool,
     junit_file: Path | None,
     sarif_file: Path | None,
     markdown_file: Path | None,
@@ -139,6 +142,7 @@ def verify(
     from carnet_check.engines.exploration import Caps
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import claimed
+    from carnet_check.report.closing import UNSAID
     from carnet_check.verification import campaign as running
     from carnet_check.verification.planning import Request, planned
     from carnet_check.verification.strictness import shortcomings
@@ -148,6 +152,8 @@ def verify(
 
     if cti == "":
         raise click.UsageError("--cti expects the name of a lemma or claim, and it is empty")
+    if out_is_deleted:
+        context.meta[UNSAID] = ("out", "out_is_deleted")
     kept = Kept(out, html, junit_file, sarif_file, markdown_file)
     if shard is not None and simulate is not None:
         raise click.UsageError("random walks are not shared out: leave out --shard")
@@ -319,7 +325,7 @@ def _limits(campaign: Campaign) -> Iterator[str]:
 
 
 def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Closing:
-    from carnet_check.report.closing import Closing, profile_line, rerun_command, tool_versions
+    from carnet_check.report.closing import UNSAID, Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import by_verdict
 
     campaign = outcome.campaign
@@ -327,6 +333,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
     solver = not all(engine.believes_no_solver for engine in campaign.engines)
     pairs = zip(campaign.engines, outcome.answers, strict=True)
     strength = [part for engine, answer in pairs for part in engine.strength(campaign.task, answer)]
+    said = kept._replace(out=None) if "out" in context.meta.get(UNSAID, ()) else kept
     return Closing(
         verdicts=by_verdict(outcome.results),
         outcome="every verdict as expected" if outcome.exit_code == 0 else _worst(outcome),
@@ -334,7 +341,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
         budget=" · ".join((*(engine.budget(campaign.profile) for engine in campaign.engines), *_limits(campaign))),
         profile=profile_line(campaign.profile.name, campaign.walks),
         digests=campaign.digests,
-        artefacts=", ".join(str(path) for path in kept if path is not None),
+        artefacts=", ".join(str(path) for path in said if path is not None),
         rerun=rerun_command(context),
         seconds=outcome.seconds,
         kept_by="--out DIR",

@@ -134,7 +134,7 @@ def _folder_of(reference: str) -> Path:
 @contextlib.contextmanager
 def _started(protocol: str, options: Sequence[str], kept: Path, as_json: bool) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run, and end it with the block."""
-    command = [*COMMAND, "verify", protocol, *options, "--out", str(kept)]
+    command = [*COMMAND, "verify", protocol, *options, "--out", str(kept), "--out-is-deleted"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL if as_json else None) as running:
         try:
             yield running

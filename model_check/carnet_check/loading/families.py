@@ -13,6 +13,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import multiprocessing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_check.loading.default_instance import EACH, default_instance
 from carnet_check.loading.importing import (
+    afresh,
     blamed_on_the_specification,
     broken,
     importing,
@@ -29,6 +31,7 @@ from carnet_check.loading.importing import (
     module_at,
     module_named,
 )
+from carnet_check.loading.places import place_of
 from carnet_check.loading.sizes import Watched, named_sizes
 from carnet_spec.language import (
     Draft,
@@ -41,7 +44,7 @@ from carnet_spec.language import (
     Variant,
 )
 from carnet_spec.language.analysis.layers import departures
-from carnet_spec.language.lints import unsound
+from carnet_spec.language.lints import Complaint, unsound
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.registry import registered
 
@@ -82,16 +85,19 @@ class Source:
 
         Raises:
             UsageError: the variant is unknown.
-            InvalidSpecificationError: it is not well formed, or breaks a rule that every engine relies on.
+            InvalidSpecificationError: it is not well formed, or breaks rules that every engine relies on.
         """
         protocol = self.protocol(variant)
         with blamed_on_the_specification(self.reference):
-            broken = [str(complaint) for complaint in unsound(protocol)]
-            broken += [f"layer: {why}" for why in self._departures(protocol)]
+            broken = [*unsound(protocol), *(Complaint("layer", "", why) for why in self._departures(protocol))]
         if broken:
-            more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-            raise InvalidSpecificationError(f"{protocol.variant}: no verdict would mean anything: {broken[0]}{more}")
+            raise InvalidSpecificationError(*(self._refused(protocol, complaint) for complaint in broken))
         return protocol
+
+    def _refused(self, protocol: Protocol, complaint: Complaint) -> str:
+        """Say where the specification breaks a rule, and which."""
+        place = place_of(complaint, self.family.drafted(protocol.variant)) or self.shown
+        return f"{place}: {protocol.variant}: no verdict would mean anything: {complaint}"
 
     def _departures(self, protocol: Protocol) -> Iterator[str]:
         """Yield what makes a layer more than one over its design."""
@@ -221,13 +227,37 @@ def load(reference: str) -> Source:
     if path.endswith(".py") or Path(path).is_file():
         file = Path(path).absolute()
         where = f"{file}:{name}" if name else str(file)
-        return Source(where, _family_in(module_at(file, path), name, reference), reference)
+        family = _family_in(module_at(file, path), name, reference)
+        if multiprocessing.parent_process() is None:  # what a worker reads is compared with what was planned
+            _require_the_same_again(family, file, path, name, reference)
+        return Source(where, family, reference)
     if path and name:
         return Source(reference, _family_in(module_named(path), name, reference), reference)
     raise UsageError(
         unknown("protocol", reference, "the registry", known)
         + "; a protocol is a registered id, path.py[:name] or module:name"
     )
+
+
+def _require_the_same_again(family: Family, file: Path, path: str, name: str, reference: str) -> None:
+    """Import a file once more, and refuse it if its main designs say something else then: no verdict would be of them.
+
+    Raises:
+        InvalidSpecificationError: a digest differs.
+    """
+    try:
+        with blamed_on_the_specification(reference):
+            first = {variant: family.protocol(variant).digest for variant in family.main}
+    except CarnetError:
+        return  # whoever asks for the design hears of it
+    with afresh(file.parent), blamed_on_the_specification(reference):
+        again = _family_in(module_at(file, path), name, reference)
+        for variant, digest in first.items():
+            if again.protocol(variant).digest != digest:
+                raise InvalidSpecificationError(
+                    f"{file.name}: {variant} says something else each time that it is loaded: "
+                    "let nothing in it depend on chance, on the time or on the system"
+                )
 
 
 def registered_families() -> list[Family]:

@@ -7,6 +7,8 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import io
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -15,8 +17,12 @@ from types import ModuleType
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_check.loading.time_limit import no_longer_than
+from carnet_spec import language
 from carnet_spec.language import Draft, SpecificationError
 
+_LACKING = re.compile(
+    r"((?P<of>\w+)\.)?(?P<name>\w+)\(\) missing \d+ required (positional|keyword-only) arguments?: (?P<lacking>.+)"
+)
 MOST_SECONDS = 120
 """How long a specification may take to be imported, and to be built."""
 
@@ -43,6 +49,26 @@ def module_at(file: Path, shown: str) -> ModuleType:
     with importing(shown), _beside(str(file.parent)):
         spec.loader.exec_module(module)
     return module
+
+
+@contextlib.contextmanager
+def afresh(folder: Path) -> Iterator[None]:
+    """Let modules of a folder be imported once more, unheard; what was imported before is there again afterwards."""
+    known = {name: module for name, module in sys.modules.items() if _is_in(module, folder)}
+    for name in known:
+        del sys.modules[name]
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        for name in [name for name, module in sys.modules.items() if _is_in(module, folder)]:
+            del sys.modules[name]
+        sys.modules.update(known)
+
+
+def _is_in(module: ModuleType, folder: Path) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and Path(file).parent == folder and module.__name__ != "__main__"
 
 
 def module_named(name: str) -> ModuleType:
@@ -137,4 +163,18 @@ def broken(shown: str, error: Exception) -> InvalidSpecificationError:
     ]
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else shown
     said = str(error) if isinstance(error, SpecificationError) else f"{type(error).__name__}: {error}"
-    return InvalidSpecificationError(f"{place}: {said}")
+    return InvalidSpecificationError(f"{place}: {_incomplete(error) or said}")
+
+
+def _incomplete(error: Exception) -> str:
+    """Say how something of the language is called, where an argument was left out."""
+    found = _LACKING.fullmatch(str(error)) if isinstance(error, TypeError) else None
+    function = found and getattr(getattr(language, found["of"], None) if found["of"] else language, found["name"], None)
+    if not found or not callable(function):
+        return ""
+    needed = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    shown = [
+        f"{each.name}=…" if each.kind is each.KEYWORD_ONLY else each.name for each in needed if each.name != "self"
+    ]
+    called = f"{found['of'].lower()}.{found['name']}" if found["of"] else found["name"]
+    return f"{called} lacks {found['lacking']}: write {called}({', '.join(shown)})"

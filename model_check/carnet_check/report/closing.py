@@ -13,9 +13,11 @@ import click
 from click.core import ParameterSource
 
 from carnet_check.engines.walks import Walks
-from carnet_command.text import LABEL_WIDTH, RULE_WIDTH, wrapped
+from carnet_command.text import LABEL_WIDTH, report_width, wrapped
 
 DIGEST_SHOWN = 16
+UNSAID = "carnet.unsaid"
+"""The key in a context's ``meta`` for options that only another command gives, so that nobody can type them again."""
 
 
 def tool_versions(*others: str, solver: bool = True) -> dict[str, str]:
@@ -78,7 +80,7 @@ class Closing:
             "artefacts": self.artefacts or (f"none kept ({self.kept_by} keeps them)" if self.kept_by else "none"),
             "time": f"{self.seconds:.1f} s",
         }
-        block = ["─" * RULE_WIDTH]
+        block = ["─" * report_width()]
         for label, text in facts.items():
             block += wrapped(label, text)
         return [*block, _rerun(self.rerun)]
@@ -103,6 +105,8 @@ def rerun_command(context: click.Context) -> str:
     words = ["carnet", context.info_name or ""]
     for parameter in context.command.get_params(context):
         name = parameter.name or ""
+        if name in context.meta.get(UNSAID, ()):
+            continue
         if context.get_parameter_source(name) not in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
             continue
         words += _given(parameter, context.params.get(name))

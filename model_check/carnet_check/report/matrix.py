@@ -13,7 +13,7 @@ from carnet_check.verification.checks import ANY_THREAT
 from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
 from carnet_check.wording.sentences import resting
-from carnet_command.text import RULE_WIDTH, counted, wrapped
+from carnet_command.text import counted, hanging, report_width, wrapped
 
 NOT_CLAIMED = "–"
 EXPECTED_FALL = "*"
@@ -57,7 +57,7 @@ def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -
     widths += [
         _width([t, *(text for (_, other), cell in parts.items() if other == t for text in cell)]) for t in threats
     ]
-    lines = [_line(["claim", *threats], widths), "─" * min(sum(widths) + GAP * (len(widths) - 1), RULE_WIDTH)]
+    lines = [_line(["claim", *threats], widths), "─" * min(sum(widths) + GAP * (len(widths) - 1), report_width())]
     for claim in claims:
         height = max(len(parts[claim, threat]) for threat in threats)
         for level in range(height):
@@ -146,7 +146,7 @@ def _goals(outcome: CampaignOutcome, plan: Plan) -> list[str]:
     if not goals:
         return []
     indent = max(len(goal.goal) for goal in goals) + 4
-    lines = ["goals (what must be reachable, or every pass would be worthless)"]
+    lines = hanging("goals (what must be reachable, or every pass would be worthless)")
     for goal in goals:
         lines += wrapped(f"  {goal.goal}", _reached(goal), indent)
     return [*lines, ""]

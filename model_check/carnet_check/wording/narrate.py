@@ -60,6 +60,14 @@ def silent(action: Action) -> bool:
     return action.deduction and not action.by.honest
 
 
+def told_place(actions: Sequence[Action], position: int) -> str:
+    """Say where a step stands among those of a trace, by the numbers of a told one; a deduction has none."""
+    number = sum(not silent(action) for action in actions[: position + 1])
+    if not silent(actions[position]):
+        return f"at step {number}"
+    return f"after step {number}" if number else "before step 1"
+
+
 def reason(judge: Interpreter, invariant: Invariant, state: State) -> list[str]:
     """Say which part of a claim fails in ``state``, for which elements, and what makes it apply there."""
     env = judge.counterexample(invariant, state)

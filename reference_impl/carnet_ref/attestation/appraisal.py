@@ -15,6 +15,7 @@ from typing import Final, NoReturn
 NOT_FRESH: Final = "not fresh"
 NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
+NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 """What acceptances lack most often, in the same words for every format."""
 
 

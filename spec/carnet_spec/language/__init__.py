@@ -8,6 +8,16 @@ goals, threat models and defences into a :class:`Protocol`.
 from __future__ import annotations
 
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Step, Update
+from carnet_spec.language.declarations import (
+    constant,
+    flag,
+    function,
+    relation,
+    rigid_flag,
+    rigid_function,
+    rigid_relation,
+    variable,
+)
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.expressions import (
@@ -18,21 +28,13 @@ from carnet_spec.language.expressions import (
     Relation,
     all_of,
     any_of,
-    constant,
     exists,
     false,
-    flag,
     forall,
-    function,
     implies,
     member,
-    relation,
-    rigid_flag,
-    rigid_function,
-    rigid_relation,
     true,
     used,
-    variable,
 )
 from carnet_spec.language.family import Family, Finding, Profile, Scale, Service, Variant
 from carnet_spec.language.instance import InLine, Instance, Row

@@ -14,7 +14,15 @@ from enum import Enum
 from typing import TypeVar
 
 from carnet_spec.language.errors import MisuseError
-from carnet_spec.language.expressions import Expression, Formula, Individual, formula_term, used_symbol
+from carnet_spec.language.expressions import (
+    Expression,
+    Formula,
+    Individual,
+    called,
+    declared_sort,
+    formula_term,
+    used_symbol,
+)
 from carnet_spec.language.naming import require_name
 from carnet_spec.language.terms import TRUE, Apply, Not, Role, Symbol, Term, Var, sort_of
 from carnet_spec.language.tracing import said_twice
@@ -159,8 +167,8 @@ class Step:
 
     def fresh(self, element: Individual, *, defence: str | None = None, name: str = "") -> None:
         """Draw ``element``, a parameter, as a value never used before, and mark it used."""
-        if element.term not in self._params:
-            raise MisuseError(f"{self.action}: fresh needs a parameter of the action, not {element!r}")
+        if not isinstance(element, Individual) or element.term not in self._params:
+            raise MisuseError(f"{self.action}: fresh needs a parameter of the action, not {called(element)}")
         symbol = used_symbol(sort_of(element.term))
         relation = Apply(symbol, (element.term,))
         label = name or f"fresh {_label(element.term)}"
@@ -169,9 +177,10 @@ class Step:
 
     def each(self, sort: type[Individual]) -> Individual:
         """Stand for every element of ``sort`` in one argument of an update."""
-        base = f"each_{sort.sort.name.lower()}"
+        declared = declared_sort(f"{self.action}: each", sort)
+        base = f"each_{declared.name.lower()}"
         names = (f"{base}{number or ''}" for number in itertools.count(len(self._each)))
-        var = Var(next(name for name in names if name not in self._taken), sort.sort)
+        var = Var(next(name for name in names if name not in self._taken), declared)
         self._taken.add(var.name)
         self._each.append(var)
         return sort(var)
@@ -215,11 +224,15 @@ class Step:
         """Give a variable, or a function at some arguments, a new value."""
         if self._deduction:
             raise MisuseError(f"rule {self.action}: a deduction only inserts")
-        target = place.term
+        target = place.term if isinstance(place, Expression) else None
         if not isinstance(target, Apply) or target.symbol.is_relation:
-            raise MisuseError(f"{self.action}: set needs a variable or a function applied to arguments, not {place!r}")
+            raise MisuseError(
+                f"{self.action}: set needs a variable or a function applied to arguments, not {called(place)}"
+            )
         if not isinstance(value, Expression) or sort_of(value.term) != target.symbol.result:
-            raise MisuseError(f"{self.action}: {target.symbol.name} holds a {target.symbol.result.name}, not {value!r}")
+            raise MisuseError(
+                f"{self.action}: {target.symbol.name} holds a {target.symbol.result.name}, not {called(value)}"
+            )
         self._update(
             name or f"set {target.symbol.name}",
             target.symbol,
@@ -242,7 +255,9 @@ class Step:
     ) -> None:
         target = fact.term if isinstance(fact, Formula) else None
         if not isinstance(target, Apply):
-            raise MisuseError(f"{self.action}: {effect.value} needs a relation applied to arguments, not {fact!r}")
+            raise MisuseError(
+                f"{self.action}: {effect.value} needs a relation applied to arguments, not {called(fact)}"
+            )
         label = name or f"{effect.value} {target.symbol.name}"
         self._update(label, target.symbol, effect, target.args, None, _condition(when), defence, unless)
 

@@ -18,6 +18,8 @@ from carnet_spec.language.expressions import (
     Function,
     Individual,
     Relation,
+    called,
+    formula_term,
     parameters,
 )
 from carnet_spec.language.protocol import Protocol, listed, terms_of_action
@@ -35,7 +37,7 @@ from carnet_spec.language.statements import (
 )
 from carnet_spec.language.stating import given_values, traced_invariant, variable_of
 from carnet_spec.language.terms import Apply, Role, Symbol, sort_of, symbols_of
-from carnet_spec.language.tracing import Place, written_at
+from carnet_spec.language.tracing import Place, called_from, written_at
 
 
 class Draft:
@@ -56,8 +58,8 @@ class Draft:
         self._threats: list[Threat] = []
         self._assumptions: list[Assumption] = []
         self._defences: list[Defence] = []
-        self.stated_at: dict[tuple[str, str], Place | None] = {}
-        """Where actions, claims and lemmas are said, by their kind and name."""
+        self.stated_at: dict[tuple[str, str], Place | None] = {("draft", id): called_from()}
+        """Where everything is said that has a name, by its kind and name."""
 
     # -- what may happen ------------------------------------------------------------------------------------------
 
@@ -254,9 +256,7 @@ class Draft:
 
     def lemma(self, function: Callable[..., Formula]) -> Invariant:
         """State the decorated function as a lemma; its docstring says it in words."""
-        invariant = traced_invariant(function, function.__name__)
-        self._lemmas.append(invariant)
-        return invariant
+        return self.lemma_under()(function)
 
     def lemma_under(self, *threats: str) -> Callable[[Callable[..., Formula]], Invariant]:
         """State the decorated function as a lemma that holds under the named threat models only."""
@@ -282,6 +282,7 @@ class Draft:
             traced = traced_invariant(function, function.__name__.replace("_", "-"))
             goal = Goal(traced.name, traced.params, traced.body, sentence, rounds)
             self._goals.append(goal)
+            self.stated_at["goal", goal.name] = written_at(function)
             return goal
 
         return state
@@ -303,18 +304,21 @@ class Draft:
         Raises:
             MisuseError: ``fair`` is no tuple, ``given`` speaks of another action, or a value is no element.
         """
-        self._liveness.append(
-            Eventually(name, trigger.term, response.term, sentence, fair, given_values(name, fair, given or {}))
-        )
+        before, after = formula_term(trigger, f"{name}: when"), formula_term(response, f"{name}: then")
+        self._liveness.append(Eventually(name, before, after, sentence, fair, given_values(name, fair, given or {})))
+        self.stated_at["liveness", name] = called_from()
 
     def axiom(self, name: str, formula: Formula, *, assumption: str = "", says: str = "") -> None:
         """Assume ``formula``, over rigid symbols only, and name the assumption it states."""
-        self._axioms.append(Axiom(name, formula.term, assumption, says))
+        self._axioms.append(Axiom(name, formula_term(formula, f"axiom {name}"), assumption, says))
+        self.stated_at["axiom", name] = called_from()
 
     def threat(self, id: str, title: str, *, passive: bool = False, **axioms: Formula) -> Threat:
         """Declare a threat model by its axioms; ``passive`` if its adversary only listens and deduces."""
-        threat = Threat(id, title, tuple(Axiom(f"{id}: {n}", f.term) for n, f in axioms.items()), passive)
+        formulas = {name: formula_term(formula, f"axiom {id}: {name}") for name, formula in axioms.items()}
+        threat = Threat(id, title, tuple(Axiom(f"{id}: {name}", term) for name, term in formulas.items()), passive)
         self._threats.append(threat)
+        self.stated_at["threat model", id] = called_from()
         return threat
 
     def assumption(self, id: str, sentence: str, *, built_in: bool = False) -> None:
@@ -338,12 +342,13 @@ class Draft:
         else:
             raise MisuseError("initially takes a variable and its value, or a relation or function and a Python one")
         if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
-            raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {given!r}")
+            raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {called(given)}")
         if symbol in self._below:
             raise SpecificationError(
                 f"a layer cannot give {symbol.name}, which belongs to the design below, a first value"
             )
         self._initial.append(Initial(symbol, tuple(variable_of(param) for param in params), given.term))
+        self.stated_at["initial value of", symbol.name] = called_from()
 
     # -- the protocol ---------------------------------------------------------------------------------------------
 

@@ -124,6 +124,21 @@ class Individual(Expression):
         raise MisuseError(f"~ negates a formula, not a {self.sort.name}: write a != b")
 
 
+def declared_sort(what: str, sort: type[Individual]) -> Sort:
+    """Return the sort that a class declares; ``what`` is said of its elements.
+
+    Raises:
+        MisuseError: it is no such class.
+    """
+    if isinstance(sort, type) and issubclass(sort, Individual) and sort is not Individual:
+        return sort.sort
+    if isinstance(sort, str):
+        raise MisuseError(f"{what}: {sort!r} names a sort and is none: write the class of the sort, without quotes")
+    raise MisuseError(
+        f"{what}: {called(sort)} is no sort: declare one, as in 'class Key(Individual)', and write the class here"
+    )
+
+
 AnIndividual = TypeVar("AnIndividual", bound=Individual)
 
 
@@ -147,7 +162,7 @@ def _comparable(left: Expression, right: object, operator: str) -> tuple[Term, T
     if isinstance(right, _Applicable):
         raise MisuseError(f"{operator} needs two elements: apply {right.symbol.name} to its arguments")
     if not isinstance(right, Expression):
-        raise MisuseError(f"{operator} needs two elements of {sort_of(left.term).name}, not {right!r}")
+        raise MisuseError(f"{operator} needs two elements of {sort_of(left.term).name}, not {called(right)}")
     if sort_of(left.term) != sort_of(right.term):
         raise MisuseError(f"{operator} compares a {sort_of(left.term).name} with a {sort_of(right.term).name}")
     return left.term, right.term
@@ -169,7 +184,23 @@ def formula_term(value: object, what: str) -> Term:
         )
     if isinstance(value, bool):
         raise MisuseError(f"{what} needs a formula, not {value}: write true or false from the language")
-    raise MisuseError(f"{what} needs a formula, not {type(value).__name__}: put comparisons in parentheses")
+    raise MisuseError(f"{what} needs a formula, not {called(value)}: write a relation applied to elements, or a == b")
+
+
+def called(value: object) -> str:
+    """Return what an author calls ``value``, which stands where it must not."""
+    match value:
+        case Expression() | str() | int() | float() | None:
+            return repr(value)
+        case _Applicable():
+            return f"{value.symbol.name} without its arguments"
+        case Role():
+            return f"the role '{value.name}'"
+        case type():
+            return f"the {'sort' if issubclass(value, Individual) else 'class'} {value.__name__}"
+        case _:
+            named = getattr(value, "__name__", "")
+            return f"the function {named}" if callable(value) and named else f"a {type(value).__name__}"
 
 
 def implies(premise: Formula, conclusion: Formula) -> Formula:
@@ -228,7 +259,8 @@ def _quantified(body: Callable[..., Formula], sorts: tuple[type[Individual], ...
     if len(names) != len(sorts) or not sorts:
         raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
     with _nesting:
-        bound = tuple(Var(f"{name}.{_nesting.depth}", sort.sort) for name, sort in zip(names, sorts, strict=True))
+        each = [declared_sort("a quantifier", sort) for sort in sorts]
+        bound = tuple(Var(f"{name}.{_nesting.depth}", sort) for name, sort in zip(names, each, strict=True))
         arguments = (sort(var) for var, sort in zip(bound, sorts, strict=True))
         return _apart(bound, formula_term(body(*arguments), "a quantifier"))
 
@@ -272,7 +304,7 @@ class _Applicable:
             raise MisuseError(f"{symbol.name} takes {len(symbol.domain)} arguments, not {len(args)}")
         for position, (arg, sort) in enumerate(zip(args, symbol.domain, strict=True), 1):
             if not isinstance(arg, Expression):
-                raise MisuseError(f"argument {position} of {symbol.name} must be a {sort.name}, not {arg!r}")
+                raise MisuseError(f"argument {position} of {symbol.name} must be a {sort.name}, not {called(arg)}")
             if sort_of(arg.term) != sort:
                 raise MisuseError(
                     f"argument {position} of {symbol.name} must be a {sort.name}, not a {sort_of(arg.term).name}"
@@ -328,48 +360,3 @@ def used_symbol(sort: Sort) -> Symbol:
 def used(element: Individual) -> Formula:
     """Whether ``element`` was drawn by some ``step.fresh`` already."""
     return Formula(Apply(used_symbol(element.sort), (element.term,)))
-
-
-def rigid_relation(name: str, *domain: type[Individual], kind: Kind = Kind.PUBLIC, says: str = "") -> Relation:
-    """Declare a relation that never changes."""
-    return Relation(Symbol(name, tuple(sort.sort for sort in domain), BOOL, kind, mutable=False, says=says))
-
-
-def rigid_flag(name: str, *, kind: Kind = Kind.TRUTH, says: str = "") -> Formula:
-    """Declare a fact that never changes."""
-    return Formula(Apply(Symbol(name, (), BOOL, kind, mutable=False, says=says), ()))
-
-
-def rigid_function(
-    name: str, *domain: type[Individual], to: type[AnIndividual], says: str = ""
-) -> Function[AnIndividual]:
-    """Declare a function that never changes."""
-    return Function(Symbol(name, tuple(s.sort for s in domain), to.sort, Kind.PUBLIC, mutable=False, says=says), to)
-
-
-def constant(name: str, sort: type[AnIndividual], *, says: str = "") -> AnIndividual:
-    """Declare one distinguished element of ``sort``."""
-    return sort(Apply(Symbol(name, (), sort.sort, Kind.PUBLIC, mutable=False, says=says), ()))
-
-
-def relation(name: str, *domain: type[Individual], kind: Kind, of: Role | None = None, says: str = "") -> Relation:
-    """Declare a relation that steps change; ``of`` names the role whose own state it is."""
-    return Relation(Symbol(name, tuple(sort.sort for sort in domain), BOOL, kind, mutable=True, role=of, says=says))
-
-
-def function(
-    name: str, *domain: type[Individual], to: type[AnIndividual], kind: Kind, of: Role | None = None, says: str = ""
-) -> Function[AnIndividual]:
-    """Declare a function that steps change."""
-    symbol = Symbol(name, tuple(s.sort for s in domain), to.sort, kind, mutable=True, role=of, says=says)
-    return Function(symbol, to)
-
-
-def variable(name: str, sort: type[AnIndividual], *, of: Role, says: str = "") -> AnIndividual:
-    """Declare one piece of state of the role ``of``, holding an element of ``sort``."""
-    return sort(Apply(Symbol(name, (), sort.sort, Kind.STATE, mutable=True, role=of, says=says), ()))
-
-
-def flag(name: str, *, of: Role, says: str = "") -> Formula:
-    """Declare one piece of state of the role ``of`` that is true or false, at first false."""
-    return Formula(Apply(Symbol(name, (), BOOL, Kind.STATE, mutable=True, role=of, says=says), ()))

@@ -12,7 +12,7 @@ from typing import Any
 
 MOST_ROWS = 200
 """How many rows of a table are shown; the last one says how many more there are."""
-_LEFT = ' style="text-align:left"'
+_LEFT = ' style="text-align:left;padding:2px 8px"'
 
 
 class Html(str):
@@ -45,7 +45,7 @@ def paragraph(text: str) -> Html:
 
 def text_block(parts: Iterable[str]) -> Html:
     """Return lines of text as they are, with their spaces."""
-    return Html("<pre>" + "\n".join(map(shown, parts)) + "</pre>")
+    return Html('<pre style="white-space:pre-wrap">' + "\n".join(map(shown, parts)) + "</pre>")
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from carnet_spec.language.errors import MisuseError, SpecificationError
-from carnet_spec.language.expressions import Formula, Individual, formula_term, parameters
+from carnet_spec.language.expressions import Formula, Individual, called, formula_term, parameters
 from carnet_spec.language.statements import Given, Invariant
 from carnet_spec.language.terms import Var
 from carnet_spec.language.tracing import said_twice
@@ -55,7 +55,7 @@ def given_values(name: str, fair: tuple[str, ...], given: Mapping[str, Mapping[s
 def _given(name: str, action: str, parameter: str, value: object) -> Given:
     if not isinstance(value, Individual):
         raise MisuseError(
-            f"{name} gives {value!r} for '{parameter}' of {action}, which is no element: write a constant, a variable "
-            "or a member"
+            f"{name} gives {called(value)} for '{parameter}' of {action}, which is no element: write a constant, a "
+            "variable or a member"
         )
     return Given(action, parameter, value.term)

@@ -27,6 +27,7 @@ Said = TypeVar("Said")
 
 _REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.", "webbrowser.")
 """What the names of audit events begin with that a function must not cause."""
+_LANGUAGE = str(PurePath(__file__).parent)
 _tracing = threading.local()
 
 
@@ -66,6 +67,16 @@ def written_at(function: Callable[..., object]) -> Place | None:
     """Return where a function is, or nothing for what is not written in Python."""
     code = getattr(function, "__code__", None)
     return Place(code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else None
+
+
+def called_from() -> Place | None:
+    """Return the place outside the language from which it is called."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_LANGUAGE):
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno)
 
 
 class _NoOutput(io.TextIOBase):

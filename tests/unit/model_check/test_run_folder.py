@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,14 @@ def test_what_was_read_is_what_was_written(run: Path) -> None:
     assert [attack["name"] for attack in read.attacks] == ["main.anyone.stays-home"]
     assert {row["claim"] for row in read.verdicts} == {"one-holder", "stays-home"}
     assert read.spec["variants"][0]["claims"][0]["sentence"] == "One party has the token."
+
+
+@pytest.mark.mends("N22")
+def test_a_graph_of_states_names_the_steps_of_its_lines(run: Path, tmp_path: Path) -> None:
+    write_html(read_run(run), tmp_path / "html")
+    lines = re.findall(r"<line [^>]*><title>([^<]*)</title>", (tmp_path / "html" / "index.html").read_text("utf-8"))
+    assert lines
+    assert {line.partition("(")[0].strip() for line in lines} == {"pass_on", "look"}
 
 
 def test_a_later_run_into_the_same_folder_leaves_nothing_of_the_earlier_one(tmp_path: Path) -> None:
@@ -162,6 +171,7 @@ BAD_REPORTS = {
 }
 
 
+@pytest.mark.mends("N12")
 @pytest.mark.parametrize("name", BAD_REPORTS)
 def test_a_bad_request_for_a_report_is_refused_and_nothing_is_written(run: Path, tmp_path: Path, name: str) -> None:
     arguments, said = BAD_REPORTS[name]

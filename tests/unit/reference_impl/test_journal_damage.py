@@ -192,7 +192,7 @@ STEPS = 32
 """More calls of the operating system than the head of two entries takes."""
 
 
-@pytest.mark.mends("M2", "M3")
+@pytest.mark.mends("M2", "M3", "T1")
 @pytest.mark.parametrize("fault", ["killed", "no space"])
 def test_whatever_step_fails_nothing_that_was_written_is_lost(fault: str, tmp_path: Path) -> None:
     """Each call that the journal's own files take fails, or is the last of its process, in turn."""
@@ -344,7 +344,7 @@ def opened_again(folder: Path) -> list[bytes]:
     return expected
 
 
-@pytest.mark.mends("L7")
+@pytest.mark.mends("L7", "T1")
 @pytest.mark.parametrize("fault", ["killed", "no space"])
 def test_a_crash_while_a_checkpoint_is_written_loses_nothing(fault: str, tmp_path: Path) -> None:
     full = tmp_path / "full"

@@ -46,6 +46,7 @@ def makes(path: Path) -> Callable[[Callable[[int], None]], None]:
     return work
 
 
+@pytest.mark.mends("T1")
 @pytest.mark.mends("M2")
 @pytest.mark.parametrize("fault", ["killed", "no space"])
 def test_whatever_step_fails_there_is_no_key_or_a_whole_one(fault: str, tmp_path: Path) -> None:

@@ -25,9 +25,7 @@ class _NeedsNumba(Searcher):
 
     name: ClassVar = "native"
     by_default: ClassVar = False
-    needs: ClassVar = (
-        Tool("numba", "exploration at native speed", "pip install -c constraints.txt '.[fast]'", ("numba", "numpy")),
-    )
+    needs: ClassVar = (Tool("numba", "exploration at native speed", "pip install 'carnet[fast]'", ("numba", "numpy")),)
 
     @property
     def lacks(self) -> str:

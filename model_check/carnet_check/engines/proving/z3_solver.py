@@ -9,7 +9,7 @@ from typing import Any
 
 from carnet_check.engines.interface import Tool
 
-Z3 = Tool("z3", "proofs, and runs of any size", "pip install -c constraints.txt .", ("z3-solver",), required=True)
+Z3 = Tool("z3", "proofs, and runs of any size", "pip install carnet", ("z3-solver",), required=True)
 MEGABYTES = 1536
 """What Z3 may take: less than the process it runs in, so that it can still say so."""
 

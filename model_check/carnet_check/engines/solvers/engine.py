@@ -27,9 +27,7 @@ class Cvc5(Prover):
     name: ClassVar = "cvc5"
     purpose: ClassVar = "claims, for any number of everything: unsimplified obligations, by cvc5"
     unit: ClassVar = "solver units"
-    needs: ClassVar = (
-        Tool("cvc5", "proofs by a second solver", "pip install -c constraints.txt '.[cvc5]'", ("cvc5",)),
-    )
+    needs: ClassVar = (Tool("cvc5", "proofs by a second solver", "pip install 'carnet[cvc5]'", ("cvc5",)),)
     fewer: ClassVar = cvc5.FEWER
     most: int = cvc5.DEFAULT_RLIMIT
 

@@ -53,6 +53,11 @@ def write_gallery(attacks: Sequence[Mapping[str, Any]], heading: str, folder: Pa
     _write(folder, pages, views.search_attacks(attacks))
 
 
+def as_html(heat_map: Mapping[str, Any]) -> str:
+    """Return a heat map as a table for other pages; these have to style its classes."""
+    return _render("heat_map.html", {"map": heat_map})
+
+
 def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, str]]) -> None:
     """Write pages with what each of them uses."""
     make_folder(folder)
@@ -66,6 +71,7 @@ def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, 
 def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **_common(run),
+        "overview": views.overview(run),
         "variants": [views.variant(run, each) for each in run.spec["variants"]],
         "attacks": [views.attack_summary(each) for each in run.attacks],
         "goals": run.run["goals"],

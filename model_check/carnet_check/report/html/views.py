@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from carnet_check.report.html import heat_map
 from carnet_check.report.lemmas import UNREACHED, cti_lines, unproved
 from carnet_check.report.run_folder import Run
 from carnet_check.wording.file_names import as_file_name, attack_name, file_name
@@ -15,6 +16,8 @@ BAR = 160
 """Pixels: the longest bar of a figure."""
 FIGURES = ("published", "reproduced")
 HOLDING = ("PROVED", "EXHAUSTED", "HOLDS-TO", "SAMPLED")
+DECIDED = ("PROVED", "EXHAUSTED")
+"""What says that a claim does not fall, everywhere or in an instance."""
 
 
 def attack_page(attack: Values) -> str:
@@ -121,6 +124,54 @@ def _in_order(lists: Iterable[Iterable[str]]) -> list[str]:
 def _used(declared: Sequence[Values], key: str, claims: Sequence[Values], field: str) -> list[dict[str, Any]]:
     """Return what is declared, each with the claims whose proofs used it."""
     return [{**each, "used_by": [claim for claim in claims if each[key] in claim[field]]} for each in declared]
+
+
+# -- designs by threat models ----------------------------------------------------------------------
+
+
+def overview(run: Run) -> dict[str, Any] | None:
+    """Return how many claims fall in each design under each threat model, or nothing where there is one design alone.
+
+    The variants of the run were judged; of what was attacked beside, with defences removed, only falls are known.
+    """
+    variants = run.spec["variants"]
+    threats = list(dict.fromkeys(threat["id"] for variant in variants for threat in variant["threats"]))
+    rows = [
+        heat_map.row(each["name"], f"#matrix-{each['name']}", [_judged(run, each["name"], id) for id in threats])
+        for each in variants
+    ]
+    weakened = dict.fromkeys((each["trace"]["variant"], tuple(each["removed"])) for each in run.attacks)
+    rows += [
+        heat_map.row(
+            f"{name} without {', '.join(removed)}", "#attacks", [_attacked(run, name, removed, id) for id in threats]
+        )
+        for name, removed in weakened
+        if removed
+    ]
+    if len(rows) < 2 or not threats:
+        return None
+    return heat_map.heat_map("Claims that fall, by designs and threat models", "design", threats, rows)
+
+
+def _judged(run: Run, variant: str, threat: str) -> dict[str, str]:
+    """Return what engines say of all claims of a variant together."""
+    rows = [row for row in run.verdicts if (row["variant"], row["threat"], row["kind"]) == (variant, threat, "claim")]
+    claims = {row["claim"] for row in rows}
+    fallen = {row["claim"] for row in rows if row["verdict"] == "VIOLATED"}
+    standing = {row["claim"] for row in rows if row["verdict"] in DECIDED}
+    wrong = any(row["verdict"] == "VIOLATED" and not row["as_expected"] for row in rows)
+    return heat_map.cell(len(fallen), len(claims), decided=claims == fallen | standing, expected=not wrong)
+
+
+def _attacked(run: Run, variant: str, removed: Sequence[str], threat: str) -> dict[str, str]:
+    """Return how many attacks were found on a design that lacks defences."""
+    design = (variant, tuple(removed), threat)
+    found = [
+        each
+        for each in run.attacks
+        if (each["trace"]["variant"], tuple(each["removed"]), each["threat"]["id"]) == design
+    ]
+    return heat_map.attacked(len(found))
 
 
 # -- attacks --------------------------------------------------------------------------------------
@@ -304,11 +355,14 @@ def search_attacks(attacks: Sequence[Values]) -> list[dict[str, str]]:
 
 def _searchable_attack(attack: Values) -> Iterator[dict[str, str]]:
     page = attack_page(attack)
-    finding = attack["finding"]["title"] if attack["finding"] else ""
-    where = f"{attack['trace']['variant']} under {attack['threat']['id']}"
-    yield _entry("attack", attack["claim"], where, page, f"{attack['sentence']} {finding}")
+    finding, where = attack["finding"], f"{attack['trace']['variant']} under {attack['threat']['id']}"
+    told = [attack["sentence"], finding["title"] if finding else "", attack["requirement"]]
+    yield _entry("attack", attack["claim"], where, page, " ".join(filter(None, told)))
+    if finding:
+        yield _entry("finding", finding["id"], where, page, f"{finding['title']}: {attack['claim']} falls")
     for position, event in enumerate(attack["events"], 1):
-        yield _entry("step", event["action"], where, f"{page}#step-{position}", event["sentence"])
+        text = " ".join([event["sentence"], *event["enforces"]])
+        yield _entry("step", event["action"], where, f"{page}#step-{position}", text)
 
 
 def _entry(kind: str, name: str, where: str, url: str, text: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 * Signatures come before everything that a report says, from the root of the certificates down to the report. Which
   processor it comes from, and so how its TCB versions are laid out, is taken from the certificate; a report that says
   it itself is held to that.
-* AMD's revocation lists, which speak of signing keys, are not read.
+* Revocation lists of AMD speak of signing keys. Without one, an acceptance says that nobody looked.
 * A report says nothing about who presents it: see `carnet_ref.attestation.composite`.
 
 Source: AMD SEV-SNP Firmware ABI Specification 56860, revision 1.58, table 23 (report), SNP_CONFIG and SNP_COMMIT (TCB).
@@ -12,7 +12,7 @@ Source: AMD SEV-SNP Firmware ABI Specification 56860, revision 1.58, table 23 (r
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -32,9 +32,11 @@ from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.guest import check_guest
 from carnet_ref.attestation.amd.policy import Minimum, Policy
 from carnet_ref.attestation.amd.report import SignedReport, SigningKey, SnpReport, parse_report
+from carnet_ref.attestation.amd.revocation import check_revocation
 from carnet_ref.attestation.amd.tcb import Product, TcbVersion, parse_tcb, product_of
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import NO_REVOCATION, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.revocation_lists import parse_crl_file
 from carnet_ref.crypto.certificate_path import PathError, common_name, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError, sha256, verify_p384
 from carnet_ref.wire.reader import MalformedError
@@ -55,6 +57,7 @@ class _Evidence:
     signed: SignedReport
     certificates: tuple[x509.Certificate, ...]
     leaf: EndorsementKey
+    lists: tuple[x509.CertificateRevocationList, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ def appraise_report(
     policy: Policy,
     anchors: Anchors,
     report_data: bytes | None = None,
+    crls: Sequence[bytes] = (),
 ) -> Appraisal:
     """Appraise the report of an SNP guest.
 
@@ -83,10 +87,11 @@ def appraise_report(
         policy: what is asked beyond the report being genuine.
         anchors: whom to trust.
         report_data: the 64 bytes that the verifier expects the guest to have asked with, if it knows.
+        crls: revocation lists of the root, which say whether a key above was revoked.
     """
     steps = Checklist()
     try:
-        parsed = _parse(steps, evidence)
+        parsed = _parse(steps, evidence, crls)
         report = parsed.signed.report
         path = _check_chain(steps, parsed, at, anchors)
         _check_signature(steps, parsed.signed, path.leaf)
@@ -100,17 +105,18 @@ def appraise_report(
     return steps.concluded(_claims(evidence, report, path.leaf, tcbs))
 
 
-def _parse(steps: Checklist, evidence: SnpEvidence) -> _Evidence:
+def _parse(steps: Checklist, evidence: SnpEvidence, crls: Sequence[bytes]) -> _Evidence:
     try:
         signed = parse_report(evidence.report)
         certificates = parse_certificates(evidence.certificates or b"")
         leaf = endorsement_key(certificates, KINDS.get(signed.report.signing_key))
+        lists = tuple(map(parse_crl_file, crls))
     except MalformedError as error:
         steps.refuse("parse", str(error))
-    container = "" if evidence.container is None else f" in an {evidence.container}, whose TPM quote is not appraised"
+    container = "" if evidence.container is None else f" in an {evidence.container}"
     detail = f"report of version {signed.report.version}{container}; certificates given: {len(certificates)}"
     steps.passed("parse", detail, ABI_REPORT)
-    return _Evidence(signed, certificates, leaf)
+    return _Evidence(signed, certificates, leaf, lists)
 
 
 def _check_chain(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> EndorsementPath:
@@ -123,7 +129,7 @@ def _check_chain(steps: Checklist, evidence: _Evidence, at: datetime, anchors: A
     start, end = validity(path.certificates)
     period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
     steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
-    steps.left_out("revocation", "AMD's revocation lists are not read", lacking=NO_REVOCATION)
+    check_revocation(steps, path, evidence.lists, at)
     return path
 
 

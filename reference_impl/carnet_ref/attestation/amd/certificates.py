@@ -226,14 +226,18 @@ def _signed(issued: x509.Certificate, issuer: x509.Certificate) -> bool:
 
 
 def _check_algorithm(certificate: x509.Certificate) -> None:
-    """Insist on RSASSA-PSS with SHA-384, in the mask as well, and 48 bytes of salt, as AMD's profile says."""
-    try:
-        parameters = certificate.signature_algorithm_parameters
-    except (ValueError, UnsupportedAlgorithm):
-        parameters = None
-    if not (
-        isinstance(parameters, padding.PSS)
-        and isinstance(certificate.signature_hash_algorithm, hashes.SHA384)
-        and parameters == padding.PSS(padding.MGF1(hashes.SHA384()), SALT_BYTES)
-    ):
+    if not signed_as_amd_signs(certificate):
         raise PathError(f"{name(certificate)} is not signed with RSASSA-PSS and SHA-384")
+
+
+def signed_as_amd_signs(signed: x509.Certificate | x509.CertificateRevocationList) -> bool:
+    """Return whether it says RSASSA-PSS with SHA-384, in the mask as well, and 48 bytes of salt: AMD's profile."""
+    try:
+        parameters = signed.signature_algorithm_parameters
+    except (ValueError, UnsupportedAlgorithm):
+        return False
+    return (
+        isinstance(parameters, padding.PSS)
+        and isinstance(signed.signature_hash_algorithm, hashes.SHA384)
+        and parameters == padding.PSS(padding.MGF1(hashes.SHA384()), SALT_BYTES)
+    )

@@ -2,7 +2,7 @@
 
 Two documents are read: the JSON that verifiers exchange, with a report and its VCEK, and Azure's HCL document, with a
 report and the run-time data that it is bound to. Azure's evidence has a quote of its virtual TPM as well, which is not
-appraised here. Other kinds of evidence are recognised to be named.
+read, so the appraisal lists it. Other kinds of evidence are recognised to be named.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from carnet_ref.attestation.amd.report import REPORT_BYTES
+from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Unread
 from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.encodings import PEM, decode
 from carnet_ref.wire.reader import MalformedError, Reader
 
 WHAT: Final = "SNP evidence"
 HCL: Final = "Azure HCL document"
+CONTAINER: Final = f"an {HCL}"
+JSON: Final = "an object with the report of an AMD SEV-SNP virtual machine"
+AZURE: Final = "Azure's evidence of an AMD SEV-SNP virtual machine with a vTPM"
+VTPM: Final = Unread("the quote of the vTPM whose key the run-time data has", NO_VTPM_QUOTE)
 HCL_MAGIC: Final = b"HCLA"
 HCL_VERSION: Final = 1
 HCL_REQUEST: Final = 2
@@ -33,13 +38,16 @@ URL_ALPHABET: Final = str.maketrans("-_", "+/")
 class SnpEvidence:
     """A report, raw; the certificates that came with it, if any; and the run-time data it should be bound to, if any.
 
-    ``container`` says what the report was in.
+    ``container`` says what the report itself was wrapped in, ``found_in`` in which document it came, and ``unread``
+    what belongs to it that is not read.
     """
 
     report: bytes
     certificates: bytes | None = None
     runtime_data: bytes | None = None
     container: str | None = None
+    found_in: str | None = None
+    unread: Unread | None = None
 
 
 def parse_evidence(data: bytes) -> SnpEvidence:
@@ -67,14 +75,14 @@ def _in_json(document: Document) -> SnpEvidence:
     evidence = document.document("evidence")
     if platform == "az-snp":
         azure = _in_hcl(_octets(evidence, "hcl_report"))
-        return SnpEvidence(azure.report, _octets(evidence, "vcek"), azure.runtime_data, azure.container)
+        return replace(azure, certificates=_octets(evidence, "vcek"), found_in=AZURE)
     report = _octets(evidence, "attestation_report")
     _check_kind(report)
     certificates = None
     if evidence.has("cert_chain"):
         chain = evidence.document("cert_chain")
         certificates = _octets(chain, "vcek") if chain.has("vcek") else None
-    return SnpEvidence(report, certificates)
+    return SnpEvidence(report, certificates, found_in=JSON)
 
 
 def _octets(document: Document, name: str) -> bytes:
@@ -112,7 +120,7 @@ def _in_hcl(data: bytes) -> SnpEvidence:
         raise MalformedError(HCL, f"sizes {sizes[0]} and {sizes[1]}", f"{size} and {runtime_size}")
     if any(reader.rest()):
         raise MalformedError(HCL, "nothing but zeros after the run-time data", "other bytes")
-    return SnpEvidence(report, None, runtime_data, HCL)
+    return SnpEvidence(report, None, runtime_data, HCL, CONTAINER, VTPM)
 
 
 def _hcl_number(reader: Reader, expected: int, field: str) -> None:

@@ -34,13 +34,15 @@ def recognise(data: bytes, given: Given) -> SnpEvidence:
 
 def appraise(evidence: SnpEvidence, given: Given, against: Against[Policy]) -> Appraisal:
     """Appraise the report and its certificates."""
-    return appraise_report(
+    appraisal = appraise_report(
         evidence,
         at=against.at,
         policy=against.policy,
         anchors=against.anchors,
         report_data=given.octets("report-data"),
+        crls=given.files("crl"),
     )
+    return appraisal.found_in(evidence.found_in, evidence.unread)
 
 
 FORMAT: Final = Format(
@@ -49,10 +51,11 @@ FORMAT: Final = Format(
 
     The default policy asks for a genuine report that fits its certificate, of a guest that its host may neither debug
     nor move: certificates up to AMD's root, valid at --at, and the signature. What else a policy can ask for is listed
-    as not requested. AMD's revocation lists are not read.
+    as not requested, and so is revocation without --crl.
     """,
     options=(
         Option("chain", OptionKind.FILE, "The VCEK or VLEK: PEM, DER or a certificate table. More may be in it."),
+        Option("crl", OptionKind.FILES, "A revocation list of AMD's root, in PEM or DER."),
         Option(
             "report-data",
             OptionKind.HEX,

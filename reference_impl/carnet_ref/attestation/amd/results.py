@@ -1,6 +1,6 @@
 """What the steps about an SNP guest say of it to others.
 
-Nothing is said of the instance: AMD's revocation lists are not read.
+Nothing is said of the instance: AMD's revocation lists speak of signing keys, and of no chip.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RESULTS: Final = ResultProfile(
                 **dict.fromkeys(("validity", "signature", "signing-key"), NOT_VERIFIED),
                 **dict.fromkeys(PLATFORM, CONTRADICTED),
             },
-            {"chip-id": CONTRADICTED},
+            dict.fromkeys(("chip-id", "revocation"), CONTRADICTED),
         ),
         TrustRow(
             TrustClaim.EXECUTABLES,

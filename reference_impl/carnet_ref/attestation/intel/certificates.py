@@ -13,7 +13,7 @@ from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.crypto.certificate_path import check_signature_is_whole, parse_pem_chain
+from carnet_ref.crypto.certificate_path import check_signature_is_whole, name, parse_pem_chain
 from carnet_ref.wire.reader import MalformedError
 
 SGX_EXTENSION: Final = "1.2.840.113741.1.13.1"
@@ -74,7 +74,7 @@ def parse_pck_chain(pem: bytes) -> PckChain:
     text = pem.removesuffix(b"\0")
     if not text.startswith(PEM):
         raise MalformedError("PCK certificate chain", "PEM certificates", f"bytes that start with {text[:4].hex()}")
-    certificates = parse_pem_chain(text)
+    certificates = parse_issuer_chain(text)
     if b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates) != text:
         raise MalformedError("PCK certificate chain", "PEM certificates and nothing else", "other text")
     for certificate in certificates:
@@ -82,6 +82,22 @@ def parse_pck_chain(pem: bytes) -> PckChain:
     if len(certificates) != 3:
         raise MalformedError("PCK certificate chain", "3 certificates", f"{len(certificates)}")
     return PckChain(parse_pck_certificate(certificates[0]), certificates)
+
+
+def parse_issuer_chain(pem: bytes) -> tuple[x509.Certificate, ...]:
+    """Read certificates in the order of quotes and of Intel's service: who signed first, the root last.
+
+    Of the samples of Intel's library, those for TDX have it the other way round. One order is read, so that no two
+    readers differ about the signer.
+
+    Raises:
+        MalformedError: they are something else, or the root stands first.
+    """
+    certificates = parse_pem_chain(pem)
+    if len(certificates) > 1 and certificates[0].subject == certificates[0].issuer:
+        found = f"the root first, {name(certificates[0])}"
+        raise MalformedError("issuer chain", "the signer's certificate first and the root last", found)
+    return certificates
 
 
 def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:

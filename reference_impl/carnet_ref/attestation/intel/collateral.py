@@ -9,14 +9,13 @@ Library, `sgx_ql_qve_collateral_t`.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from cryptography import x509
 
 from carnet_ref.attestation.documents import Document
+from carnet_ref.attestation.intel.certificates import parse_issuer_chain
 from carnet_ref.attestation.intel.tcb import (
     Level,
     ModuleIdentity,
@@ -26,7 +25,7 @@ from carnet_ref.attestation.intel.tcb import (
     TcbInfo,
     TcbStatus,
 )
-from carnet_ref.crypto.certificate_path import UNREADABLE, parse_pem_chain
+from carnet_ref.attestation.revocation_lists import parse_crl
 from carnet_ref.wire.reader import MalformedError
 
 COMPONENTS: Final = 16
@@ -81,13 +80,13 @@ def parse_collateral(data: bytes) -> Collateral:
     return Collateral(
         tcb_info,
         parse_tcb_info(tcb_info.body),
-        parse_pem_chain(document.text("tcb_info_issuer_chain").encode()),
+        parse_issuer_chain(document.text("tcb_info_issuer_chain").encode()),
         qe_identity,
         parse_qe_identity(qe_identity.body),
-        parse_pem_chain(document.text("qe_identity_issuer_chain").encode()),
+        parse_issuer_chain(document.text("qe_identity_issuer_chain").encode()),
         parse_crl(document.octets("root_ca_crl")),
         parse_crl(document.octets("pck_crl")),
-        parse_pem_chain(pck_chain.encode()) if (pck_chain := document.text(PCK_CHAIN)) else (),
+        parse_issuer_chain(pck_chain.encode()) if (pck_chain := document.text(PCK_CHAIN)) else (),
     )
 
 
@@ -206,28 +205,3 @@ def _level(document: Document, statuses: frozenset[TcbStatus] = frozenset(TcbSta
     if status not in statuses:
         raise MalformedError("TCB level", "a published status", repr(status)[:80])
     return Level(TcbStatus(status), document.time("tcbDate"), document.texts("advisoryIDs"))
-
-
-def parse_crl(data: bytes) -> x509.CertificateRevocationList:
-    """Read a certificate revocation list from DER.
-
-    Raises:
-        MalformedError: it is something else.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            crl = x509.load_der_x509_crl(data)
-            _ = (crl.issuer, crl.last_update_utc, crl.next_update_utc, crl.signature_hash_algorithm, list(crl))
-            _ = crl.extensions
-    except UNREADABLE as error:
-        raise MalformedError("revocation list", "a DER CRL", " ".join(str(error).split())[:200]) from None
-    if crl.next_update_utc is None:
-        raise MalformedError("revocation list", "a time of the next update", "none")
-    return crl
-
-
-def crl_period(crl: x509.CertificateRevocationList) -> tuple[datetime, datetime]:
-    """Return from when until when a revocation list that was read by `parse_crl` is current."""
-    assert crl.next_update_utc is not None
-    return crl.last_update_utc, crl.next_update_utc

@@ -14,21 +14,18 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
-
 from carnet_ref.attestation.documents import Document
 from carnet_ref.attestation.encodings import PEM, decode
-from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING
-from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_crl
+from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING, parse_issuer_chain
+from carnet_ref.attestation.intel.collateral import PCK_CHAIN
 from carnet_ref.attestation.kinds import kind_of
-from carnet_ref.crypto.certificate_path import common_name, only_common_name, parse_pem_chain
+from carnet_ref.attestation.revocation_lists import PEM_LIST, crl_in_pem, parse_crl
+from carnet_ref.crypto.certificate_path import common_name, only_common_name
 from carnet_ref.wire.reader import MalformedError
 
 WHAT: Final = "collateral"
 EXPECTED: Final = "a reply of Intel's service: TCB info, QE identity, a revocation list or an issuer chain in PEM"
 PERCENT_PEM: Final = b"-----BEGIN%20"
-PEM_LIST: Final = b"-----BEGIN X509 CRL-----"
 PARTS: Final = {
     "tcb_info": "the TCB info",
     "qe_identity": "the identity of the quoting enclave",
@@ -81,7 +78,7 @@ def _part(data: bytes) -> tuple[str, str]:
         return name, data.decode()
     text = unquote_to_bytes(data.strip()) if data.lstrip().startswith(PERCENT_PEM) else data
     if text.lstrip().startswith(PEM_LIST):
-        return _list(_der_of(text))
+        return _list(crl_in_pem(text))
     if text.lstrip().startswith(PEM):
         return _chain(text)
     der = decode(text, WHAT)
@@ -90,20 +87,13 @@ def _part(data: bytes) -> tuple[str, str]:
     return _list(der)
 
 
-def _der_of(pem: bytes) -> bytes:
-    try:
-        return x509.load_pem_x509_crl(pem).public_bytes(Encoding.DER)
-    except ValueError as error:
-        raise MalformedError("revocation list", "a CRL in PEM", " ".join(str(error).split())[:200]) from None
-
-
 def _list(der: bytes) -> tuple[str, str]:
     issuer = only_common_name(parse_crl(der).issuer)
     return "pck_crl" if issuer in PCK_AUTHORITIES else "root_ca_crl", der.hex()
 
 
 def _chain(pem: bytes) -> tuple[str, str]:
-    subject = common_name(parse_pem_chain(pem)[0])
+    subject = common_name(parse_issuer_chain(pem)[0])
     if subject != TCB_SIGNING and subject not in PCK_AUTHORITIES:
         raise MalformedError(WHAT, EXPECTED, f"certificates that begin with {subject!r}")
     return "tcb_info_issuer_chain" if subject == TCB_SIGNING else PCK_CHAIN, pem.decode("ascii", "replace")

@@ -14,11 +14,12 @@ from cryptography import x509
 
 from carnet_ref.attestation.appraisal import Checklist
 from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PckChain, p256_key
-from carnet_ref.attestation.intel.collateral import Collateral, SignedDocument, crl_period
+from carnet_ref.attestation.intel.collateral import Collateral, SignedDocument
 from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdxQuote
 from carnet_ref.attestation.intel.signatures import verify_p256
 from carnet_ref.attestation.intel.tcb import Level, NoMatchError, combined, module_level, platform_level, qe_level
+from carnet_ref.attestation.revocation_lists import crl_period
 from carnet_ref.crypto.certificate_path import PathError, check_path, common_name, name, name_of, validity
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.wire.reader import MalformedError

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.attestation.appraisal import Unread
+from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Unread
 from carnet_ref.attestation.encodings import LARGEST, decode
 from carnet_ref.attestation.kinds import OTHER_TEXT, SGX_QUOTE, TDX_QUOTE, kind_of_value, known_kind
 from carnet_ref.wire.reader import MalformedError, json_value
@@ -30,7 +30,7 @@ CONTAINERS: Final = "the evidence of a Confidential Containers guest"
 OTHER: Final = "an object with a quote"
 
 
-VTPM: Final = Unread("the vTPM quote and the HCL report beside it", "vTPM quote not checked")
+VTPM: Final = Unread("the vTPM quote and the HCL report beside it", NO_VTPM_QUOTE)
 LOGS: Final = Unread("the event logs beside it", "event log not replayed")
 
 

@@ -243,7 +243,7 @@ def _signature_problem(rim: Rim, within: datetime) -> str | None:
     """Return why the signature does not cover what was read, ``None`` if it does.
 
     An element without text makes the verifier of `signxml` raise TypeError and the like: they too say that nothing
-    was verified.
+    was verified. Only bytes that cannot be decoded say nothing about the document, which was read before.
 
     Args:
         rim: what was read.
@@ -252,7 +252,9 @@ def _signature_problem(rim: Rim, within: datetime) -> str | None:
     from cryptography.exceptions import InvalidSignature
     from signxml.algorithms import DigestAlgorithm, SignatureMethod
     from signxml.exceptions import SignXMLException
-    from signxml.verifier import SignatureConfiguration, VerifyResult, XMLVerifier
+    from signxml.verifier import SignatureConfiguration, VerifyResult
+
+    from carnet_ref.attestation.nvidia.xml_verifier import LocaleFreeVerifier
 
     expected = SignatureConfiguration(
         location="./",
@@ -261,8 +263,11 @@ def _signature_problem(rim: Rim, within: datetime) -> str | None:
         digest_algorithms=frozenset({DigestAlgorithm.SHA384}),
         verification_time=within,
     )
+    LocaleFreeVerifier.schemas()  # if these cannot be read, the signature is not to blame
     try:
-        result = XMLVerifier().verify(rim.document, x509_cert=rim.certificates[0], expect_config=expected)
+        result = LocaleFreeVerifier().verify(rim.document, x509_cert=rim.certificates[0], expect_config=expected)
+    except UnicodeDecodeError:
+        raise
     except (SignXMLException, InvalidSignature, ValueError, TypeError, KeyError, etree.LxmlError) as error:
         return f"the signature does not verify: {' '.join(str(error).split())[:200].rstrip(': ')}"
     assert isinstance(result, VerifyResult)

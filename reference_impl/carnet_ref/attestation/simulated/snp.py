@@ -56,6 +56,9 @@ RSA_BITS: Final = 3072
 AUTHORITIES_LAST: Final = timedelta(days=25 * 365)
 KEYS_LAST: Final = timedelta(days=7 * 365)
 TEST_CLOUD: Final = "carnet.test"
+LISTS_LAST: Final = timedelta(days=180)
+SERIALS: Final = {"root": 0x10000, KeyKind.VCEK: 0x10001, KeyKind.VLEK: 0x10101}
+"""The numbers of AMD's own certificates, as those of Milan have them."""
 PSS: Final = padding.PSS(padding.MGF1(hashes.SHA384()), SALT_BYTES)
 SMT_AND_RESERVED_ONE: Final = 0x30000
 NO_AGENT: Final = b"\xff" * 32
@@ -100,9 +103,10 @@ class SimulatedAmd:
         self.product = product
         self.at = at
         self._keys = keys
-        self._root = self._authority(root or f"ARK-{product}", None)
+        self._root = self._authority(root or f"ARK-{product}", None, SERIALS["root"])
         self._issuers = {
-            kind: self._authority(AUTHORITIES[kind].format(product), self._root, path_length=0) for kind in KeyKind
+            kind: self._authority(AUTHORITIES[kind].format(product), self._root, SERIALS[kind], path_length=0)
+            for kind in KeyKind
         }
 
     @property
@@ -118,6 +122,38 @@ class SimulatedAmd:
     def authority(self, kind: KeyKind) -> x509.Certificate:
         """Return the certificate of the key that signs endorsement keys of this kind."""
         return self._issuers[kind].certificate
+
+    def revocation_list(
+        self,
+        *revoked: x509.Certificate,
+        at: datetime | None = None,
+        by: KeyKind | None = None,
+        signature: padding.PSS | padding.PKCS1v15 = PSS,
+        partial: bool = False,
+    ) -> x509.CertificateRevocationList:
+        """Return what AMD publishes about keys that it takes back.
+
+        Args:
+            revoked: the certificates of these keys.
+            at: when the list was made; without it, when the certificates begin.
+            by: the signing key that signs it, if it is not the root.
+            signature: the padding of the signature.
+            partial: whether it says that it is about some certificates alone.
+        """
+        issuer, since = self._root if by is None else self._issuers[by], self.at if at is None else at
+        builder = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(issuer.certificate.subject)
+            .last_update(since)
+            .next_update(since + LISTS_LAST)
+        )
+        for certificate in revoked:
+            entry = x509.RevokedCertificateBuilder().serial_number(certificate.serial_number).revocation_date(since)
+            builder = builder.add_revoked_certificate(entry.build())
+        if partial:
+            scope = x509.IssuingDistributionPoint(None, None, False, False, None, False, True)
+            builder = builder.add_extension(scope, critical=True)
+        return builder.sign(issuer.key, hashes.SHA384(), rsa_padding=signature)
 
     def chip(self, seed: bytes) -> SimulatedChip:
         """Return a processor of this line; ``seed`` gives its id and keys."""
@@ -140,14 +176,14 @@ class SimulatedAmd:
             lasting: for how long it counts.
             name: whose it is, if not one of this kind.
         """
-        builder = self._builder(name or f"SEV-{kind}", self._issuers[kind], lasting).public_key(key)
+        builder = self._builder(name or f"SEV-{kind}", self._issuers[kind], lasting).serial_number(1).public_key(key)
         for oid, value in extensions.items():
             extension = x509.UnrecognizedExtension(x509.ObjectIdentifier(oid), value)
             builder = builder.add_extension(extension, critical=False)
         issuer = self._issuers[kind].key
         return _with_serial_zero(builder.sign(issuer, hashes.SHA384(), rsa_padding=PSS), issuer)
 
-    def _authority(self, name: str, issuer: _Issuer | None, path_length: int | None = None) -> _Issuer:
+    def _authority(self, name: str, issuer: _Issuer | None, serial: int, path_length: int | None = None) -> _Issuer:
         key = _authority_key(name, self._keys)
         usage = {"key_cert_sign": True, "crl_sign": issuer is None}
         others = dict.fromkeys(
@@ -164,6 +200,7 @@ class SimulatedAmd:
         )
         builder = (
             self._builder(name, issuer, AUTHORITIES_LAST)
+            .serial_number(serial)
             .public_key(key.public_key())
             .add_extension(x509.BasicConstraints(True, path_length), critical=True)
             .add_extension(x509.KeyUsage(**usage, **others), critical=True)
@@ -177,7 +214,6 @@ class SimulatedAmd:
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(subject if issuer is None else issuer.certificate.subject)
-            .serial_number(1)
             .not_valid_before(self.at)
             .not_valid_after(self.at + lasting)
         )

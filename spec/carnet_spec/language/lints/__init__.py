@@ -72,7 +72,7 @@ class Complaint:
     level: Level = Level.ERROR
 
     def __str__(self) -> str:
-        return f"{self.rule}: {self.where}: {self.message}"
+        return ": ".join(filter(None, (self.rule, self.where, self.message)))
 
 
 _Rule = Callable[[Protocol], Findings]

@@ -11,9 +11,12 @@ from types import ModuleType
 
 import pytest
 
+from carnet_check.attacks.instances import instance_of, structure_of
 from carnet_check.attacks.regression import Steps, as_test, stands
 from carnet_check.errors import UsageError
-from carnet_spec.language import SpecificationError
+from carnet_check.loading.families import load
+from carnet_check.semantics import Interpreter
+from carnet_spec.language import Profile, SpecificationError
 from tests.unit.model_check.command import TOY, carnet, carnet_once
 
 ROOT = Path(__file__).parents[4]
@@ -43,18 +46,51 @@ def test_the_written_test_fails_while_the_defect_is_there(tmp_path: Path) -> Non
 
 
 @pytest.mark.mends("P5")
-def test_the_written_test_passes_once_the_defence_is_back(tmp_path: Path) -> None:
-    module = module_of(written(tmp_path))
+@pytest.mark.parametrize(
+    ("protocol", "defence"),
+    [
+        (TOY, "fresh-key"),
+        ("starter", "fresh-ticket"),  # no guest need be corrupt, and an attack has to find one who is not
+        ("starter", "void-after-entry"),  # works only where both guests are corrupt
+        ("gpu-travelling", "session-orders"),  # a step of it exists only without the defence
+        ("gpu-travelling", "rotation-out"),
+    ],
+)
+def test_the_written_test_fails_until_the_defence_is_back_wherever_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str, defence: str
+) -> None:
+    if protocol == "starter":
+        carnet("init", str(tmp_path / "tickets"))
+        monkeypatch.chdir(tmp_path / "tickets")
+        protocol = "protocol.py:draft"
+    file = tmp_path / "tests" / "test_attack.py"
+    file.parent.mkdir()
+    ran = carnet("attack", protocol, "--without", defence, "--jobs", "1", "--as-test", str(file), "--json")
+    assert ran.json["verdict"] == "VIOLATED"
+    assert ran.json["instance"]
+    monkeypatch.chdir(tmp_path.parent)
+    module = module_of(file)
+    (test,) = (value for name, value in vars(module).items() if name.startswith("test_"))
+    with pytest.raises(AssertionError, match="still works"):
+        test()
     module.WITHOUT.clear()
-    module.test_toy_stands_against_an_attack_on_secrecy()
+    test()
+
+
+def test_a_test_that_would_pass_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carnet_check.attacks.regression.stands", lambda *_, **__: None)
+    file = tmp_path / "test_attack.py"
+    ran = carnet("attack", TOY, "--without", "fresh-key", "--jobs", "1", "--as-test", str(file))
+    assert (ran.code, "does not work as a test would replay it" in ran.err) == (5, True)
+    assert not file.exists()
 
 
 def test_the_written_test_is_as_this_repository_wants_its_own(tmp_path: Path) -> None:
     pytest.importorskip("ruff", reason="needs the dev extra")
     record = json.loads(kept(tmp_path, "gpu-travelling", "--without", "mode-check").read_text())
-    record["profile"]["scale"] = {f"a_size_with_a_long_name_{number}": number for number in range(8)}
+    record["structure"]["elements"]["Colour"] = [f"an_element_with_a_long_name_{number}" for number in range(8)]
     record["events"][-1]["args"] = {f"a_parameter_with_a_long_name_{number}": "x" for number in range(4)}
-    text = as_test(record, "gpu-travelling")
+    text = as_test(record, "gpu-travelling", tmp_path)
     for arguments in (["check"], ["format", "--diff"]):
         command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", "tests/test_attack.py", "-"]
         ran = subprocess.run(command, input=text, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -74,8 +110,12 @@ def kept(folder: Path, *arguments: str) -> Path:
 LEND = [("lend", {"to": "borrower2", "key": "k1"})]
 
 
-def replayed(steps: Steps, without: tuple[str, ...] = ()) -> None:
-    stands(TOY, "secrecy", steps, threat="collusion", variant="main", without=without, scale={"borrowers": 2})
+def replayed(steps: Steps, without: tuple[str, ...] = (), corrupt: str = "borrower2") -> None:
+    source = load(TOY)
+    design = source.protocol()
+    there = structure_of(source.instance(design, "collusion", Profile("two", {"borrowers": 2})), design)
+    changed = {**there, "relations": {**there["relations"], "corrupt": [[corrupt]]}}
+    stands(TOY, "secrecy", steps, threat="collusion", variant="main", without=without, instance=changed)
 
 
 def test_an_attack_after_which_the_claim_holds_works_no_more() -> None:
@@ -87,6 +127,25 @@ def test_what_no_longer_exists_is_an_error_and_not_a_pass() -> None:
         replayed([("borrow_forever", {})])
     with pytest.raises(UsageError, match="no defence 'fresh-keys'"):
         replayed(LEND, ("fresh-keys",))
+
+
+def test_an_instance_that_is_none_of_the_threat_model_is_an_error_and_not_a_pass() -> None:
+    with pytest.raises(SpecificationError, match="the instance under collusion violates axiom"):
+        replayed(LEND, corrupt="lender")
+
+
+def test_an_instance_is_read_as_it_is_written() -> None:
+    design = load("gpu-travelling").protocol()
+    instance = load("gpu-travelling").instance(design, "collusion", Profile("tiny", {}))
+    again = instance_of(json.loads(json.dumps(structure_of(instance, design))), None)
+    assert Interpreter(design, again).initial() == Interpreter(design, instance).initial()
+    for symbol in design.symbols:
+        if not symbol.mutable and symbol.is_relation:
+            assert again.relations.get(symbol.name, frozenset()) == frozenset(instance.relations.get(symbol.name, ()))
+        elif not symbol.mutable:
+            assert again.functions[symbol.name] == instance.functions[symbol.name]
+    with pytest.raises(SpecificationError, match="'first' is missing"):
+        instance_of({"elements": {}, "relations": {}, "functions": {}}, None)
 
 
 def test_the_full_story_says_what_each_step_changed() -> None:

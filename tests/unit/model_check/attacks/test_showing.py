@@ -23,6 +23,7 @@ def found() -> Hunt:
     return hunt(attack_target(load(TOY), without=("fresh-key",)))
 
 
+@pytest.mark.mends("N16")
 def test_an_attack_is_told_in_numbered_sentences_with_the_decisive_step_marked(found: Hunt) -> None:
     html = found._repr_html_()
     assert found.decisive is not None
@@ -68,6 +69,7 @@ def test_a_hostile_attack_is_shown_as_text(found: Hunt, name: str) -> None:
 ROW = Result("toy", "main", "secrecy", "collusion", "explicit", Verdict.EXHAUSTED, Verdict.EXHAUSTED, 1234, "all seen")
 
 
+@pytest.mark.mends("N16")
 def test_verdicts_are_a_table_of_claims_by_threat_models() -> None:
     outcome = verify(planned(Request(load(TOY))))
     html = outcome._repr_html_()

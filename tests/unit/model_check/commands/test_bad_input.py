@@ -96,6 +96,7 @@ FILES = {
 }
 
 
+@pytest.mark.mends("P8")
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_holds_no_protocol_is_refused(name: str, tmp_path: Path) -> None:
     content, said = FILES[name]
@@ -130,6 +131,64 @@ def test_a_misuse_of_the_language_names_the_line_and_what_to_write(tmp_path: Pat
     assert ran.json["error"]["kind"] == "specification"
     assert "misused.py:9: " in ran.json["error"]["message"]
     assert "write & for 'and'" in ran.json["error"]["message"]
+
+
+MISUSES = {
+    'red = relation("red", int, kind=Kind.PUBLIC)': "red: the class int is no sort: declare one",
+    'red = relation("red", "Thing", kind=Kind.PUBLIC)': "red: 'Thing' names a sort and is none",
+    'red = relation("red", Thing)': "relation lacks 'kind': write relation(name, domain, kind=…)",
+    "step.require(a)": "step.require lacks 'formula': write step.require(name, formula)",
+    'step.require("a", a)': "act: guard 'a' needs a formula, not a Thing",
+    'step.require("a", SOMEONE)': "act: guard 'a' needs a formula, not the role 'someone'",
+    "step.insert(red(SOMEONE))": "argument 1 of red must be a Thing, not the role 'someone'",
+}
+
+
+@pytest.mark.mends("P8")
+@pytest.mark.parametrize("wrong", MISUSES)
+def test_what_was_written_in_place_of_what_is_said_as_the_author_says_it(tmp_path: Path, wrong: str) -> None:
+    file = tmp_path / "misused.py"
+    text = MISUSE.replace("        if red(a):\n            step.insert(red(a))", "        step.insert(red(a))")
+    text = text.replace("def draft", 'SOMEONE = Role("someone")\ndef draft')
+    kept = 'red = relation("red", Thing, kind=Kind.PUBLIC)' if wrong.startswith("red") else "step.insert(red(a))"
+    file.write_text(text.replace(kept, wrong))
+    line = file.read_text().splitlines().index(wrong if wrong.startswith("red") else f"        {wrong}") + 1
+    ran = carnet("verify", str(file))
+    assert (ran.code, ran.err) == (
+        2,
+        f"carnet: misused.py:{line}: {MISUSES[wrong]}{ran.err.partition(MISUSES[wrong])[2]}",
+    )
+
+
+UNWRITABLE = {
+    "as JSON": ("verify", TOY, "--engine", "explicit", "--json"),
+    "for people": ("verify", TOY, "--engine", "explicit"),
+    "an attack": ("attack", TOY, "--without", "fresh-key", "--json"),
+    "an error": ("verify", "no-such-protocol", "--json"),
+}
+CARNET = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
+
+
+@pytest.mark.parametrize("command", UNWRITABLE)
+def test_output_that_cannot_be_written_is_no_verdict(command: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [*CARNET, *UNWRITABLE[command]], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    said = "no protocol" if command == "an error" else "cannot write the output: No space left on device"
+    assert (ran.returncode, ran.stderr.splitlines()[-1].partition(said)[:2]) == (2, ("carnet: ", said))
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_closed_output_is_refused_at_once_and_a_closed_error_output_is_not_needed() -> None:
+    command = [*CARNET, "explain", "secrecy", "--protocol", TOY]
+    shell = 'exec "$@" >&-'
+    ran = subprocess.run(["/bin/sh", "-c", shell, "sh", *command], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr.strip().count("\n")) == (2, 0)
+    assert "standard output is closed: send it to a file" in ran.stderr
+    shell = 'exec "$@" 2>&-'
+    ran = subprocess.run(["/bin/sh", "-c", shell, "sh", *command], capture_output=True, text=True, check=False)
+    assert (ran.returncode, "secrecy" in ran.stdout) == (0, True)
 
 
 def test_output_of_a_protocol_file_stays_off_standard_output(tmp_path: Path) -> None:

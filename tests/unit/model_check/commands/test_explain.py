@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from carnet_check.commands.catalogue import offered
 from carnet_check.commands.explain import Entry, entries
 from carnet_check.loading.families import Source, load
 from carnet_spec.language import Draft, Formula, Service, implies
@@ -52,6 +53,19 @@ def test_explain_says_what_it_is_and_how_to_check_it(id: str) -> None:
     assert check in entry["check"]
 
 
+def test_what_is_verified_by_name_is_explained_by_name() -> None:
+    entries = carnet("explain", "grant-ends", "--json").json["entries"]
+    (entry,) = [entry for entry in entries if entry["id"] == "grant-ends"]
+    assert (entry["kind"], entry["check"]) == ("liveness property", "carnet verify gpu-travelling --claim grant-ends")
+    assert "taken fairly: " in entry["text"]
+    assert load("gpu-travelling").protocol().liveness[0].sentence == entry["sentence"]
+
+
+def test_what_a_shell_offers_is_explained() -> None:
+    source = load(TOY)
+    assert set(offered(source, "ids")) <= {entry.id for entry in entries(source)}
+
+
 def test_a_step_is_explained_in_sentences_without_places_to_fill_in() -> None:
     said = " ".join(carnet("explain", "grant").out.split())
     assert "grants the link to a, over the channel of p, counting from v, buffer at b. Lend the encrypt half" in said
@@ -63,6 +77,7 @@ def test_the_sizes_of_a_profile_stand_beside_its_title() -> None:
     assert "    holders 2, corrupt 0, rounds 3, chunks 0; at most 0 active adversary moves" in lines
 
 
+@pytest.mark.mends("N13")
 def test_explain_says_where_a_requirement_is_enforced() -> None:
     (entry,) = carnet("explain", "REQ-TOY-1", "--protocol", TOY, "--json").json["entries"]
     assert entry["enforced_by"] == ["lend"]

@@ -89,6 +89,7 @@ def test_time_stops_a_search_and_what_was_covered_is_said() -> None:
     assert "no cap on states, 1 s" in " ".join(ran.out.split())
 
 
+@pytest.mark.mends("P10")
 def test_verify_takes_the_same_limits() -> None:
     ran = carnet("verify", TOY, "--engine", "explicit", "--max-states", "5", "--max-seconds", "60", "--jobs", "1")
     assert ran.code == 3

@@ -16,6 +16,7 @@ import pytest
 from carnet_check.commands import doctor
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines.interface import Tool
+from carnet_check.engines.registry import registered
 from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import TOY, carnet
 
@@ -68,6 +69,11 @@ def completed(line: str) -> list[str]:
         (f"carnet verify {TOY} --claim s", ["secrecy"]),
         (f"carnet attack {TOY} --without fresh-key,ret", ["fresh-key,return-checked"]),
         (f"carnet attack {TOY} --variant f", ["forgetful"]),
+        (f"carnet verify {TOY} --cti known", ["known_keys_are_used"]),
+        (f"carnet verify {TOY} --cti secr", ["secrecy"]),
+        (f"carnet explain --protocol {TOY} fr", ["fresh-key"]),
+        ("carnet explain grant-e", ["grant-ends"]),
+        ("carnet explain --protocol nothing-of-this-name g", []),
         ("carnet attack nothing-of-this-name --variant f", []),
     ],
 )
@@ -130,11 +136,17 @@ def test_the_doctor_says_what_is_there() -> None:
 
 def test_the_doctor_knows_no_engine_that_is_not_written() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    offered = {extra for tool in doctor.TOOLS for extra in re.findall(r"'\.\[(\w+)\]'", tool.get)}
-    assert offered
+    offered = {extra for tool in doctor.TOOLS for extra in re.findall(r"'carnet\[(\w+)\]'", tool.get)}
+    assert offered >= {"bundle", "train", "cluster"}
     assert offered <= set(project["optional-dependencies"])
     unwritten = {"cvc5", "compiled explorer", "spin", "c compiler", "java"}
     assert unwritten.isdisjoint(tool.name for tool in doctor.TOOLS)
+
+
+def test_the_doctor_asks_for_no_file_that_an_installed_carnet_lacks() -> None:
+    needed = [tool for engine in registered() for tool in engine.needs]
+    advice = [tool.get for tool in (*needed, *doctor.TOOLS) if "pip" in tool.get]
+    assert all(re.fullmatch(r"pip install (carnet|'carnet\[\w+\]')", each) for each in advice), advice
 
 
 def test_the_doctor_says_how_to_get_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.certificates.file import BadCertificateFile, read
+from tests.fixtures import nvidia_pki
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
 
 CERTIFICATES = FIXTURES / "toy.certificates.json.xz"
@@ -90,3 +91,37 @@ def test_half_of_a_surrogate_pair_is_refused_in_the_locale_of_containers(
         check=False,
     )
     assert (ran.returncode, b"internal" in ran.stderr + ran.stdout) == (1, False)
+
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def in_ascii(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run ``carnet`` where the locale has no character but ASCII's, as in small containers."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
+    command = [sys.executable, "-c", "from carnet_check.cli import main; main()", *words]
+    return subprocess.run(command, env=environment | ASCII, capture_output=True, text=True, check=False)
+
+
+def test_an_ascii_locale_is_one() -> None:
+    """Without this, the tests below would not have noticed anything."""
+    script = "import locale; print(locale.getpreferredencoding(False))"
+    ran = subprocess.run([sys.executable, "-c", script], env=os.environ | ASCII, capture_output=True, check=True)
+    assert ran.stdout.strip() in (b"ANSI_X3.4-1968", b"US-ASCII")
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_reference_values_are_accepted_by_their_signature_in_every_locale(changed: bool, tmp_path: Path) -> None:
+    world = nvidia_pki.world()
+    rim = world.rims()[0]
+    (tmp_path / "rim").write_bytes(rim.replace(b'index="9"', b'index="90"', 1) if changed else rim)
+    (tmp_path / "roots").write_bytes(nvidia_pki.pem([world.root.certificate, world.rim_root.certificate]))
+    roots = ["--trust-anchor", str(tmp_path / "roots"), "--at", f"{nvidia_pki.AT:%Y-%m-%dT%H:%M:%SZ}"]
+    ran = in_ascii("attest", "rim", str(tmp_path / "rim"), *roots)
+    assert (ran.returncode, ran.stderr) == (int(changed), "")
+    assert ("REFUSED at signature" in ran.stdout, "codec" in ran.stdout) == (changed, False)
+
+
+def test_gpus_travel_in_every_locale() -> None:
+    ran = in_ascii("run", "--holders", "2", "--rounds", "2")
+    assert (ran.returncode, ran.stderr) == (0, "")

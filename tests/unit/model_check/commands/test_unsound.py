@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,25 @@ def test_a_broken_rule_refuses_every_verdict(name: str, engine: str) -> None:
     ran = carnet("verify", unsound_draft(name), "--engine", engine, "--jobs", "1", "--json")
     assert (ran.code, ran.json["error"]["kind"]) == (2, "specification")
     assert f"no verdict would mean anything: {REFUSED[name]}: " in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_each_complaint_has_a_line_of_its_own_and_says_which_line_it_is_about(name: str) -> None:
+    ran = carnet("verify", unsound_draft(name))
+    lines = (FIXTURES / "unsound.py").read_text().splitlines()
+    for said in ran.err.splitlines():
+        found = re.match(r"carnet: unsound\.py:(\d+): main: no verdict would mean anything: ", said)
+        assert found
+        assert lines[int(found[1]) - 1].strip()
+
+
+def test_every_complaint_is_said() -> None:
+    name = "a_step_that_reads_what_nobody_wrote"
+    said = carnet("verify", unsound_draft(name)).err.splitlines()
+    error = carnet("verify", unsound_draft(name), "--json").json["error"]
+    assert len(said) == 2
+    assert [f"carnet: {complaint}" for complaint in error["complaints"]] == said
+    assert error["message"] == "; ".join(error["complaints"])
 
 
 @pytest.mark.parametrize("command", [["explore"], ["attack", "--variant", "main"]])

@@ -41,6 +41,7 @@ def watching(*arguments: str) -> Iterator[subprocess.Popen[str]]:
                 os.killpg(running.pid, signal.SIGKILL)
 
 
+@pytest.mark.mends("N21")
 def test_each_change_is_verified_and_told(protocol: Path) -> None:
     whole = protocol.read_text()
     with watching(str(protocol), "--engine", "explicit", "--runs", "3", "--json") as running:
@@ -118,3 +119,12 @@ def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pyte
         (tmp_path / name).write_text("")
     ran = carnet("watch", str(tmp_path / "protocol.py"), "--runs", "1")
     assert (ran.code, "expected at most 1 files to watch" in ran.err) == (2, True)
+
+
+def test_a_run_says_how_to_run_it_again_and_nothing_of_the_folder_that_is_deleted(protocol: Path) -> None:
+    with watching(str(protocol), "--engine", "explicit", "--runs", "1") as running:
+        said, _ = running.communicate(timeout=60)
+    rerun = next(line for line in said.splitlines() if line.startswith("rerun "))
+    assert rerun.split() == ["rerun", "carnet", "verify", str(protocol), "--engine", "explicit"]
+    assert "--out-is-deleted" not in said
+    assert "run0" not in said

@@ -101,6 +101,7 @@ def test_the_summary_tells_what_failed_first(written: Path) -> None:
     assert "### Not as expected" not in (written / "sound.md").read_text()
 
 
+@pytest.mark.mends("N21")
 @pytest.mark.mends("N6")
 def test_a_result_points_at_the_line_of_its_claim_and_each_step_at_its_action(written: Path) -> None:
     (result,) = sarif_of(written, "violated")["runs"][0]["results"]

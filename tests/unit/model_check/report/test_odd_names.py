@@ -48,7 +48,7 @@ def test_a_protocol_with_odd_names_is_kept_shown_and_written_as_a_test(tmp_path:
     assert {each.name for each in inside.iterdir()} == {"run", "html", "again", "test_it.py", "it.json"}
     module = ast.parse((inside / "test_it.py").read_text())
     assert [type(each).__name__ for each in module.body] == [
-        *("Expr", "ImportFrom", "AnnAssign", "AnnAssign", "FunctionDef")
+        *("Expr", "ImportFrom", "ImportFrom", "AnnAssign", "AnnAssign", "AnnAssign", "FunctionDef")
     ]
 
 

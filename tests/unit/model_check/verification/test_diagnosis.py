@@ -83,6 +83,7 @@ def test_without_exploring_nothing_is_refuted() -> None:
     assert found["detail"].endswith("not explored")
 
 
+@pytest.mark.mends("P3")
 def test_a_missing_lemma_is_shown_as_a_state_and_a_step() -> None:
     (shown,) = told("missing_lemma")["one-owner"]["counterexamples"]
     assert shown == {

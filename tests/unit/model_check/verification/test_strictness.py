@@ -21,6 +21,7 @@ def test_what_two_engines_establish_passes(tickets: str) -> None:
     assert "strict  " not in carnet("verify", tickets, "--strict").out
 
 
+@pytest.mark.mends("N21")
 @pytest.mark.parametrize("engine", ["induction", "explicit"])
 def test_the_word_of_one_engine_does_not_pass(tickets: str, engine: str) -> None:
     ran = carnet("verify", tickets, "--engine", engine, "--strict", "--json")

@@ -21,6 +21,7 @@ BASE64 = base64.b64encode(REPORT).decode()
 CHAIN_BASE64 = base64.b64encode(CHAIN).decode()
 
 
+@pytest.mark.mends("E11")
 @pytest.mark.parametrize(
     "data",
     [

@@ -112,6 +112,8 @@ def everything_but(folder: Path, left_out: str = "") -> list[str]:
     return ["--nonce", "0x" + NONCE.hex(), *(word for option in options for word in option)]
 
 
+@pytest.mark.mends("E4")
+@pytest.mark.mends("E11")
 @pytest.mark.parametrize(
     ("left_out", "lacking"),
     [

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_check.cli import main
 from carnet_ref.attestation.amd.certificate_files import ARK, ASK, VCEK
@@ -17,11 +18,15 @@ from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.policy import STEPS
 from carnet_ref.attestation.amd.report import GuestPolicy
 from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.results.result import EXTENSION
+from carnet_ref.crypto.primitives import sha256
 from tests.fixtures.command_words import with_defaults
+from tests.fixtures.ear_tokens import private_pem
 from tests.fixtures.simulated_quotes import QUOTE
 from tests.fixtures.simulated_reports import (
     NOW,
     REPORT_DATA,
+    RUNTIME,
     amd,
     certificate_table,
     chain,
@@ -29,12 +34,14 @@ from tests.fixtures.simulated_reports import (
     chip,
     der,
     endorsement,
+    hcl,
     pem,
     signed,
 )
 
 WHEN = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
 REPORT, LEAF, AUTHORITY, ROOT = signed(), endorsement(), amd().authority(KeyKind.VCEK), amd().root
+AZURE = hcl(report=changed(report_data=sha256(RUNTIME) + bytes(32)))
 DEBUG = changed(policy=GuestPolicy(0xB001F))
 
 
@@ -47,6 +54,10 @@ def files(tmp_path: Path) -> dict[str, str]:
         "hex": REPORT.hex().encode() + b"\n",
         "base64": base64.encodebytes(REPORT),
         "json": json.dumps({"platform": "snp", "evidence": text}).encode(),
+        "hcl": AZURE,
+        "azure": json.dumps({"platform": "az-snp", "evidence": _azure()}).encode(),
+        "crl": amd().revocation_list().public_bytes(Encoding.PEM),
+        "revoked": amd().revocation_list(AUTHORITY).public_bytes(Encoding.DER),
         "longer": REPORT + b"\1",
         "version": b"\6" + REPORT[1:],
         "tampered": REPORT[:0x90] + b"\0" + REPORT[0x91:],
@@ -71,6 +82,10 @@ def files(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / name) for name in made}
 
 
+def _azure() -> dict[str, object]:
+    return {"version": 1, "tpm_quote": {}, "hcl_report": _base64(AZURE), "vcek": _base64(chain())}
+
+
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
@@ -88,7 +103,7 @@ def usual(files: dict[str, str], *further: str, report: str = "report", chain: s
     return [files[report], *with_defaults(defaults, further)]
 
 
-@pytest.mark.parametrize("form", ["report", "hex", "base64", "json"])
+@pytest.mark.parametrize("form", ["report", "hex", "base64", "json", "hcl", "azure"])
 def test_a_genuine_report_is_accepted_in_every_form(files: dict[str, str], form: str) -> None:
     assert attest(*usual(files, report=form)).exit_code == 0
 
@@ -101,6 +116,42 @@ def test_certificates_are_taken_in_every_form(files: dict[str, str], form: str) 
 def test_json_brings_its_own_certificates(files: dict[str, str]) -> None:
     assert attest(files["json"], "--at", WHEN, "--trust-anchor", files["roots"]).exit_code == 0
     assert found(*usual(files, report="json", chain="other"))["failed_step"] == "signature"
+
+
+@pytest.mark.parametrize(
+    ("form", "named", "unread"),
+    [
+        ("report", None, False),
+        ("json", "an object with the report of an AMD SEV-SNP virtual machine", False),
+        ("hcl", "an Azure HCL document", True),
+        ("azure", "Azure's evidence of an AMD SEV-SNP virtual machine with a vTPM", True),
+    ],
+)
+def test_the_document_is_named_and_a_quote_that_is_not_read_is_listed(
+    files: dict[str, str], form: str, named: str | None, unread: bool
+) -> None:
+    shown = found(*usual(files, report=form))
+    steps = {step["id"]: step["detail"] for step in shown["steps"]}
+    assert steps.get("document") == (named and f"found in {named}; nothing else in it is believed")
+    assert ("vTPM quote not checked" in shown["not_compared"], "unread" in steps) == (unread, unread)
+    assert ("vTPM quote not checked" in attest(*usual(files, report=form)).stdout) is unread
+
+
+def test_revocation_is_checked_with_a_list_and_else_said_to_be_missing(files: dict[str, str]) -> None:
+    for words, missing in (([], True), (["--crl", files["crl"]], False)):
+        shown = found(*usual(files, *words))
+        assert (shown["accepted"], "revocation not checked" in shown["not_compared"]) == (True, missing)
+
+
+def test_a_signed_result_says_too_that_the_quote_of_the_vtpm_was_not_read(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_bytes(private_pem())
+    words = usual(files, "--ear", str(tmp_path / "out"), "--key", str(tmp_path / "key"), report="azure")
+    assert attest(*words).exit_code == 0
+    part = (tmp_path / "out").read_text().split(".")[1]
+    result = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["submods"]["snp"]
+    assert (result["ear_status"], result[EXTENSION]["not_compared"][0]) == ("warning", "vTPM quote not checked")
 
 
 def test_the_json_has_the_fields_that_callers_rely_on(files: dict[str, str]) -> None:
@@ -134,6 +185,9 @@ def test_the_text_shows_versions_and_words_as_people_read_them(files: dict[str, 
         (["report", "--chain", "empty"], "parse"),
         (["report", "--report-data", "00" * 64], "report-data"),
         (["report", "--policy", "newer"], "minimum-tcb"),
+        (["report", "--crl", "revoked"], "revocation"),
+        (["report", "--crl", "crl", "--crl", "revoked"], "revocation"),
+        (["report", "--crl", "text"], "parse"),
         (["report", "--policy", "nothing"], "policy"),
         (["report", "--at", "2036-01-01T00:00:00Z"], "validity"),
     ],

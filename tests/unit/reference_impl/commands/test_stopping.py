@@ -43,6 +43,7 @@ def in_session(session: int) -> list[int]:
     return found
 
 
+@pytest.mark.mends("N9")
 @pytest.mark.mends("L3")
 @pytest.mark.parametrize(
     ("command", "given", "send"),

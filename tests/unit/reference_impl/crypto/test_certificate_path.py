@@ -223,6 +223,7 @@ def test_a_path_is_valid_while_all_of_it_is() -> None:
     assert validity(certificates(short, ROOT)) == (START + DAY, END - DAY)
 
 
+@pytest.mark.mends("E6")
 @pytest.mark.parametrize(
     "data",
     [

@@ -34,6 +34,7 @@ def firmware(*off: str) -> tuple[Firmware, orders.Sealed, orders.Sealed]:
     return gpu, orders.Sealed(session.key(ORDERS_LABEL)), orders.Sealed(session.key(REPORTS_LABEL))
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-01")
 def test_orders_are_opened_where_they_were_made_for_and_nowhere_else() -> None:
     gpu, host, _ = firmware()
     sealed = host.seal(Place(0, 0), orders.encode(Fence()))
@@ -45,6 +46,7 @@ def test_orders_are_opened_where_they_were_made_for_and_nowhere_else() -> None:
         gpu.open(sealed[:11])
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-02")
 def test_orders_are_carried_out_in_their_sequence_each_once() -> None:
     gpu, _, _ = firmware()
     gpu.take(Place(0, 0), Fence())
@@ -57,6 +59,7 @@ def test_orders_are_carried_out_in_their_sequence_each_once() -> None:
         loose.take(Place(0, number), Fence())
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-02")
 def test_orders_are_about_a_live_epoch() -> None:
     gpu, _, _ = firmware("session-sequence")
     with pytest.raises(ProtocolError, match=r"order 0 of epoch 1, which is not live \(REQ-SESSION-02\)"):
@@ -72,6 +75,7 @@ def test_a_rotation_is_the_first_order_of_its_epoch() -> None:
     assert gpu.heard[1] == 1
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-01")
 def test_an_order_on_the_link_is_refused_and_followed_only_where_nothing_forbids_it() -> None:
     gpu, _, _ = firmware()
     with pytest.raises(ProtocolError, match=r"an order came through the link \(REQ-SESSION-01\)"):
@@ -80,6 +84,7 @@ def test_an_order_on_the_link_is_refused_and_followed_only_where_nothing_forbids
     assert weak.submitted(orders.encode(Fence())) == (Place(0, 0), Fence())
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-03")
 def test_a_report_has_the_place_of_its_order() -> None:
     gpu, _, host = firmware()
     kind, sealed = gpu.report(Place(0, 3), Scrubbed(0))

@@ -48,6 +48,7 @@ def able(version: Version) -> Profile:
     return Profile(version.label, (version,), Capability.CHAL)
 
 
+@pytest.mark.mends("E14")
 @pytest.mark.parametrize("kind", Summary)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_challenged_device_is_identified_before_any_session(version: Version, kind: Summary) -> None:

@@ -29,6 +29,7 @@ def update(operation: UpdateOperation, tag: int = 7) -> KeyUpdate:
     return KeyUpdate(V, operation, tag)
 
 
+@pytest.mark.mends("E2")
 @pytest.mark.parametrize("both", [False, True])
 def test_one_direction_or_both_move_to_the_next_key(both: bool) -> None:
     ours, theirs = established()
@@ -61,6 +62,7 @@ def verified(hand: ByHand, operation: UpdateOperation) -> None:
     assert hand.say(update(operation)) == KeyUpdateAck(V, operation, 7)
 
 
+@pytest.mark.mends("E2")
 def test_a_new_key_that_nobody_made_gets_an_error_and_the_session_goes_on() -> None:
     hand = inside()
     assert hand.say(update(UpdateOperation.VERIFY_NEW_KEY)) == Error(V, ErrorCode.INVALID_REQUEST)

@@ -116,6 +116,7 @@ def test_a_run_of_unsigned_measurements_has_an_end() -> None:
     assert measured(hand, 1).blocks == 1
 
 
+@pytest.mark.mends("E2")
 @pytest.mark.parametrize("profile", [H100_DEVICE, H100, CURRENT])
 def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed_it(profile: object) -> None:
     ours, theirs = requester(CURRENT if profile is CURRENT else H100, session=False), responder(profile)  # type: ignore[arg-type]
@@ -148,6 +149,7 @@ def test_a_report_of_another_slot_or_altered_is_refused(place: int) -> None:
     assert isinstance(ours.state, Ended)
 
 
+@pytest.mark.mends("E16")
 @pytest.mark.parametrize("profile", [H100, CURRENT])
 def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile: object) -> None:
     ours, theirs = requester(profile), responder(profile)  # type: ignore[arg-type]
@@ -159,6 +161,7 @@ def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile:
     found.report.check_signature(ours.session.version, ours.session.responder)
 
 
+@pytest.mark.mends("E14")
 @pytest.mark.parametrize("kind", Summary)
 def test_both_ends_have_the_summary_of_measurements_that_was_asked_for(kind: Summary) -> None:
     ours, theirs = requester(CURRENT, summary=kind), responder(CURRENT)

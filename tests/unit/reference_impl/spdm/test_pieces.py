@@ -65,6 +65,7 @@ def test_a_message_in_pieces_is_the_message(data: bytes, transfer: int, version:
     assert incoming.data == data
 
 
+@pytest.mark.mends("T3")
 def test_a_message_has_a_bounded_number_of_pieces() -> None:
     outgoing = Outgoing(bytes(0x10001 * 30), 0, LEAST_TRANSFER, sequence=0x10000, sent=0xFFFF * 30)
     with pytest.raises(TransferError):
@@ -104,6 +105,7 @@ def acknowledged(**changes: Any) -> bytes:
     return replace(ChunkSendAck(V, 0, 0), **changes).encode()
 
 
+@pytest.mark.mends("E15")
 def test_a_long_request_goes_in_pieces_and_its_response_comes_with_the_last_acknowledgement() -> None:
     crossing, sent = asking(request=LONG), b""
     while True:
@@ -153,6 +155,7 @@ def response(**changes: Any) -> bytes:
     return replace(ChunkResponse(V, 2, 0, False, bytes(40), 100), **changes).encode()
 
 
+@pytest.mark.mends("E15")
 def test_a_large_response_is_fetched_piece_by_piece() -> None:
     crossing = large()
     assert crossing.send == ChunkGet(V, 2, 0).encode()

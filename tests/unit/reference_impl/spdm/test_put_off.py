@@ -55,6 +55,7 @@ def late(exponent: int = 3, code: int = GetDigests.CODE, token: int = 5, multipl
     return error(ErrorCode.RESPONSE_NOT_READY, NotReady(exponent, code, token, multiplier).encode())
 
 
+@pytest.mark.mends("E15")
 def test_a_request_that_finds_the_peer_busy_is_sent_again_later_each_time_and_not_without_end() -> None:
     crossing, waits = asking(), []
     for _ in range(MOST_TRIES):
@@ -77,6 +78,7 @@ def test_busy_with_anything_more_is_malformed() -> None:
         asking().transfer.take(error(ErrorCode.BUSY, b"x"))
 
 
+@pytest.mark.mends("E15")
 def test_a_response_that_is_not_ready_is_asked_for_by_its_token_after_its_time() -> None:
     crossing = asking().transfer.take(late(exponent=7, token=9))
     assert crossing.send == RespondIfReady(V, GetDigests.CODE, 9).encode()
@@ -179,6 +181,7 @@ def test_a_device_that_takes_its_time_is_waited_for(summary: Summary) -> None:
     found.report.check_signature(ours.session.version, ours.session.responder)
 
 
+@pytest.mark.mends("T3")
 def test_a_device_that_never_finishes_ends_the_session() -> None:
     class Never:
         def report(self, asked: Any) -> bytes:

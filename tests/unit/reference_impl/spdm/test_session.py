@@ -60,6 +60,7 @@ def opened(asking: Profile = H100, answering: Profile = H100_DEVICE) -> tuple[Re
     return ours, theirs
 
 
+@pytest.mark.mends("E15")
 @pytest.mark.parametrize(("asking", "answering", "version"), PAIRS)
 def test_two_ends_open_a_session_of_the_newest_common_version(
     asking: Profile, answering: Profile, version: Version

@@ -62,6 +62,7 @@ OPENED = Act(Cue(FrameKind.SESSION, ORCHESTRATOR, nth=0), Move.RESET, text="OPEN
 CLOSED = Act(Cue(FrameKind.RESET, ORCHESTRATOR, nth=0), Move.RESET, text="CONFIDENTIAL")
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-05", "gpu-travelling-REQ-STOP-01")
 def test_a_gpu_in_open_mode_is_refused_until_it_is_not() -> None:
     world, _, told = run(OPENED, CLOSED)
     assert any("mode" in line for line in told)
@@ -80,6 +81,7 @@ def test_an_attack_without_end_ends_the_run_with_a_reason() -> None:
     assert "sessions failed" in world.failure
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-RETURN-03", "gpu-travelling-REQ-RETURN-04")
 def test_a_holder_that_keeps_the_gpu_is_evicted_and_given_up() -> None:
     acts = [Act(Cue(FrameKind.CHANNEL, "alice", nth=nth), Move.DROP) for nth in range(4, 60)]
     world, _, told = run(*acts)
@@ -87,6 +89,7 @@ def test_a_holder_that_keeps_the_gpu_is_evicted_and_given_up() -> None:
     assert "alice was evicted" in world.failure
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-PLATFORM-01")
 def test_an_honest_platform_routes_as_asked_and_records_it_once() -> None:
     platform = Platform(ORCHESTRATOR, GPU)
     asked = Frame(ORCHESTRATOR, PLATFORM, FrameKind.ROUTE, b"alice")

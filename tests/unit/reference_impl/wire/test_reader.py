@@ -12,6 +12,7 @@ from tests.fixtures.simulated_quotes import QUOTE, edited, of_tdx_15
 DATA = bytes(range(10))
 
 
+@pytest.mark.mends("E9")
 def test_an_error_is_at_the_field_that_was_read_last() -> None:
     reader = Reader(DATA, "thing")
     reader.take(2, "first")
@@ -48,6 +49,7 @@ QUOTES = {
 }
 
 
+@pytest.mark.mends("E9")
 @pytest.mark.parametrize("what", QUOTES)
 def test_errors_in_quotes_are_where_the_field_is(what: str) -> None:
     quote, offset = QUOTES[what]
@@ -56,6 +58,7 @@ def test_errors_in_quotes_are_where_the_field_is(what: str) -> None:
     assert error.value.offset == offset
 
 
+@pytest.mark.mends("E9")
 def test_errors_in_event_logs_are_where_the_field_is() -> None:
     with pytest.raises(MalformedError) as error:
         parse_event_log(bytes(4) + b"\7\0\0\0" + bytes(60))

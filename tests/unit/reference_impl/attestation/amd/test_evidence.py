@@ -8,27 +8,13 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.amd.evidence import HCL, SnpEvidence, parse_evidence
+from carnet_ref.attestation.amd.evidence import AZURE, CONTAINER, HCL, JSON, VTPM, SnpEvidence, parse_evidence
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import QUOTE
-from tests.fixtures.simulated_reports import NOW, chain, changed, endorsement, pem, signed
+from tests.fixtures.simulated_reports import NOW, RUNTIME, chain, changed, endorsement, hcl, pem, signed
 
 REPORT = signed()
-RUNTIME = b'{"keys":[]}'
-
-
-def hcl(
-    runtime: bytes = RUNTIME, *, report: bytes = REPORT, kind: int = 2, algorithm: int = 1, behind: bytes = bytes(100)
-) -> bytes:
-    """Return a report in Azure's document."""
-    size = 20 + len(runtime)
-    head = b"HCLA" + _numbers(1, 32 + len(report) + size, 2) + bytes(16)
-    return head + report + _numbers(size, 1, kind, algorithm, len(runtime)) + runtime + behind
-
-
-def _numbers(*numbers: int) -> bytes:
-    return b"".join(number.to_bytes(4, "little") for number in numbers)
 
 
 def document(platform: str = "snp", **evidence: Any) -> bytes:
@@ -54,13 +40,14 @@ def test_a_report_alone_is_read_in_every_form(data: bytes) -> None:
 
 def test_json_has_a_report_and_its_key() -> None:
     data = document(attestation_report=text(REPORT), cert_chain={"vcek": text(chain())})
-    assert parse_evidence(data) == SnpEvidence(REPORT, chain())
-    assert parse_evidence(document(attestation_report=text(REPORT))) == SnpEvidence(REPORT)
-    assert parse_evidence(document(attestation_report=text(REPORT), cert_chain={})) == SnpEvidence(REPORT)
+    assert parse_evidence(data) == SnpEvidence(REPORT, chain(), found_in=JSON)
+    alone = SnpEvidence(REPORT, found_in=JSON)
+    assert parse_evidence(document(attestation_report=text(REPORT))) == alone
+    assert parse_evidence(document(attestation_report=text(REPORT), cert_chain={})) == alone
 
 
 def test_azures_document_has_a_report_and_what_it_is_bound_to() -> None:
-    found = SnpEvidence(REPORT, None, RUNTIME, HCL)
+    found = SnpEvidence(REPORT, None, RUNTIME, HCL, CONTAINER, VTPM)
     assert parse_evidence(hcl()) == found
     assert parse_evidence(hcl(behind=b"")) == found
     assert parse_evidence(base64.b64encode(hcl())) == found
@@ -68,7 +55,7 @@ def test_azures_document_has_a_report_and_what_it_is_bound_to() -> None:
 
 def test_azures_json_has_the_document_and_a_key_in_the_alphabet_of_urls() -> None:
     data = document("az-snp", version=1, tpm_quote={}, hcl_report=url_text(hcl()), vcek=url_text(chain()))
-    assert parse_evidence(data) == SnpEvidence(REPORT, chain(), RUNTIME, HCL)
+    assert parse_evidence(data) == SnpEvidence(REPORT, chain(), RUNTIME, HCL, AZURE, VTPM)
 
 
 GPU = SimulatedGpu(b"a gpu", NOW).report(gpu_request(bytes(32)))

@@ -182,6 +182,7 @@ def test_a_td_whose_pages_can_go_unnoticed_is_genuine_and_refused_where_it_is_to
     assert appraised(policy=asked).accepted
 
 
+@pytest.mark.mends("E7")
 def test_a_policy_may_accept_a_td_that_is_told_of_pages_taken_away() -> None:
     policy = replace(DEFAULT_POLICY, require_sept_ve_disable=False)
     appraisal = appraised(with_attributes(0), collateral=PLATFORM.collateral, policy=policy)

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_collateral, parse_crl, split_reply
+from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_collateral, split_reply
+from carnet_ref.attestation.revocation_lists import parse_crl
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM
 
@@ -49,6 +50,16 @@ def test_a_whole_reply_of_the_service_is_the_same_as_value_and_signature() -> No
         "qe_identity_signature": None,
     }
     assert parse_collateral(with_fields(**replies)) == parse_collateral(PLATFORM.collateral)
+
+
+@pytest.mark.parametrize("chain", ["tcb_info_issuer_chain", "qe_identity_issuer_chain", PCK_CHAIN])
+def test_a_chain_with_the_root_first_is_refused_with_the_order_that_is_expected(chain: str) -> None:
+    end = "-----END CERTIFICATE-----\n"
+    each = [block + end for block in FIELDS[chain].split(end) if block.strip()]
+    assert len(each) == 2
+    expected = "issuer chain: expected the signer's certificate first and the root last, found the root first"
+    with pytest.raises(MalformedError, match=expected):
+        parse_collateral(with_fields(**{chain: "".join(reversed(each))}))
 
 
 def test_the_signed_value_of_a_reply_keeps_its_white_space() -> None:

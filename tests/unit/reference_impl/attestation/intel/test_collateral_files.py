@@ -40,6 +40,7 @@ def files(**changes: bytes) -> list[bytes]:
     return list((FILES | changes).values())
 
 
+@pytest.mark.mends("E7")
 def test_the_files_are_what_one_object_is_whatever_their_order() -> None:
     whole = parse_collateral(PLATFORM.collateral)
     for order in permutations([*files(), PCK_CHAIN], 6):
@@ -64,6 +65,7 @@ FORMS = {
 }
 
 
+@pytest.mark.mends("E7")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["root_ca_crl", "pck_crl"])
 def test_a_revocation_list_is_read_in_each_form(name: str, form: str) -> None:

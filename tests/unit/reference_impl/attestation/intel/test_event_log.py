@@ -104,6 +104,7 @@ def json_log(**changed: Any) -> bytes:
     return json.dumps(log).encode()
 
 
+@pytest.mark.mends("E13")
 @pytest.mark.parametrize("digests", [True, False])
 def test_the_list_of_dstack_is_replayed_with_or_without_the_digests_of_its_events(digests: bool) -> None:
     log = json.dumps(event_log(*EVENTS, digests=digests), indent=1).encode()

@@ -171,6 +171,7 @@ LATE = {TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED, TcbSt
 ANY_BUT_REVOKED = replace(DEFAULT_POLICY, tcb_statuses=frozenset(TcbStatus) - {TcbStatus.REVOKED})
 
 
+@pytest.mark.mends("E4")
 @pytest.mark.parametrize("status", list(TcbStatus))
 def test_a_platform_that_misses_an_update_is_refused_by_default(status: TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))

@@ -41,6 +41,7 @@ def test_a_quote_alone_was_found_in_nothing(form: Any) -> None:
     assert quote_evidence(form(QUOTE)) == QuoteEvidence(QUOTE)
 
 
+@pytest.mark.mends("E13")
 @pytest.mark.parametrize("name", WITH_A_LOG)
 def test_the_log_beside_a_quote_is_replayed(name: str) -> None:
     found = read(QUOTE_DOCUMENTS[name](LOGGED))

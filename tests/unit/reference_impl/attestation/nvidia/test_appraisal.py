@@ -278,6 +278,8 @@ def _policy(**changes: Any) -> Policy:
     return replace(Policy(require=EVERYTHING, modes=frozenset({Mode.PROTECTED_PCIE})), **changes)
 
 
+@pytest.mark.mends("E5")
+@pytest.mark.mends("E10")
 @pytest.mark.parametrize("what", REFUSED)
 def test_refused_at_its_step(what: str) -> None:
     step, reason, changes = REFUSED[what]
@@ -295,6 +297,7 @@ def test_a_path_with_too_many_authorities_is_refused() -> None:
     assert (appraisal.failed_step, "below it" in appraisal.steps[-1].detail) == ("chain", True)
 
 
+@pytest.mark.mends("E12")
 def test_a_report_has_a_twin_so_its_hash_is_no_identity() -> None:
     """ECDSA accepts (r, n - s) for (r, s); everything that is signed and claimed is the same."""
     order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFC7634D81F4372DDF581A0DB248B0A77AECEC196ACCC52973
@@ -323,6 +326,7 @@ def test_a_responder_that_the_issuer_appointed_may_answer_for_it() -> None:
     assert appraised(**_replied(2, signer=_responder())).accepted
 
 
+@pytest.mark.mends("E5")
 def test_a_revoked_rim_signer_is_refused_and_a_good_one_accepted() -> None:
     for revoked in (True, False):
         reply = ocsp_reply(W.rim_signer, W.rim_root, revoked=revoked)

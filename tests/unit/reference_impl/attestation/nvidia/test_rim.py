@@ -16,6 +16,7 @@ from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.bounded_xml import LARGEST
 from carnet_ref.attestation.nvidia.rim import RimKind, appraise_rim, parse_rim
+from carnet_ref.attestation.nvidia.xml_verifier import LocaleFreeVerifier
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.nvidia_pki import (
     AT,
@@ -249,6 +250,23 @@ def test_what_is_read_is_compared_with_what_was_signed() -> None:
     misread = replace(parse_rim(GOOD), golden={9: (bytes(48),)})
     with pytest.raises(RefusedError, match="not what the document says"):
         check_rim(Checklist(), misread, at=AT, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
+
+
+def test_bytes_that_the_verifier_itself_cannot_decode_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those of its own files: the document was read before. Nothing is known of the signature then."""
+
+    def undecodable(*_: object, **__: object) -> None:
+        b"\xc2".decode("ascii")
+
+    monkeypatch.setattr(LocaleFreeVerifier, "verify", undecodable)
+    with pytest.raises(UnicodeDecodeError):
+        appraised(GOOD)
+
+
+def test_schemas_that_cannot_be_read_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LocaleFreeVerifier, "schema_files", ["missing.xsd"])
+    with pytest.raises(OSError, match=r"missing\.xsd"):
+        appraised(GOOD)
 
 
 @given(st.binary(max_size=200))

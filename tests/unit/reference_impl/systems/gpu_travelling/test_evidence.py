@@ -188,6 +188,7 @@ def _fields(verifier: GpuVerifier) -> tuple[Any, ...]:
     return tuple(getattr(verifier, field.name) for field in fields(verifier))
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-03")
 def test_a_session_is_opened_with_a_chain_to_the_vendors_root_only() -> None:
     VERIFIER.trust(tuple(reversed(OWN.certificates)))
     with pytest.raises(SpdmError):
@@ -202,6 +203,7 @@ def quoted(
     return quoter.evidence(exporter, nonce, manifest, GpuEvidence(b"report", b"chain"))
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-08", "gpu-travelling-REQ-SETUP-09", "gpu-travelling-REQ-SETUP-10")
 @pytest.mark.parametrize(
     ("evidence", "refused"),
     [
@@ -224,9 +226,17 @@ def test_a_quote_is_accepted_of_the_orchestrator_in_this_channel_for_this_job_on
 @pytest.mark.parametrize(
     ("evidence", "named"),
     [
-        (quoted(measured=bytes(48)), "REQ-SETUP-08"),
-        (quoted(exporter=bytes(32)), "REQ-SETUP-09"),
-        (quoted(manifest=b"the manifest of another job"), "REQ-SETUP-10"),
+        pytest.param(
+            quoted(measured=bytes(48)), "REQ-SETUP-08", marks=pytest.mark.verifies("gpu-travelling-REQ-SETUP-08")
+        ),
+        pytest.param(
+            quoted(exporter=bytes(32)), "REQ-SETUP-09", marks=pytest.mark.verifies("gpu-travelling-REQ-SETUP-09")
+        ),
+        pytest.param(
+            quoted(manifest=b"the manifest of another job"),
+            "REQ-SETUP-10",
+            marks=pytest.mark.verifies("gpu-travelling-REQ-SETUP-10"),
+        ),
     ],
     ids=["another measurement", "another channel", "another manifest"],
 )

@@ -66,6 +66,7 @@ def test_a_restarted_orchestrator_is_the_same_instance(journals: list[Journal]) 
     )
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-17")
 def test_an_orchestrator_without_that_journal_is_another_instance_and_is_refused(journals: list[Journal]) -> None:
     agreed, second = journals
     deployment = PLAIN.founded(agreed, draws("founding"))

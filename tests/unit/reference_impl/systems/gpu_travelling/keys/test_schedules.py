@@ -100,6 +100,7 @@ def test_a_former_holder_unwraps_what_was_sent_under_its_key() -> None:
     assert AesGcm(wrapping_key(held.h2d)).decrypt(payload[:12], payload[12:], head) == later.h2d + later.d2h
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-02")
 def test_under_the_master_a_former_holder_has_nothing_that_opens_the_order() -> None:
     held = rotate("sealed-under-master", "ana")[0].keys
     _, _, orders = rotate("sealed-under-master", "ana", "bo")
@@ -127,6 +128,7 @@ def test_each_holder_has_an_engine_of_its_own_and_comes_back_to_it_on_a_new_chan
     assert places == [(1, 1), (0, 2), (2, 1), (0, 3), (1, 2)]
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-IV-04")
 @pytest.mark.mends("L6")
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
 def test_no_two_epochs_share_an_iv_under_one_key(name: str) -> None:
@@ -178,6 +180,7 @@ def test_an_eighth_holder_has_no_engine() -> None:
     orchestrator.order("holder 3", Draws())
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-01")
 def test_an_engine_is_not_given_to_a_second_holder() -> None:
     orchestrator, gpu = ends("engine-per-holder")
     gpu.follow(orchestrator.order("ana", Draws()))
@@ -195,6 +198,7 @@ def test_a_reset_schedule_is_lent_once_per_session() -> None:
         orchestrator.order("ana", Draws())
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-04")
 @pytest.mark.parametrize("name", ROTATING)
 def test_an_order_is_followed_once_and_never_after_a_later_one(name: str) -> None:
     _, gpu, orders = rotate(name, "ana", "orchestrator")

@@ -35,6 +35,7 @@ def test_the_final_model_depends_on_nothing_but_data_and_order() -> None:
     assert models[0] == models[1]
 
 
+@pytest.mark.verifies("gpu-travelling-CLAIM-CONFIDENTIALITY", "gpu-travelling-CLAIM-MODEL-CONFIDENTIALITY")
 def test_the_platform_sees_no_plaintext_and_no_model() -> None:
     deployment = Deployment(holder_names(2), 2)
     frames: list[Frame] = []

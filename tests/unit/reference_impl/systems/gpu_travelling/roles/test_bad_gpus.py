@@ -22,7 +22,23 @@ BAD = {
 """A deployment with each GPU, the defence against it, and what the orchestrator says of it."""
 
 
-@pytest.mark.parametrize("what", BAD)
+REFUSED_BY = {
+    "out of confidential mode": "05",
+    "debugged": "14",
+    "outdated": "15",
+    "a leaked device key": "16",
+    "a fake": "03",
+}
+"""The requirement, of those on the setup, that refuses each."""
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(what, marks=pytest.mark.verifies(f"gpu-travelling-REQ-SETUP-{number}"))
+        for what, number in REFUSED_BY.items()
+    ],
+)
 def test_a_bad_gpu_is_never_lent(what: str) -> None:
     deployment, _, said = BAD[what]
     world, told = world_of(deployment)

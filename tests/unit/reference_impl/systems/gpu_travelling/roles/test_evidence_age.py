@@ -79,6 +79,7 @@ def _sessions(world: TestWorld) -> int:
     return world.taken("open_session")
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-13")
 @pytest.mark.parametrize(("seconds", "refused"), [(LASTS, 0), (LASTS + 1, 1)], ids=["in time", "too late"])
 def test_evidence_that_grew_old_is_not_appraised(seconds: float, refused: int) -> None:
     world, told = _world()
@@ -88,6 +89,7 @@ def test_evidence_that_grew_old_is_not_appraised(seconds: float, refused: int) -
     assert any("given up: the GPU's evidence is 11 seconds old, and lasts 10" in line for line in told) is bool(refused)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-13")
 @pytest.mark.parametrize(("seconds", "sessions"), [(LASTS, 1), (LASTS + 1, 2)], ids=["in time", "too late"])
 def test_evidence_that_grew_old_opens_no_grant(seconds: float, sessions: int) -> None:
     world, told = _world()
@@ -134,6 +136,7 @@ def test_evidence_that_is_old_before_the_gpu_sets_out_renews_the_session_without
     assert _sessions(world) == 2
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-13", "gpu-travelling-REQ-RETURN-04")
 @pytest.mark.parametrize(("vouched", "ends"), [(4.0, 4.0), (LASTS, LASTS), (100.0, LASTS)])
 def test_no_lease_outlasts_what_the_evidence_rests_on(vouched: float, ends: float) -> None:
     world = _vouched(vouched)

@@ -107,6 +107,7 @@ def test_a_fact_stays_as_it_was_made(name: str, value: object) -> None:
 SAW = Came("gpu", b"a report")
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-04", "gpu-travelling-REQ-SETUP-05", "gpu-travelling-REQ-SETUP-07")
 def test_a_gpu_is_attested_by_evidence_that_was_accepted_and_by_nothing_else() -> None:
     session = FastRequester(draws("requester"))
     good = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
@@ -120,6 +121,7 @@ def test_a_gpu_is_attested_by_evidence_that_was_accepted_and_by_nothing_else() -
         facts.attested(session, good, b"nonce", FastAppraiser(frozenset()), CHECKS, SAW)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-11", "gpu-travelling-REQ-SETUP-12")
 def test_a_holder_is_enrolled_by_its_key_in_its_channel_and_by_nothing_else() -> None:
     key, other = (derived_key(b"seed", name, ec.SECP384R1()) for name in ("alice", "anna"))
     _, channel = respond(Initiator(draws("holder")).hello, draws("orchestrator"))
@@ -170,6 +172,7 @@ def test_every_fact_about_an_epoch_is_of_no_use_in_the_next(kind: type[EpochFact
             facts.require(kind(facts._MINT, "s1", epoch, *more), ours)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-03")
 def test_a_report_counts_on_the_order_that_it_is_about_and_once() -> None:
     ours = link()
     ours.order(Fence())
@@ -182,6 +185,7 @@ def test_a_report_counts_on_the_order_that_it_is_about_and_once() -> None:
         facts.fenced(ours, fenced, CHECKS)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-03", "gpu-travelling-REQ-HOME-02")
 def test_a_report_is_the_firmwares_and_nobody_elses() -> None:
     """Whoever has the link, in both directions, makes none."""
     ours = link()
@@ -194,6 +198,7 @@ def test_a_report_is_the_firmwares_and_nobody_elses() -> None:
         facts.fenced(ours, forged[:-1] + bytes([forged[-1] ^ 1]), CHECKS)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-01")
 def test_orders_are_numbered_in_their_epochs() -> None:
     ours = link()
     numbers = [ours.order(Fence())[0] for _ in range(2)]
@@ -202,6 +207,7 @@ def test_orders_are_numbered_in_their_epochs() -> None:
     assert [(place.epoch, place.number) for place in numbers] == [(0, 0), (0, 1), (1, 1)]
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-05")
 @pytest.mark.parametrize(("epoch", "live"), [(2, 1), (1, 2)], ids=["another epoch", "an engine too many"])
 def test_a_report_of_a_rotation_has_to_say_the_right_thing(epoch: int, live: int) -> None:
     ours = link()
@@ -210,6 +216,7 @@ def test_a_report_of_a_rotation_has_to_say_the_right_thing(epoch: int, live: int
         facts.rotated(ours, reported(ours, Rotated(epoch, live)), CHECKS)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-05")
 @pytest.mark.parametrize("report", [Fenced(), Scrubbed(0)], ids=["a fence", "a scrub"])
 def test_another_report_is_none_of_a_rotation(report: Report) -> None:
     ours = link()
@@ -219,6 +226,7 @@ def test_another_report_is_none_of_a_rotation(report: Report) -> None:
     assert ours.keys.epoch == 0, "the link keeps its key"
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SCRUB-03", "gpu-travelling-REQ-HOME-02")
 def test_scrub_and_fence_are_not_each_other() -> None:
     ours = link()
     ours.order(Scrub())
@@ -229,6 +237,7 @@ def test_scrub_and_fence_are_not_each_other() -> None:
         facts.fenced(ours, reported(ours, Scrubbed(0)), CHECKS)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SCRUB-02")
 def test_bytes_that_are_left_after_a_scrub_are_noticed() -> None:
     ours = link()
     ours.order(Scrub())
@@ -240,10 +249,20 @@ def test_bytes_that_are_left_after_a_scrub_are_noticed() -> None:
     ("found", "refused"),
     [
         (MemoryRead(CODE, MODEL, 3, 0), ""),
-        (MemoryRead(OTHER, MODEL, 3, 0), "REQ-HOME-04"),
-        (MemoryRead(CODE, OTHER, 3, 0), "REQ-HOME-05"),
-        (MemoryRead(CODE, MODEL, 2, 0), "REQ-HOME-06"),
-        (MemoryRead(CODE, MODEL, 3, 1), "REQ-HOME-07"),
+        pytest.param(
+            MemoryRead(OTHER, MODEL, 3, 0), "REQ-HOME-04", marks=pytest.mark.verifies("gpu-travelling-REQ-HOME-04")
+        ),
+        pytest.param(
+            MemoryRead(CODE, OTHER, 3, 0),
+            "REQ-HOME-05",
+            marks=pytest.mark.verifies("gpu-travelling-REQ-HOME-05", "gpu-travelling-REQ-MODEL-01"),
+        ),
+        pytest.param(
+            MemoryRead(CODE, MODEL, 2, 0), "REQ-HOME-06", marks=pytest.mark.verifies("gpu-travelling-REQ-HOME-06")
+        ),
+        pytest.param(
+            MemoryRead(CODE, MODEL, 3, 1), "REQ-HOME-07", marks=pytest.mark.verifies("gpu-travelling-REQ-HOME-07")
+        ),
         (Fenced(), "REQ-HOME-04"),
     ],
     ids=["as it should be", "other code", "another model", "a message less", "a context left", "no read-back"],
@@ -255,6 +274,7 @@ def test_what_the_firmware_found_is_compared(found: Report, refused: str) -> Non
         facts.verified(ours, reported(ours, found), facts.Expected(CODE, MODEL, 3), CHECKS)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-MODEL-02")
 def test_the_latest_version_is_what_the_firmware_says() -> None:
     ours = link()
     ours.order(orders.Train())
@@ -264,6 +284,7 @@ def test_the_latest_version_is_what_the_firmware_says() -> None:
         facts.trained(ours, reported(ours, Saved(MODEL)), CHECKS)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-MODEL-03")
 @pytest.mark.parametrize(
     ("came", "sent", "refused"),
     [
@@ -288,6 +309,7 @@ def test_another_report_says_nothing_of_what_was_saved() -> None:
         facts.saved(ours, reported(ours, Trained(MODEL)), b"model", MODEL, CHECKS)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-07")
 def test_a_key_is_used_to_its_limit_and_no_further() -> None:
     ours = link(limits=UsageLimits(2, 7))
     ours.seal(LEAST)
@@ -302,6 +324,7 @@ def test_a_key_is_used_to_its_limit_and_no_further() -> None:
         free.seal(LEAST)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-IV-01", "gpu-travelling-REQ-IV-03")
 def test_a_count_never_goes_back_and_an_iv_is_never_used_again() -> None:
     ours = link()
     slots = [ours.seal(LEAST)[0] for _ in range(2)]

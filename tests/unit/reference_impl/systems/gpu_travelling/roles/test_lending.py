@@ -36,9 +36,13 @@ class _TooLong(Procedures):
     ("procedures", "told"),
     [
         (Procedures(), ""),
-        (_Astray(), "is not about"),
-        (_Ahead(), "is not from"),
-        (_TooLong(), "the lease ends 1 seconds after the GPU's evidence is too old"),
+        pytest.param(_Astray(), "is not about", marks=pytest.mark.verifies("gpu-travelling-REQ-GRANT-01")),
+        pytest.param(_Ahead(), "is not from", marks=pytest.mark.verifies("gpu-travelling-REQ-GRANT-02")),
+        pytest.param(
+            _TooLong(),
+            "the lease ends 1 seconds after the GPU's evidence is too old",
+            marks=pytest.mark.verifies("gpu-travelling-REQ-SETUP-13"),
+        ),
     ],
     ids=["as it is", "another holder", "another value", "too long a lease"],
 )

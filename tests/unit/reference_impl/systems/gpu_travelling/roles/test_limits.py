@@ -92,6 +92,7 @@ def test_a_grant_says_how_much_of_the_key_is_left() -> None:
     assert again.job.live._lent_out.messages == 17, "three were used in the same holder's first turn"
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-IV-03")
 @pytest.mark.mends("H5")
 def test_what_a_holder_returned_is_counted_and_the_rest_is_free_again() -> None:
     _, state = away(key_messages=20)
@@ -102,6 +103,7 @@ def test_what_a_holder_returned_is_counted_and_the_rest_is_free_again() -> None:
     assert (usage.operations, usage.used_bytes) == (3, 48 + 3 * len(encode(Write(0, 0, b""))))
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-RETURN-03")
 @pytest.mark.mends("H5")
 def test_an_evicted_holder_has_used_all_that_it_was_lent() -> None:
     _, state = away(key_messages=20)
@@ -148,6 +150,7 @@ def test_a_refusal_of_another_epoch_or_by_somebody_else_is_none() -> None:
         assert [type(effect) for effect in effects] == [Remark]
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-07")
 @pytest.mark.mends("H5")
 def test_the_orchestrator_counts_its_own_key_across_epochs() -> None:
     link = Link("s1", key_schedule("engine-per-holder", H100KeySchedule(SECRET)), KEYS, LIMITS)

@@ -72,6 +72,7 @@ def given_back(state: HolderPhase) -> HolderPhase:
     return state
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-GRANT-05")
 def test_a_second_grant_of_the_same_epoch_is_refused() -> None:
     first, _ = waiting().on_grant(of_epoch(1))
     state = given_back(first)
@@ -81,6 +82,7 @@ def test_a_second_grant_of_the_same_epoch_is_refused() -> None:
     assert isinstance(state.on_grant(of_epoch(2))[0], Provides)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-GRANT-04")
 @pytest.mark.parametrize("region", [each for each in Region if each is not Region.BUFFER])
 def test_a_grant_to_write_anywhere_but_into_the_buffer_is_refused(region: Region) -> None:
     with pytest.raises(ProtocolError, match=r"which is not in the buffer \(REQ-GRANT-04\)"):
@@ -95,6 +97,7 @@ def test_a_holder_that_has_the_gpu_goes_on_however_late_it_is() -> None:
     assert state.on_tick() == (state, [])
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-GRANT-05")
 def test_a_holder_that_started_anew_refuses_a_grant_that_it_accepted_before() -> None:
     state = waiting(accepted=("s1/1",))
     with pytest.raises(ProtocolError, match="REQ-GRANT-05"):
@@ -127,6 +130,7 @@ def home(gpu: Sealer, reply: Reply) -> LinkMessage:
     return LinkMessage(gpu.seal(encode(reply)))
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SESSION-03")
 @pytest.mark.parametrize(
     "report", [Fenced(), Scrubbed(0), MemoryRead(MODEL, MODEL, 1, 0)], ids=lambda each: type(each).__name__
 )
@@ -136,6 +140,7 @@ def test_training_ends_with_its_report_and_with_no_other(report: Report) -> None
         SECURE.take(AwaitsTraining(job, Established(), 0.5), reported(job, Train(), report))
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-MODEL-02", "gpu-travelling-REQ-TRAIN-03")
 def test_the_result_of_training_is_taken_and_no_model_moves() -> None:
     job, gpu = at_home()
     logged, _ = SECURE.take(AwaitsTraining(job, Established()), home(gpu, Logged(0.5)))
@@ -168,6 +173,7 @@ def test_the_model_comes_home_after_the_last_round() -> None:
     assert (after.job.kept.model, after.job.kept.progress.latest) == (b"model", MODEL)
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-MODEL-03")
 def test_a_model_that_is_not_the_latest_is_not_kept() -> None:
     job, gpu = at_home(rounds=1)
     asked, _ = SECURE.take(AwaitsTraining(job, Established(), 0.5), reported(job, Train(), Trained(MODEL)))
@@ -180,6 +186,7 @@ def test_a_model_that_is_not_the_latest_is_not_kept() -> None:
         SECURE.take(asked, reported(job, Save(), Saved(MODEL)))
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-03")
 @pytest.mark.parametrize(("session", "epoch"), [("s2", 0), ("s1", 1)], ids=["another session", "another epoch"])
 def test_the_gpu_is_not_lent_on_a_scrub_of_another_session_or_epoch(session: str, epoch: int) -> None:
     job, _ = at_home()
@@ -191,12 +198,14 @@ def test_the_gpu_is_not_lent_on_a_scrub_of_another_session_or_epoch(session: str
         SECURE.take(AwaitsHolder(job, clean), Admitted("alice"))
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-KEY-03")
 def test_the_gpu_is_lent_on_a_scrub_of_this_epoch() -> None:
     job, _ = at_home()
     after, _ = SECURE.lend(job, BufferScrubbed(facts._MINT, "s1", 0))
     assert isinstance(after, AwaitsHolder), "alice has not proved who she is"
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-GRANT-01", "gpu-travelling-REQ-GRANT-02")
 def test_a_grant_goes_to_the_holder_whose_key_it_lends_and_to_no_other() -> None:
     job, _ = at_home()
     grant = SECURE.granted(job, HolderEnrolled(facts._MINT, "alice", b"channel"), 0, Budget(9, 99))

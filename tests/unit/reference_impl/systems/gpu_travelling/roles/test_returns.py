@@ -34,6 +34,7 @@ WRONG = {
 }
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-RETURN-02")
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_another_return_is_none(wrong: object) -> None:
     assert callable(wrong)

@@ -5,6 +5,7 @@ Nothing here goes wrong in a run: each row has one part of the implementation sa
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -60,7 +61,16 @@ def test_nothing_is_said_in_a_run() -> None:
     assert not [line for line in told if "REQ-" in line]
 
 
-@pytest.mark.parametrize("what", SAYS)
+VERIFIED = re.compile(r"\((REQ-[A-Z]+-\d+)\)")
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param(what, marks=pytest.mark.verifies(f"gpu-travelling-{VERIFIED.findall(row[3])[0]}"))
+        for what, row in SAYS.items()
+    ],
+)
 def test_a_role_stops_at_what_should_never_be_said(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     part, name, value, refused = SAYS[what]
     monkeypatch.setattr(part, name, property(lambda self: value))
@@ -69,6 +79,7 @@ def test_a_role_stops_at_what_should_never_be_said(what: str, monkeypatch: pytes
     assert world.orchestrator.job.progress.rounds == 0
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-IV-04")
 def test_a_session_that_has_the_name_of_an_earlier_one_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its epochs would have channels that were used."""
     monkeypatch.setattr(FastRequester, "label", property(lambda self: "s1", lambda self, label: None), raising=False)
@@ -81,6 +92,7 @@ def test_a_session_that_has_the_name_of_an_earlier_one_is_given_up(monkeypatch: 
     assert world.taken("open_session") == 1
 
 
+@pytest.mark.verifies("gpu-travelling-REQ-SETUP-06")
 def test_a_report_that_was_changed_on_its_way_in_the_session_is_not_taken() -> None:
     """Whatever it says: what does not verify is not from the GPU at the other end."""
     world, told = world_of(FastDeployment(holder_names(1), 1, chunks=1, chunk_bytes=16, trainer=ChainTrainer()))

@@ -1,0 +1,92 @@
+"""Every citation on the generated pages has its address or is said to have none, and no address is left over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from carnet_spec.language import Family
+from docs._ext.carnet_pages import registered_families, specification
+from docs._ext.carnet_pages.assurance import assurance, cases
+from docs._ext.carnet_pages.junit import TestRun
+from docs._ext.carnet_pages.sources import addresses, cited, linked, nowhere, unknown
+
+FAMILIES = [family for family in registered_families() if family.text.text]
+PAGES = ("requirements", "actions", "claims", "index")
+
+
+def sources(family: Family) -> Iterator[str]:
+    """Yield every source of the normative text, of services, and of steps and claims of all variants."""
+    yield from (each.source for each in family.text.requirements().values())
+    yield from (service.where for service in family.services)
+    for name in family.variants:
+        draft = family.drafted(name).whole()
+        yield from (action.source for action in draft.actions)
+        yield from (claim.source for claim in draft.claims)
+
+
+SOURCES = sorted({source for family in FAMILIES for source in sources(family)})
+
+
+def test_every_citation_has_an_address_or_is_said_to_have_none() -> None:
+    assert {source: unknown(source) for source in SOURCES if unknown(source)} == {}
+
+
+def test_no_address_and_no_excuse_is_left_over() -> None:
+    used = {name for source in SOURCES for name in cited(source)}
+    assert set(addresses()) - used == set()
+    assert [name for name in nowhere() if not any(name in source for source in SOURCES)] == []
+
+
+def test_what_the_table_lacks_is_noticed() -> None:
+    assert unknown("RFC 9999 section 1") == ["RFC 9999"]
+    assert unknown("deck, Outlook; somewhere_else.c") == ["somewhere_else.c"]
+    assert unknown("hearsay") == ["hearsay"]
+
+
+@pytest.mark.parametrize("url", addresses().values())
+def test_an_address_is_one_that_lasts(url: str) -> None:
+    assert re.match(r"https://[\w./?=-]+$", url)
+    assert "blob/main" not in url
+
+
+@pytest.mark.mends("N11")
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.id)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_leads_to_what_it_cites(family: Family, page: str) -> None:
+    text = specification([family], {})[f"{family.id}/{page}.md"]
+    links = dict(re.findall(r"\[([^\]]+)\]\((https://[^)]+)\)", " ".join(text.split())))
+    assert links, "no link"
+    assert set(links.values()) <= {f"{url}{rest}" for url in addresses().values() for rest in ("", *anchors(text))}
+
+
+@pytest.mark.mends("N11")
+def test_the_evidence_for_a_requirement_leads_to_its_source() -> None:
+    listed = [case for family in FAMILIES for case in cases([family], TestRun(), {})]
+    text = assurance(FAMILIES, listed, [], TestRun())["assurance/requirements.md"]
+    assert [case.id for case in listed if f"Source: {linked(case.requirement.source)}." not in text] == []
+    assert text.count("](https://") > 20
+
+
+def anchors(text: str) -> set[str]:
+    return set(re.findall(r"#section-[\d.]+", text))
+
+
+def test_a_section_is_part_of_the_address() -> None:
+    assert linked("RFC 5116 section 5.1.1; SP 800-38D section 8") == (
+        "[RFC 5116 section 5.1.1](https://www.rfc-editor.org/rfc/rfc5116#section-5.1.1); "
+        "[SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D) section 8"
+    )
+
+
+def test_what_is_around_a_citation_stays_as_it_was() -> None:
+    assert linked("deck, *Setup*; nvtrust: a report") == (
+        r"deck, \*Setup\*; [nvtrust](https://github.com/NVIDIA/nvtrust): a report"
+    )
+
+
+def test_the_longest_citation_counts() -> None:
+    assert linked("DEMY (arXiv 2507.02770): requests").startswith("[DEMY (arXiv 2507.02770)](")
+    assert cited("conf_compute_keystore_gh100.c") == ["conf_compute_keystore_gh100.c"]
