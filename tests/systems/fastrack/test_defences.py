@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
@@ -34,6 +36,26 @@ REDUNDANT = ("tag-number", "tag-last")
 """Either is enough to tell how long a transfer is."""
 
 
+REQUIREMENTS = {
+    "direct-key": "REQ-SETUP-01",
+    "report-bound": "REQ-SETUP-03",
+    "gpu-certificate": "REQ-SETUP-04",
+    "mode-check": "REQ-SETUP-05",
+    "kernel-named": "REQ-KERNEL-01",
+    "transfer-fresh": "REQ-SEND-01",
+    "chunk-once": "REQ-SEND-02",
+    "tag-transfer": "REQ-SEND-03, REQ-RECEIVE-04",
+    "tag-place": "REQ-SEND-03, REQ-RECEIVE-04",
+    "transfer-once": "REQ-RECEIVE-01",
+    "one-fetch": "REQ-RECEIVE-02",
+    "private-staging": "REQ-RECEIVE-03",
+    "verify-first": "REQ-RECEIVE-05",
+    "whole-transfer": "REQ-RECEIVE-06",
+    "answer-bound": "REQ-ANSWER-01",
+}
+"""The requirement that each defence is what is done for."""
+
+
 def hunted(without: tuple[str, ...] = (), threat: str = "collusion", claim: str = "", variant: str = "") -> Hunt:
     target = attack_target(SOURCE, variant=variant, without=without, threat=threat, claim=claim)
     return hunt(target, jobs=1, progress=lambda _: None)
@@ -53,10 +75,12 @@ def assert_attack(found: Hunt, claim: str) -> None:
 
 def test_every_defence_has_an_outcome() -> None:
     assert {*ATTACKS, *REDUNDANT} == {defence.id for defence in SOURCE.protocol().defences}
+    assert set(REQUIREMENTS) == set(ATTACKS)
 
 
 @pytest.mark.parametrize("without", ATTACKS)
-def test_removing_it_opens_an_attack(without: str) -> None:
+def test_removing_it_opens_an_attack(without: str, record_property: Callable[[str, object], None]) -> None:
+    record_property("verifies", ", ".join(f"fastrack-{id}" for id in REQUIREMENTS[without].split(", ")))
     assert_attack(hunted((without,), claim=ATTACKS[without]), ATTACKS[without])
 
 
