@@ -37,7 +37,7 @@ def section(path: str) -> str:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_a_command_is_there_with_its_options(path: str) -> None:
     said, command = section(path), COMMANDS[path]
-    options = [each for each in command.params if isinstance(each, click.Option)]
+    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     assert [name for option in options for name in option.opts if name not in said] == []
     arguments = [each for each in command.params if each not in options]
     assert [each.name for each in arguments if each.make_metavar(click.Context(command)) not in said] == []
