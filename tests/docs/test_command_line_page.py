@@ -37,9 +37,10 @@ def section(path: str) -> str:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_a_command_is_there_with_its_options(path: str) -> None:
     said, command = section(path), COMMANDS[path]
-    options = [each for each in command.params if isinstance(each, click.Option)]
+    shown = [each for each in command.params if not (isinstance(each, click.Option) and each.hidden)]
+    options = [each for each in shown if isinstance(each, click.Option)]
     assert [name for option in options for name in option.opts if name not in said] == []
-    arguments = [each for each in command.params if each not in options]
+    arguments = [each for each in shown if each not in options]
     assert [each.name for each in arguments if each.make_metavar(click.Context(command)) not in said] == []
     first = (command.help or "").split(".")[0].split("`")[0].split()[:3]
     assert all(word.strip("*,:") in said for word in first)
