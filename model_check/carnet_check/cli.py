@@ -128,11 +128,13 @@ class Commands(click.Group):
                 sys.stdout.flush()
         except BaseException as error:
             if isinstance(error, BrokenPipeError | UnreadError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains once more
+                _let_go_of_output()
                 sys.exit(ExitCode.UNREAD)
             if isinstance(error, SystemExit):
                 raise
             code = _failed(error, "--json" in given)
+            if sys.stdout is not None and not _say([], err=False):
+                _let_go_of_output()
         sys.exit(code if isinstance(code, int) else ExitCode.EXPECTED)
 
 
@@ -169,11 +171,18 @@ def _failed(error: BaseException, as_json: bool) -> int:
     return code if heard or code != ExitCode.VIOLATED else ExitCode.USAGE
 
 
+def _let_go_of_output() -> None:
+    """Drop what nobody could take: else Python tries again in the end, complains once more, and exits with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(lines: Sequence[str], err: bool) -> bool:
-    """Write lines, and return whether they could be written."""
+    """Write lines, and return whether they, and what was written before, could be written."""
     try:
         for line in lines:
             click.echo(line, err=err)
+        if stream := sys.stderr if err else sys.stdout:
+            stream.flush()
     except OSError:
         return False
     return True

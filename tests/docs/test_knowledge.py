@@ -39,7 +39,7 @@ def test_every_party_has_a_column_and_every_step_is_in_a_row() -> None:
 
 @pytest.mark.mends("N24")
 def test_whoever_learns_something_is_told_and_nobody_else() -> None:
-    told = {row.find("th").text: cells(row) for row in table().iter("tr") if row.find("td") is not None}  # type: ignore[union-attr]
+    told = {row.findtext("th"): cells(row) for row in table().iter("tr") if row.find("td") is not None}
     learned = [event for event in RUN["events"] if event["learned"]]
     assert [event["action"] for event in learned] == ["open_session", "rotate_out", "accept_grant", "rotate_in"]
     for event in learned:

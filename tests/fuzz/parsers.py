@@ -31,7 +31,7 @@ from carnet_ref.attestation.ear.claims import parse_claims
 from carnet_ref.attestation.ear.keys import verification_key
 from carnet_ref.attestation.ear.token import parse_token
 from carnet_ref.attestation.encodings import decode, decode_pem
-from carnet_ref.attestation.intel.certificates import parse_pck_chain
+from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
     Collateral,
     parse_collateral,
@@ -228,6 +228,11 @@ def _collateral_files() -> list[bytes]:
     return [*(text.encode() for text in (*signed, *chains)), *lists]
 
 
+def _issuer_chains() -> list[bytes]:
+    fields = json.loads(PLATFORM.collateral)
+    return [fields[f"{name}_issuer_chain"].encode() for name in ("tcb_info", "qe_identity", "pck_crl")]
+
+
 def _gpu_documents() -> list[bytes]:
     made = [json.dumps(make([(_reports()[0], _pem()[0])] * 2)).encode() for make in GPU_DOCUMENTS.values()]
     return [*made, *_evidence("02*/**/evidence_hopper*.json", 1), *_evidence("03*/**/test_*data.json", 1), b"[]", b"{}"]
@@ -282,6 +287,7 @@ PARSERS: Final = {
         Parser("snp-certificates", parse_certificates, _snp_certificates, heavy=True),
         Parser("snp-endorsement-key", _endorsement_key, _snp_certificates, heavy=True),
         Parser("pck-chain", parse_pck_chain, lambda: [parse_quote(QUOTE).signature.pck_chain, *_pem()], heavy=True),
+        Parser("issuer-chain", parse_issuer_chain, _issuer_chains, heavy=True),
         Parser("collateral", parse_collateral, lambda: [PLATFORM.collateral], heavy=True),
         Parser("collateral-file", lambda data: collateral_of([data]), _collateral_files, heavy=True),
         Parser("tcb-info", parse_tcb_info, lambda: [c.signed_tcb_info.body for c in _collaterals()], heavy=True),

@@ -215,7 +215,9 @@ def _liveness(protocol: str, shown: str, live: Eventually) -> Entry:
         f"{label if not at else ' ' * len(label)} {line}" for label, of in parts for at, line in enumerate(of)
     )
     fair = (
-        f"if these steps are taken fairly: {', '.join(fair_steps(live))}" if live.fair else "whoever takes which steps"
+        f"if these steps are taken fairly: {', '.join(fair_steps(live))}"
+        if live.fair
+        else "whether or not any step is taken fairly"
     )
     check = f"carnet verify {shown} --claim {live.name}"
     return Entry(live.name, "liveness property", protocol, live.sentence, check=check, text=f"{text}\n{fair}")

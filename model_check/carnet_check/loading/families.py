@@ -249,7 +249,7 @@ def _require_the_same_again(family: Family, file: Path, path: str, name: str, re
         with blamed_on_the_specification(reference):
             first = {variant: family.protocol(variant).digest for variant in family.main}
     except CarnetError:
-        return  # whoever asks for the design hears of it
+        return  # the error is reported where the design is asked for
     with afresh(file.parent), blamed_on_the_specification(reference):
         again = _family_in(module_at(file, path), name, reference)
         for variant, digest in first.items():

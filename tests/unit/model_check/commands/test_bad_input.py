@@ -169,8 +169,12 @@ UNWRITABLE = {
 CARNET = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
 
 
+@pytest.mark.parametrize("buffered", ["", "1"])
 @pytest.mark.parametrize("command", UNWRITABLE)
-def test_output_that_cannot_be_written_is_no_verdict(command: str) -> None:
+def test_output_that_cannot_be_written_is_no_verdict(
+    command: str, buffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", buffered)
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
             [*CARNET, *UNWRITABLE[command]], stdout=full, stderr=subprocess.PIPE, text=True, check=False

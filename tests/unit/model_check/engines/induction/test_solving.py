@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 from carnet_check.engines.induction.solving import Batch, Question, ask, solve
 from carnet_check.engines.proving.answers import SolverOutcome
 from carnet_check.engines.proving.z3_solver import solver_version
@@ -90,3 +93,27 @@ def test_the_solver_says_which_one_it_is() -> None:
     name, version = solver_version().split()
     assert name == "Z3"
     assert version[0].isdigit()
+
+
+def test_the_budget_counts_for_each_question_anew() -> None:
+    """All questions of a batch share a context; what earlier ones took is not taken off."""
+    one = _pigeons(6)
+    enough = next(units for units in range(1_000, 1_000_000, 1_000) if _proved(replace(one, rlimit=units)) == 1)
+    assert enough > 2_000
+    many = replace(one, rlimit=2 * enough, questions=one.questions * 8)
+    assert _proved(many) == 8
+
+
+def _proved(batch: Batch) -> int:
+    return sum(answer.outcome is SolverOutcome.PROVED for answer in solve(batch))
+
+
+def _pigeons(count: int) -> Batch:
+    """Ask for a proof that so many pigeons do not fit into holes of which there is one less: it takes some work."""
+    declared, holes = Declarations(), range(count - 1)
+    names = [[f"p{pigeon}.{hole}" for hole in holes] for pigeon in range(count)]
+    declared.functions.update((name, f"(declare-fun {name} () Bool)") for row in names for name in row)
+    sits = [f"(or {' '.join(row)})" for row in names]
+    apart = [f"(not (and {one[hole]} {two[hole]}))" for one, two in itertools.combinations(names, 2) for hole in holes]
+    goal = Statement("goal", f"(and {' '.join((*sits, *apart))})", tuple(itertools.chain(*names)))
+    return Batch(declared, {}, (Question("pigeons", goal, (), ((),)),))
