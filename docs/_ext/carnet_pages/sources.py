@@ -1,7 +1,8 @@
 """Links for what a source cites: from the text of a citation to where everybody can read it.
 
-``sources.toml`` beside this file is the one table. A source is text such as "deck, Epilogue; RFC 9334 section 10";
-every citation of the table in it becomes a link, and what the table says is nowhere stays text.
+``sources.toml`` beside this file is what all protocols cite; one beside a protocol's text adds what that protocol alone
+does. A source is text such as "deck, Epilogue; RFC 9334 section 10"; every citation of the tables in it becomes a link,
+and what the tables say is nowhere stays text.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from carnet_spec import protocols
+
 from .markdown import prose
 
-TABLE = Path(__file__).with_name("sources.toml")
+COMMON = Path(__file__).with_name("sources.toml")
 CITATION = re.compile(
     r"\b[\w-]+\.(?:c|h|py)\b|\bRFC \d+|\bSP 800-\w+|\bDSP\d+|\bCVE-[\d-]+|\barXiv [\d.]+|\bet al\.|\bnvtrust\b"
     r"|\b(?:open-gpu-kernel-modules|DEMY|Joux|Lowe|VerifiableFL)\b"
@@ -26,10 +29,12 @@ _SOURCE = re.compile(r"\(Source: .*?(?=\n\s*\n|\n[*-] |\Z)", re.DOTALL)
 @cache
 def _table() -> tuple[Mapping[str, str], Mapping[str, bool], tuple[str, ...]]:
     """Return the addresses by citation, those whose sections are anchors, and what has no address."""
-    read = tomllib.loads(TABLE.read_text("utf-8"))
-    urls = {each["cites"]: read["roots"].get(each.get("root"), "") + each["url"] for each in read["source"]}
-    sections = {each["cites"]: bool(each.get("section")) for each in read["source"]}
-    return urls, sections, tuple(each["cites"] for each in read["nowhere"])
+    own = sorted(Path(protocols.__path__[0]).glob("*/sources.toml"))
+    read = [tomllib.loads(table.read_text("utf-8")) for table in (COMMON, *own)]
+    sources = [each for table in read for each in table["source"]]
+    urls = {each["cites"]: read[0]["roots"].get(each.get("root"), "") + each["url"] for each in sources}
+    sections = {each["cites"]: bool(each.get("section")) for each in sources}
+    return urls, sections, tuple(each["cites"] for table in read for each in table.get("nowhere", ()))
 
 
 @cache

@@ -1,23 +1,27 @@
 """Where each registered protocol lives; nothing is imported until it is asked for.
 
-Carnet's own protocols are listed here. An installed package registers another one by an entry point of the group
-``carnet.protocols``, whose name is the protocol's id and whose value is the ``module:attribute`` of its family.
+Carnet's own protocols are the packages beside this file, each with a ``FAMILY`` and named after its id. An installed
+package registers another one by an entry point of the group ``carnet.protocols``, whose name is the protocol's id and
+whose value is the ``module:attribute`` of its family.
 """
 
 from __future__ import annotations
 
+import pkgutil
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from carnet_spec.language.errors import SpecificationError
 
 ENTRY_POINTS = "carnet.protocols"
+DEFAULT = "gpu-travelling"
+"""The protocol that Carnet was made for; it is listed first."""
+_FOUND = sorted(each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]) if each.ispkg)
 OWN = {
-    "gpu-travelling": "carnet_spec.protocols.gpu_travelling:FAMILY",
-    "fastrack": "carnet_spec.protocols.fastrack:FAMILY",
+    id: f"carnet_spec.protocols.{id.replace('-', '_')}:FAMILY"
+    for id in sorted((name.replace("_", "-") for name in _FOUND), key=lambda id: (id != DEFAULT, id))
 }
 """The protocols of this package."""
-DEFAULT = next(iter(OWN))
-"""The protocol that ``carnet verify`` takes when it is told none."""
 
 
 def registered() -> dict[str, str]:
