@@ -19,6 +19,7 @@ from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
+from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, samples
 from tests.property.symmetric_protocols import alike_samples
 
@@ -26,7 +27,7 @@ SEARCH = importlib.import_module("carnet_check.engines.explicit.search")
 NATIVE = importlib.import_module("carnet_check.engines.native.search")
 TOO_MANY = 3_000
 RUNS = 6
-relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=25)
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(25))
 
 Packed = Callable[..., PackedSearch]
 

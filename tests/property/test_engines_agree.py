@@ -12,11 +12,12 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.exploration import Exploration
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Trace
+from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, samples
 
 SEARCH = importlib.import_module("carnet_check.engines.explicit.search")  # the package has a function of that name
 TOO_MANY = 250
-relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(100))
 
 
 def _explored(sample: Sample, engine: str, *, reduction: bool, stop_at_first: bool = False) -> Exploration:

@@ -11,10 +11,11 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.induction import SolverOutcome, houdini, prove
 from carnet_check.engines.induction.counterexample import counterexample
 from carnet_spec.language import Claim, Protocol
+from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, samples
 
 BUDGET = 2_000_000
-relaxed = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+relaxed = settings(max_examples=share(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def _claiming(sample: Sample) -> Protocol:

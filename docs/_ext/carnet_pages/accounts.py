@@ -145,7 +145,7 @@ def _is_of(run: Values, family: Family, variant: str) -> bool:
 
 
 def _freshness(family: Family, name: str, kept: Values, variant: Values) -> str:
-    now = family.protocol(name).digest
+    now = family.digest(name)
     then = code(variant["digest"][:16])
     fresh = f"Specification {then}" if now == variant["digest"] else f"**Stale**: this was recorded of {then}"
     budget = f"{kept['budget']:,} solver units to an obligation, {kept['states']:,} states to an instance"

@@ -39,7 +39,7 @@ def agreement(families: Sequence[Family], recorded: Mapping[str, Recorded]) -> s
 def _of(family: Family, rows: Recorded) -> Lines:
     yield from (f"## {prose(family.title)}", "", "```sh", f"{RERUN} {family.id}", "```", "")
     for variant, digest in dict.fromkeys((row["variant"], row["digest"]) for row in rows):
-        now = family.protocol(variant).digest if variant in family.variants else None
+        now = family.digest(variant) if variant in family.variants else None
         yield from (f"### {prose(variant)}", "", freshness(digest, now), "")
         mine = [row for row in rows if row["variant"] == variant]
         engines = dict.fromkeys((row["engine"], row["version"]) for row in mine)

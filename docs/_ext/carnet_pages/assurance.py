@@ -303,7 +303,7 @@ def _fresh(families: Sequence[Family], ran: TestRun) -> Lines:
             yield from (
                 f"{prose(family.id)}, variant {code(name)}:",
                 "",
-                freshness(ran.digests.get(f"{family.id}/{name}"), family.protocol(name).digest),
+                freshness(ran.digests.get(f"{family.id}/{name}"), family.digest(name)),
                 "",
             )
 
@@ -371,7 +371,7 @@ def _run(run: Recorded, titles: Mapping[tuple[str, str], str], current: Mapping[
     told += [code(run["rerun"])] if run["finding"] else []
     follows = _OUTCOMES.get(run["verdict"]) or f"{prose(run['claim'])} falls under {prose(run['threat'])}"
     family = current.get((run["protocol"], run["variant"]))
-    now = family.protocol(run["variant"], tuple(run["removed"])).digest if family else ""
+    now = family.digest(run["variant"], tuple(run["removed"])) if family else ""
     then = code(run["digest"][:12])
     fresh = then if now == run["digest"] else f"**stale**, the run was about {then}"
     return ["<br>".join(told), follows, prose(run["detail"]), fresh]

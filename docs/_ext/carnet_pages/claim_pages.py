@@ -78,7 +78,7 @@ def _established(family: Family, claim: Claim, rows: Sequence[Row], run: Mapping
 
 
 def _digest(family: Family, variant: str) -> str | None:
-    return family.protocol(variant).digest if variant in family.variants else None
+    return family.digest(variant) if variant in family.variants else None
 
 
 def _cell(rows: Sequence[Row], variant: str, threat: str) -> str:
@@ -123,6 +123,6 @@ def _attack(family: Family, attack: Row) -> list[str]:
     changed = f"without {', '.join(map(code, removed))}" if removed else f"variant {code(attack['variant'])}"
     if attack["finding"]:
         changed += f"<br>{{ref}}`the gallery shows it <{label(family.id, attack['finding'], 'gallery')}>`"
-    now = family.protocol(attack["variant"], removed).digest if attack["variant"] in family.variants else ""
+    now = family.digest(attack["variant"], removed) if attack["variant"] in family.variants else ""
     fresh = code(attack["digest"][:12]) if now == attack["digest"] else f"**stale**: {code(attack['digest'][:12])}"
     return [changed, prose(attack["threat"]), f"{prose(attack['detail'])}<br>{code(attack['rerun'])}", fresh]

@@ -43,7 +43,7 @@ def mutants(families: Sequence[Family], recorded: Mapping[str, Recorded]) -> str
 def _of(family: Family, run: Recorded) -> Lines:
     yield from (f"## {prose(family.title)}", "")
     for each in run["variants"]:
-        now = family.protocol(each["variant"]).digest if each["variant"] in family.variants else None
+        now = family.digest(each["variant"]) if each["variant"] in family.variants else None
         if each["digest"] != now:
             yield from (freshness(each["digest"], now), "")
     yield from table(["variant", "digest", "mutants", *NOTICED, *OTHER], map(_variant, run["variants"]))
@@ -108,5 +108,5 @@ def _counted(family: Family, variant: str, judgements: Sequence[Recorded]) -> di
     """Count the mutants of a variant by what noticed them, or else by what they are."""
     fates = Counter(each["by"] or each["fate"] for each in judgements if each["variant"] == variant)
     refused = fates.pop("refused", 0)
-    digest = family.protocol(variant).digest
+    digest = family.digest(variant)
     return {"variant": variant, "digest": digest, "fates": dict(sorted(fates.items())), "refused": refused}

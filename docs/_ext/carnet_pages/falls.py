@@ -180,7 +180,7 @@ def record(family: Family, kept: Sequence[Values]) -> Iterator[list[Values]]:
 def is_current(family: Family, row: Values | None) -> bool:
     """Whether a row is about the specification as it is."""
     try:
-        return row is not None and family.protocol(row["variant"], (row["defence"],)).digest == row["digest"]
+        return row is not None and family.digest(row["variant"], (row["defence"],)) == row["digest"]
     except SpecificationError:
         return False
 

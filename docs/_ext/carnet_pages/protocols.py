@@ -178,7 +178,7 @@ class ProtocolPages:
     def _course(self) -> Lines:
         if self.run:
             yield from (f"### One round, as it was found: {prose(self.run['goal'])}", "")
-            now = self.family.protocol(self.run["variant"]).digest
+            now = self.family.digest(self.run["variant"])
             yield from (freshness(self.run["digest"], now), "")
             yield from course(self.run)
 
@@ -214,7 +214,7 @@ class ProtocolPages:
 
     def _digests(self) -> Lines:
         for name in self.main:
-            yield from (f"Digest of {code(name)}: {code(self.family.protocol(name).digest)}", "")
+            yield from (f"Digest of {code(name)}: {code(self.family.digest(name))}", "")
 
     def _parties(self) -> Lines:
         yield from ("## Parties and sorts", "")

@@ -18,7 +18,7 @@ def verdicts(families: Sequence[Family], results: Mapping[str, Any]) -> str:
 
     def current(protocol: str, variant: str) -> str | None:
         family = by_id.get(protocol)
-        return family.protocol(variant).digest if family and variant in family.variants else None
+        return family.digest(variant) if family and variant in family.variants else None
 
     explained = "Verdicts of long runs. A verdict is stale if the specification has changed since its run."
     runs = (line for name, run in results.items() for line in _run(name, run, current))

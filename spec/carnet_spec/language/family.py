@@ -123,6 +123,9 @@ class Family:
     _drafts: dict[str, Draft] = field(init=False, default_factory=dict, compare=False, repr=False)
     _whole: dict[str, Protocol] = field(init=False, default_factory=dict, compare=False, repr=False)
     """Variants that were built already; what is made from this family by ``replace`` builds its own."""
+    _digests: dict[tuple[str, tuple[str, ...]], str] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.
@@ -139,6 +142,16 @@ class Family:
         if name not in self._whole:
             self._whole[name] = self._built(name, ())
         return self._whole[name]
+
+    def digest(self, variant: str = "", without: tuple[str, ...] = ()) -> str:
+        """Return the digest of a variant with further defences removed; it is worked out once.
+
+        Raises:
+            SpecificationError: the variant or a defence is unknown.
+        """
+        if (variant, without) not in self._digests:
+            self._digests[variant, without] = self.protocol(variant, without).digest
+        return self._digests[variant, without]
 
     def _built(self, name: str, without: tuple[str, ...]) -> Protocol:
         return self.drafted(name).protocol((*self.variants[name].without, *without))

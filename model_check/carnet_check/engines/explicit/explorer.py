@@ -8,7 +8,6 @@ from typing import ClassVar, Self
 
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.exploring.explorer import Explorer
@@ -85,6 +84,8 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
         watch: Callable[[int, int], None] | None = None,
     ) -> Exploration:
         """Run the compiled search, and look for fair components."""
+        from carnet_check.engines.explicit.liveness import lassos  # it needs NumPy, which most runs do not
+
         return lassos(
             protocol,
             instance,
