@@ -254,4 +254,4 @@ def test_the_command_replays() -> None:
 
 
 def test_the_checker_finds_the_implementation_by_its_entry_point() -> None:
-    assert [entry.name for entry in entry_points(group="carnet.replay")] == ["gpu-travelling"]
+    assert [entry.name for entry in entry_points(group="carnet.replay")] == ["any"]

@@ -1,6 +1,7 @@
 """Replaying attacks on an implementation, if one is installed that can.
 
-An implementation offers a function in the entry-point group ``carnet.replay``, under the protocol's id. It takes what
+An implementation offers a function in the entry-point group ``carnet.replay``, under the protocol's id; one that has
+several protocols offers, under the name ``ANY``, what returns the function of a protocol, if it has one. It takes what
 ``carnet attack --json`` prints, carries the steps out with real bytes, first on the design that was attacked and then
 with every defence on, and returns the outcome of both. If the implementation cannot take a step of the shortest attack,
 another attack is looked for: the function's ``realisable`` says which steps to leave out of the search.
@@ -26,6 +27,7 @@ from carnet_spec.language.terms import Equal, Member
 from carnet_spec.trace import Trace
 
 GROUP = "carnet.replay"
+ANY = "any"
 MOST_STATES = 400_000
 """How far another attack is looked for, in each size of instance."""
 
@@ -52,12 +54,16 @@ def replayed(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) 
     return {**again, "steps": steps} if again["reproduced"] else outcome
 
 
-def _replay(protocol: str) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
-    for entry in entry_points(group=GROUP):
-        if entry.name == protocol:
-            loaded: Callable[[Mapping[str, Any]], dict[str, Any]] = entry.load()
-            return loaded
-    return None
+Replay = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def _replay(protocol: str) -> Replay | None:
+    offered = entry_points(group=GROUP)
+    for entry in offered.select(name=protocol):
+        loaded: Replay = entry.load()
+        return loaded
+    found = (entry.load()(protocol) for entry in offered.select(name=ANY))
+    return next((replay for replay in found if replay is not None), None)
 
 
 def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, Any]] | None:

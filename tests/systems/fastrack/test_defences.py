@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import load
-from carnet_check.results import Verdict
+from carnet_check.results import Verdict, steps_as_json
 from carnet_check.semantics import Interpreter
+from carnet_ref.systems.fastrack.exploits.replay import replay_here
 from carnet_spec.language import Finding
 
 SOURCE = load("fastrack")
@@ -62,7 +64,7 @@ def hunted(without: tuple[str, ...] = (), threat: str = "collusion", claim: str 
 
 
 def assert_attack(found: Hunt, claim: str) -> None:
-    """Replay the attack from its trace alone: the claim falls with the last step."""
+    """Replay the attack from its trace alone, and with real bytes: the claim falls with the last step."""
     assert (found.verdict, found.claim) == (Verdict.VIOLATED, claim), found.detail
     assert found.trace is not None
     assert found.profile is not None
@@ -71,6 +73,16 @@ def assert_attack(found: Hunt, claim: str) -> None:
     states = judge.replay(found.trace)
     formula = protocol.claim(claim).checked.formula
     assert [judge.holds(formula, state) for state in states[-2:]] == [True, False]
+    replayed = replay(found)
+    assert replayed["reproduced"], replayed["stopped"]
+    assert not replayed["defended"]["reproduced"]
+
+
+def replay(found: Hunt) -> dict[str, Any]:
+    """Carry an attack out with real bytes, on the design that it is on and with every defence."""
+    assert found.trace is not None
+    said = {"variant": found.trace.variant, "removed": found.target.removed, "claim": found.claim}
+    return replay_here({**said, "steps": steps_as_json(found.trace.steps)})
 
 
 def test_every_defence_has_an_outcome() -> None:

@@ -1,7 +1,7 @@
 """Chunks: what a tag binds, and sealing, decrypting and verifying one chunk apart from all others.
 
-AES-256-GCM decrypts in counter mode, and the tag is independent of that. So decryption need not wait for the tag, and
-the tags of several chunks are computed side by side.
+A chunk is an IV, a ciphertext and a tag. AES-256-GCM decrypts in counter mode, and the tag is independent of that. So
+decryption need not wait for the tag, and the tags of several chunks are computed side by side.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm
-from carnet_ref.systems.fastrack.enforcement import enforces
+from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm
+from carnet_ref.systems.fastrack.enforcement import EVERY, Checks, enforces
 from carnet_ref.wire.fields import join, number
 
 MAX_PLACES = 2**32
+LEAST_BYTES = NONCE_BYTES + TAG_BYTES
+"""What a chunk has at least."""
 _LABEL = b"carnet fastrack chunk"
 _FIRST_COUNTER = (2).to_bytes(4, "big")
 """The counter of the first block of plaintext; the one before masks the tag (SP 800-38D, section 7.1)."""
@@ -39,30 +41,35 @@ class Label:
         """The IV: eight bytes of the transfer and four of the place."""
         return self.transfer.to_bytes(8, "big") + self.place.to_bytes(4, "big")
 
-    @property
     @enforces("REQ-SEND-03", "tag-transfer", "tag-place", "tag-number", "tag-last")
-    def bound(self) -> bytes:
-        """The associated data: transfer, place, number of chunks, and whether this is the last."""
-        mark = b"last" if self.place == self.count - 1 else b"more"
-        return join(_LABEL, number(self.transfer), number(self.place), number(self.count), mark)
+    def bound(self, checks: Checks = EVERY) -> bytes:
+        """Return the associated data: transfer, place, number of chunks, and whether this is the last."""
+        parts = {
+            "tag-transfer": number(self.transfer),
+            "tag-place": number(self.place),
+            "tag-number": number(self.count),
+            "tag-last": b"last" if self.place == self.count - 1 else b"more",
+        }
+        return join(_LABEL, *(part for defence, part in parts.items() if checks.insist_on(defence)))
 
 
-def seal(key: bytes, label: Label, block: bytes) -> bytes:
-    """Return ciphertext and tag of a block."""
-    return AesGcm(key).encrypt(label.nonce, block, label.bound)
+def seal(key: bytes, label: Label, block: bytes, checks: Checks = EVERY) -> bytes:
+    """Return IV, ciphertext and tag of a block."""
+    return label.nonce + AesGcm(key).encrypt(label.nonce, block, label.bound(checks))
 
 
-def decrypt(key: bytes, label: Label, chunk: bytes) -> bytes:
+def decrypt(key: bytes, chunk: bytes) -> bytes:
     """Return what a chunk decrypts to, whoever made it: nothing is verified, so nobody may read it yet."""
-    opened = Cipher(AES(key), CTR(label.nonce + _FIRST_COUNTER)).decryptor()
-    return opened.update(chunk[:-TAG_BYTES]) + opened.finalize()
+    nonce, ciphertext = chunk[:NONCE_BYTES], chunk[NONCE_BYTES:-TAG_BYTES]
+    opened = Cipher(AES(key), CTR(nonce + _FIRST_COUNTER)).decryptor()
+    return opened.update(ciphertext) + opened.finalize()
 
 
 @enforces("REQ-RECEIVE-04")
-def verify(key: bytes, label: Label, chunk: bytes) -> None:
+def verify(key: bytes, label: Label, chunk: bytes, checks: Checks = EVERY) -> None:
     """Check the tag of a chunk for the place that it is to fill.
 
     Raises:
         AuthenticationError: it does not verify.
     """
-    AesGcm(key).decrypt(label.nonce, chunk, label.bound)
+    AesGcm(key).decrypt(chunk[:NONCE_BYTES], chunk[NONCE_BYTES:], label.bound(checks))

@@ -18,7 +18,7 @@ from carnet_ref.crypto.primitives import (
     sign_p384,
     verify_p384,
 )
-from carnet_ref.systems.fastrack.enforcement import enforces
+from carnet_ref.systems.fastrack.enforcement import EVERY, Checks, enforces
 from carnet_ref.systems.fastrack.errors import ReportError
 from carnet_ref.wire.fields import join
 
@@ -39,9 +39,10 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The GPU's answer: its share, and a report that a vendor's certificate speaks for."""
+class Report:
+    """What a GPU signed: the whole of one exchange, and its mode; a vendor's certificate speaks for its key."""
 
+    opening: bytes
     share: bytes
     mode: bytes
     signature: bytes
@@ -49,10 +50,19 @@ class Answer:
     certificate: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a key exchange: a share, and a report of the GPU that has its other half."""
+
+    share: bytes
+    report: Report
+
+
 class KeyExchange:
     """The user's end of one exchange; the CPU TEE forwards it and has no part in it."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, checks: Checks = EVERY) -> None:
+        self._checks = checks
         self._share = X25519Share(random(KEY_BYTES))
         self._nonce = random(KEY_BYTES)
 
@@ -68,9 +78,14 @@ class KeyExchange:
         Raises:
             ReportError: the report is of another exchange, of no genuine GPU, or of one out of confidential mode.
         """
-        _check_certificate(answer, root)
-        _check_names_exchange(answer, self.opening)
-        _check_mode(answer)
+        report = answer.report
+        _check_signature(report)
+        if self._checks.insist_on("gpu-certificate"):
+            _check_certificate(report, root)
+        if self._checks.insist_on("report-bound"):
+            _check_names_exchange(report, self.opening, answer.share)
+        if self._checks.insist_on("mode-check"):
+            _check_mode(report)
         try:
             secret = self._share.agree(answer.share)
         except KeyMaterialError as error:
@@ -78,27 +93,32 @@ class KeyExchange:
         return _keys(secret, self.opening, answer.share)
 
 
-@enforces("REQ-SETUP-04", "gpu-certificate")
-def _check_certificate(answer: Answer, root: ec.EllipticCurvePublicKey) -> None:
+def _check_signature(report: Report) -> None:
     try:
-        verify_p384(root, answer.certificate, join(_DEVICE, answer.device), "certificate")
+        key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), report.device)
+        verify_p384(key, report.signature, _signed(report.opening, report.share, report.mode), "report")
+    except (AuthenticationError, ValueError) as error:
+        raise ReportError(str(error)) from None
+
+
+@enforces("REQ-SETUP-04", "gpu-certificate")
+def _check_certificate(report: Report, root: ec.EllipticCurvePublicKey) -> None:
+    try:
+        verify_p384(root, report.certificate, join(_DEVICE, report.device), "certificate")
     except AuthenticationError as error:
         raise ReportError(str(error)) from None
 
 
 @enforces("REQ-SETUP-03", "report-bound")
-def _check_names_exchange(answer: Answer, opening: bytes) -> None:
-    key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), answer.device)
-    try:
-        verify_p384(key, answer.signature, _report(opening, answer.share, answer.mode), "report")
-    except AuthenticationError as error:
-        raise ReportError(str(error)) from None
+def _check_names_exchange(report: Report, opening: bytes, share: bytes) -> None:
+    if (report.opening, report.share) != (opening, share):
+        raise ReportError("it names another exchange")
 
 
 @enforces("REQ-SETUP-05", "mode-check")
-def _check_mode(answer: Answer) -> None:
-    if answer.mode != CONFIDENTIAL:
-        raise ReportError(f"mode {answer.mode.decode('ascii', 'replace')}")
+def _check_mode(report: Report) -> None:
+    if report.mode != CONFIDENTIAL:
+        raise ReportError(f"mode {report.mode.decode('ascii', 'replace')}")
 
 
 class Device:
@@ -116,8 +136,9 @@ class Device:
         """
         share = X25519Share(self._random(KEY_BYTES))
         keys = _keys(share.agree(opening[KEY_BYTES:]), opening, share.public)
-        signature = sign_p384(self._identity, _report(opening, share.public, self._mode))
-        return Answer(share.public, self._mode, signature, _point(self._identity), self._certificate), keys
+        signature = sign_p384(self._identity, _signed(opening, share.public, self._mode))
+        named = Report(opening, share.public, self._mode, signature, _point(self._identity), self._certificate)
+        return Answer(share.public, named), keys
 
 
 def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
@@ -129,7 +150,7 @@ def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
 
-def _report(opening: bytes, share: bytes, mode: bytes) -> bytes:
+def _signed(opening: bytes, share: bytes, mode: bytes) -> bytes:
     return join(_REPORT, opening, share, mode)
 
 

@@ -10,18 +10,16 @@ from typing import NoReturn
 
 from carnet_ref.crypto.primitives import (
     SHA384_BYTES,
-    TAG_BYTES,
-    AesGcm,
     AuthenticationError,
     Buffer,
     sha384,
     verify_hmac_sha384,
 )
-from carnet_ref.systems.fastrack.chunks import MAX_PLACES, Label, decrypt, verify
-from carnet_ref.systems.fastrack.enforcement import enforces
+from carnet_ref.systems.fastrack.chunks import LEAST_BYTES, MAX_PLACES, Label, decrypt, verify
+from carnet_ref.systems.fastrack.enforcement import EVERY, Checks, enforces
 from carnet_ref.systems.fastrack.errors import KernelError, TransferError
 from carnet_ref.systems.fastrack.exchange import Keys
-from carnet_ref.systems.fastrack.user import answer_bound, answer_nonce
+from carnet_ref.systems.fastrack.user import seal_answer
 
 Kernel = Callable[[bytes], bytes]
 """What runs on a whole transfer, and gives the answer to it."""
@@ -39,13 +37,13 @@ class _Transfer:
 class Gpu:
     """The GPU's end of one key: ``workers`` decrypt and verify, whatever else arrives meanwhile."""
 
-    def __init__(self, keys: Keys, workers: int = 1) -> None:
-        self._keys = keys
+    def __init__(self, keys: Keys, workers: int = 1, checks: Checks = EVERY) -> None:
+        self._keys, self._checks = keys, checks
         self._pool = ThreadPoolExecutor(workers)
         self._named: set[bytes] = set()
         self._seen: set[int] = set()
         self._open: dict[int, _Transfer] = {}
-        self._released: dict[int, bytes] = {}
+        self._released: dict[int, dict[int, bytes]] = {}
         self._answered: set[int] = set()
 
     def __enter__(self) -> Gpu:
@@ -61,7 +59,7 @@ class Gpu:
         Raises:
             TransferError: it began before, or has no chunk or too many.
         """
-        if transfer in self._seen:
+        if transfer in self._seen and self._checks.insist_on("transfer-once"):
             raise TransferError(transfer, "began before")
         if not 0 < count <= MAX_PLACES:
             raise TransferError(transfer, f"{count} chunks")
@@ -78,14 +76,15 @@ class Gpu:
         under_way = self._under_way(transfer)
         if not 0 <= place < under_way.count:
             self._give_up(transfer, f"no place {place} of {under_way.count}")
-        if place in under_way.staged:
+        if place in under_way.staged and self._checks.insist_on("one-fetch"):
             self._give_up(transfer, f"place {place} has a chunk already")
         copy = bytes(chunk)
-        if len(copy) < TAG_BYTES:
-            self._give_up(transfer, f"the chunk at place {place} has {len(copy)} bytes, and no tag")
+        if len(copy) < LEAST_BYTES:
+            self._give_up(transfer, f"the chunk at place {place} has {len(copy)} bytes, and no IV and tag")
         label = Label(transfer, place, under_way.count)
-        under_way.staged[place] = self._pool.submit(decrypt, self._keys.chunks, label, copy)
-        under_way.checked[place] = self._pool.submit(verify, self._keys.chunks, label, copy)
+        under_way.staged[place] = self._pool.submit(decrypt, self._keys.chunks, copy)
+        if place not in under_way.checked:
+            under_way.checked[place] = self._pool.submit(verify, self._keys.chunks, label, copy, self._checks)
 
     @enforces("REQ-RECEIVE-05", "REQ-RECEIVE-06", "verify-first", "whole-transfer")
     def release(self, transfer: int) -> bytes:
@@ -96,16 +95,27 @@ class Gpu:
         """
         under_way = self._under_way(transfer)
         missing = under_way.count - len(under_way.staged)
-        if missing:
+        if missing and self._checks.insist_on("whole-transfer"):
             self._give_up(transfer, f"{missing} of {under_way.count} chunks are missing")
-        for place in range(under_way.count):
+        if self._checks.insist_on("verify-first"):
+            self._verified(transfer, under_way)
+        del self._open[transfer]
+        self._released[transfer] = {place: under_way.staged[place].result() for place in sorted(under_way.staged)}
+        return b"".join(self._released[transfer].values())
+
+    def readable(self, transfer: int) -> dict[int, bytes]:
+        """Return what a kernel can read of a transfer, by place: nothing before the whole is released."""
+        under_way = self._open.get(transfer)
+        if under_way is not None and not self._checks.insist_on("private-staging"):
+            return {place: staged.result() for place, staged in under_way.staged.items()}
+        return dict(self._released.get(transfer, {}))
+
+    def _verified(self, transfer: int, under_way: _Transfer) -> None:
+        for place, checked in sorted(under_way.checked.items()):
             try:
-                under_way.checked[place].result()
+                checked.result()
             except AuthenticationError as error:
                 self._give_up(transfer, f"place {place}: {error}")
-        del self._open[transfer]
-        self._released[transfer] = b"".join(under_way.staged[place].result() for place in range(under_way.count))
-        return self._released[transfer]
 
     def name_code(self, message: bytes) -> None:
         """Take the user's word for which code may run.
@@ -117,7 +127,18 @@ class Gpu:
         verify_hmac_sha384(self._keys.codes, digest, tag, "name of code")
         self._named.add(digest)
 
-    @enforces("REQ-KERNEL-01", "REQ-ANSWER-01", "kernel-named")
+    @enforces("REQ-KERNEL-01", "kernel-named")
+    def admit(self, code: bytes) -> None:
+        """Let code run on the data under the key.
+
+        Raises:
+            KernelError: the user did not name it, whoever submits it.
+        """
+        digest = sha384(code)
+        if digest not in self._named and self._checks.insist_on("kernel-named"):
+            raise KernelError(digest)
+
+    @enforces("REQ-ANSWER-01")
     def run(self, code: bytes, kernel: Kernel, transfer: int) -> bytes:
         """Run code that the user named on a transfer that was released, and seal the one answer to it.
 
@@ -125,16 +146,14 @@ class Gpu:
             KernelError: the user did not name the code, whoever submits it.
             TransferError: the transfer was not released, or has its answer.
         """
-        digest = sha384(code)
-        if digest not in self._named:
-            raise KernelError(digest)
+        self.admit(code)
         if transfer not in self._released:
             raise TransferError(transfer, "was not released")
         if transfer in self._answered:
             raise TransferError(transfer, "has its answer")
         self._answered.add(transfer)
-        answer = kernel(self._released[transfer])
-        return AesGcm(self._keys.answers).encrypt(answer_nonce(transfer), answer, answer_bound(transfer))
+        answer = kernel(b"".join(self._released[transfer].values()))
+        return seal_answer(self._keys, transfer, answer, self._checks)
 
     def _under_way(self, transfer: int) -> _Transfer:
         if transfer not in self._open:

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from carnet_ref.crypto.primitives import AesGcm, AuthenticationError, hmac_sha384, sha384
+from carnet_ref.crypto.primitives import NONCE_BYTES, AesGcm, AuthenticationError, hmac_sha384, sha384
 from carnet_ref.systems.fastrack.chunks import MAX_PLACES, Label, seal
-from carnet_ref.systems.fastrack.enforcement import enforces
+from carnet_ref.systems.fastrack.enforcement import EVERY, Checks, enforces
 from carnet_ref.systems.fastrack.errors import TransferError
 from carnet_ref.systems.fastrack.exchange import Keys
 from carnet_ref.wire.fields import join, number
@@ -19,10 +19,10 @@ _ANSWER = b"carnet fastrack answer"
 class User:
     """One user under the keys of one exchange."""
 
-    def __init__(self, keys: Keys) -> None:
-        self._keys = keys
+    def __init__(self, keys: Keys, checks: Checks = EVERY) -> None:
+        self._keys, self._checks = keys, checks
         self._counts: dict[int, int] = {}
-        self._spent: set[tuple[int, int]] = set()
+        self._spent: dict[int, set[int]] = {}
         self._lock = threading.Lock()
 
     @enforces("REQ-KERNEL-01")
@@ -39,11 +39,12 @@ class User:
             TransferError: its number was used already, or it has no chunk or too many.
         """
         with self._lock:
-            if transfer in self._counts:
+            if transfer in self._counts and self._checks.insist_on("transfer-fresh"):
                 raise TransferError(transfer, "the number was used already")
             if not 0 < count <= MAX_PLACES:
                 raise TransferError(transfer, f"{count} chunks")
             self._counts[transfer] = count
+            self._spent[transfer] = set()
 
     @enforces("REQ-SEND-02", "chunk-once")
     def seal(self, transfer: int, place: int, block: bytes) -> bytes:
@@ -56,10 +57,10 @@ class User:
             count = self._counts.get(transfer, 0)
             if not 0 <= place < count:
                 raise TransferError(transfer, f"no place {place} of {count}")
-            if (transfer, place) in self._spent:
+            if place in self._spent[transfer] and self._checks.insist_on("chunk-once"):
                 raise TransferError(transfer, f"place {place} was sealed already")
-            self._spent.add((transfer, place))
-        return seal(self._keys.chunks, Label(transfer, place, count), block)
+            self._spent[transfer].add(place)
+        return seal(self._keys.chunks, Label(transfer, place, count), block, self._checks)
 
     def send(self, transfer: int, blocks: Sequence[bytes], workers: int = 1) -> list[bytes]:
         """Begin a transfer and return its chunks, which that many workers seal.
@@ -81,16 +82,27 @@ class User:
         if transfer not in self._counts:
             raise TransferError(transfer, "was not begun")
         try:
-            return AesGcm(self._keys.answers).decrypt(answer_nonce(transfer), answer, answer_bound(transfer))
+            return open_answer(self._keys, transfer, answer, self._checks)
         except AuthenticationError as error:
             raise TransferError(transfer, f"the answer is not to it: {error}") from None
 
 
-def answer_nonce(transfer: int) -> bytes:
-    """Return the IV of the one answer to a transfer."""
-    return bytes(4) + transfer.to_bytes(8, "big")
+def seal_answer(keys: Keys, transfer: int, answer: bytes, checks: Checks = EVERY) -> bytes:
+    """Return IV, ciphertext and tag of the one answer to a transfer."""
+    nonce = bytes(4) + transfer.to_bytes(8, "big")
+    return nonce + AesGcm(keys.answers).encrypt(nonce, answer, _bound(transfer, checks))
 
 
-def answer_bound(transfer: int) -> bytes:
-    """Return what the tag of an answer binds."""
-    return join(_ANSWER, number(transfer))
+def open_answer(keys: Keys, transfer: int, sealed: bytes, checks: Checks = EVERY) -> bytes:
+    """Return the answer to a transfer.
+
+    Raises:
+        AuthenticationError: this is no answer to it.
+    """
+    if len(sealed) < NONCE_BYTES:
+        raise AuthenticationError("AES-GCM tag")
+    return AesGcm(keys.answers).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], _bound(transfer, checks))
+
+
+def _bound(transfer: int, checks: Checks) -> bytes:
+    return join(_ANSWER, number(transfer)) if checks.insist_on("answer-bound") else _ANSWER

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm, AuthenticationError
+from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
 from carnet_ref.systems.fastrack.chunks import Label, decrypt, seal, verify
 from carnet_ref.systems.fastrack.errors import KernelError, TransferError
 from carnet_ref.systems.fastrack.exchange import Keys
@@ -59,8 +59,8 @@ def test_any_number_of_workers_gives_the_same(blocks: list[bytes], sealing: int,
 def test_decryption_does_not_wait_for_the_tag() -> None:
     label = Label(1, 0, 1)
     chunk = seal(KEYS.chunks, label, b"plain")
-    assert decrypt(KEYS.chunks, label, chunk[:-TAG_BYTES] + bytes(TAG_BYTES)) == b"plain"
-    assert AesGcm(KEYS.chunks).decrypt(label.nonce, chunk, label.bound) == b"plain"
+    assert decrypt(KEYS.chunks, chunk[:-TAG_BYTES] + bytes(TAG_BYTES)) == b"plain"
+    assert AesGcm(KEYS.chunks).decrypt(label.nonce, chunk[NONCE_BYTES:], label.bound()) == b"plain"
 
 
 # -- what is changed ends the transfer --------------------------------------------------------------------------------
@@ -70,7 +70,8 @@ FOREIGN = User(KEYS).send(2, BLOCKS)
 SHORTER = User(KEYS).send(1, BLOCKS[:2])
 OTHERS = User(OTHER).send(1, BLOCKS)
 CHANGED = {
-    "a bit changed in the ciphertext": [bytes([SENT[0][0] ^ 1]) + SENT[0][1:], *SENT[1:]],
+    "a bit changed in the ciphertext": [SENT[0][:12] + bytes([SENT[0][12] ^ 1]) + SENT[0][13:], *SENT[1:]],
+    "a bit changed in the IV": [bytes([SENT[0][0] ^ 1]) + SENT[0][1:], *SENT[1:]],
     "a bit changed in the tag": [*SENT[:2], SENT[2][:-1] + bytes([SENT[2][-1] ^ 1])],
     "a chunk cut short": [SENT[0], SENT[1][:-1], SENT[2]],
     "two chunks in each other's place": [SENT[1], SENT[0], SENT[2]],
@@ -130,7 +131,7 @@ def test_no_chunk_is_beside_the_transfer(gpu: Gpu, place: int) -> None:
 
 def test_bytes_without_a_tag_are_no_chunk(gpu: Gpu) -> None:
     gpu.start(1, 1)
-    with pytest.raises(TransferError, match="no tag"):
+    with pytest.raises(TransferError, match="no IV and tag"):
         gpu.arrive(1, 0, b"short")
 
 
@@ -184,8 +185,8 @@ def test_one_worker_seals_a_place(record_property: Verifies) -> None:
 @pytest.mark.parametrize("other", [Label(2, 0, 2), Label(1, 1, 2), Label(1, 0, 3), Label(1, 0, 1)])
 def test_a_tag_binds_each_part_of_the_label(other: Label) -> None:
     label = Label(1, 0, 2)
-    assert label.bound != other.bound
-    chunk = AesGcm(KEYS.chunks).encrypt(other.nonce, b"block", label.bound)
+    assert label.bound() != other.bound()
+    chunk = other.nonce + AesGcm(KEYS.chunks).encrypt(other.nonce, b"block", label.bound())
     with pytest.raises(AuthenticationError):
         verify(KEYS.chunks, other, chunk)
 
