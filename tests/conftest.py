@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+from tests.fixtures.thorough import THOROUGH
+
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, max_examples=100 if THOROUGH else 50)
 settings.register_profile("explore", parent=settings.get_profile("ci"), derandomize=False, max_examples=2_000)
 settings.register_profile("failing", parent=settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate))
 # `--hypothesis-profile=failing` says that something fails, and makes no example small

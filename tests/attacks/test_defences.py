@@ -133,8 +133,8 @@ def test_a_second_line_is_proved_to_be_redundant(without: str) -> None:
     assert unproved((without,)) == []
 
 
-@pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_all_second_lines_together_are_proved_to_be_redundant() -> None:
     """So no two of them, nor three, are each other's second line: none that is gone makes another one matter."""
     assert unproved(REDUNDANTS) == []

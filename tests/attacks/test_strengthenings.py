@@ -43,7 +43,7 @@ FALLS = {
     "certified GPUs have leaked device keys": Fall(DATA, "leaked-device"),
     "certified GPUs have their debug flag on": Fall(DATA, without=("debug-check",)),
     "certified GPUs run older firmware": Fall(DATA, without=("reference-values",)),
-    "somebody starts a second orchestrator": Fall("handoff-agreement", "forked-orchestrator", quick=True),
+    "somebody starts a second orchestrator": Fall("handoff-agreement", "forked-orchestrator"),
     "models have versions": Fall("participation", without=("model-read-back",)),
 }
 """For each strengthening the design that newly falls."""

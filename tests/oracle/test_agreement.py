@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from carnet_spec.language import Protocol, SpecificationError
 from carnet_spec.language.terms import Not
+from tests.fixtures.thorough import share
 from tests.oracle.enumerate import Answers, enumerate_at
 from tests.oracle.errors import NotASpecificationError, TooBigError
 from tests.oracle.evaluate import Structure, extensions, value
@@ -19,7 +20,7 @@ from tests.oracle.replay import NoSuchRunError, take
 from tests.oracle.worlds import worlds
 
 MOST = 300
-relaxed = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+relaxed = settings(max_examples=share(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def built(recipe: Recipe) -> Protocol:

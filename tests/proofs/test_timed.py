@@ -155,6 +155,8 @@ def test_a_planted_mistake_is_seen_in_a_small_instance(mistake: str) -> None:
     assert set(found.violations) == {falls}
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_run_over_a_variant_checks_its_layer_too() -> None:
     asked = carnet("verify", "gpu-travelling", "--variant", FAMILY.main[0], "--claim", "lease", "--json")
     assert asked.code == 2

@@ -90,8 +90,15 @@ def test_in_pieces_it_finds_the_same(
     assert runs == 0
 
 
-@pytest.mark.parametrize("holders", [1, 2])
-@pytest.mark.parametrize("hand_over_at", [None, 1, 500])
+@pytest.mark.parametrize(
+    ("hand_over_at", "holders"),
+    [
+        (None, 1),
+        (1, 1),
+        (500, 2),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((None, 2), (1, 2), (500, 1))),
+    ],
+)
 def test_a_budget_is_followed_as_far_in_pieces(hand_over_at: int | None, holders: int, tmp_path: Path) -> None:
     """With two holders, who are alike, it is known for how many states those stand that were left out before, too."""
     source = load("gpu-travelling")

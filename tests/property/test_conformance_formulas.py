@@ -46,9 +46,10 @@ from carnet_spec.language.terms import (
     Var,
 )
 from carnet_spec.trace import TraceStep
+from tests.fixtures.thorough import share
 
 relaxed = settings(
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None, max_examples=300
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None, max_examples=share(300)
 )
 
 PARTY, KEY = Sort("Party"), Sort("Key", fresh=True)
@@ -265,7 +266,7 @@ def explained(judge: Interpreter, steps: Sequence[TraceStep]) -> int | None:
 
 
 @pytest.mark.mends("M4")
-@settings(relaxed, max_examples=120)
+@settings(relaxed, max_examples=share(120))
 @given(st.data())
 def test_elements_that_the_trace_does_not_name_may_stand_in_for_one_another(data: st.DataObject) -> None:
     spec = protocol(*(data.draw(actions(f"act{n}")) for n in range(data.draw(st.integers(1, 3)))))

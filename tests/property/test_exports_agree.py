@@ -18,6 +18,7 @@ from carnet_check.exports.ground.system import ground
 from carnet_check.exports.promela import Told, promela
 from carnet_check.exports.tla import configuration, tla
 from tests.fixtures.spin import SMALL, needs_spin, verified
+from tests.fixtures.thorough import share
 from tests.fixtures.tla_states import Visited, visited
 from tests.property.random_protocols import Sample, samples
 
@@ -74,7 +75,7 @@ def test_spin_counts_the_same_where_what_never_changes_is_left_out(sample: Sampl
     _spin_agrees(sample, observed=True)
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=share(60))
 @given(samples())
 def test_a_module_means_what_the_interpreter_does(sample: Sample) -> None:
     judged = _judged(sample)

@@ -18,6 +18,7 @@ from carnet_check.engines.exploration import Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from carnet_spec.trace import Trace
+from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, samples
 from tests.property.symmetric_protocols import alike_samples
 from tests.property.symmetric_protocols import explored as symmetric
@@ -29,7 +30,7 @@ AHEAD, BOOK, MACHINE, SEARCH, STORE = (
 )
 GROUPS = importlib.import_module("carnet_check.engines.explicit.groups")
 TOO_MANY = 5_000
-relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=60)
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))
 
 Room = Mapping[tuple[object, str], int]
 TIGHT: Room = {

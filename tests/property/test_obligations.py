@@ -14,11 +14,12 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Claim, Invariant, Protocol, Term
 from carnet_spec.language.decoding import decoded
 from carnet_spec.language.terms import IfThenElse, Not, subterms
+from tests.fixtures.thorough import share
 from tests.property.random_protocols import KEY, PARTY, PHASE, SYMBOLS, Sample, samples
 from tests.property.test_preconditions import Case, cases
 
 RLIMIT = 2_000_000
-relaxed = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+relaxed = settings(max_examples=share(150), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 few = settings(relaxed, max_examples=15)
 """Whole protocols take long to draw."""
 
@@ -45,7 +46,7 @@ def test_what_is_asked_of_a_step_holds_before_exactly_if_the_claim_holds_after(c
 
 
 @given(samples())
-@settings(relaxed, max_examples=40)
+@settings(relaxed, max_examples=share(40))
 def test_what_is_asked_of_the_first_state_is_what_the_claim_says_there(sample: Sample) -> None:
     protocol = replace(sample.protocol, actions=(), lemmas=sample.invariants)
     judge = Interpreter(protocol, sample.instance)

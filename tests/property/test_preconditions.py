@@ -16,6 +16,7 @@ from carnet_check.made import Purpose, stand_in, switch
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Action, Draft, Effect, Instance, Protocol, Symbol, Term, Update
 from carnet_spec.language.terms import TRUE, Equal, Exists, Forall, Var
+from tests.fixtures.thorough import share
 from tests.property.random_protocols import (
     ANYONE,
     KEY,
@@ -32,7 +33,7 @@ RELATIONS = [symbol for symbol in SYMBOLS if symbol.mutable and symbol.is_relati
 FUNCTIONS = [symbol for symbol in SYMBOLS if symbol.mutable and not symbol.is_relation]
 
 Transformer = Callable[[Iterable[Update]], Callable[[Term], Term]]
-relaxed = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+relaxed = settings(max_examples=share(150), suppress_health_check=[HealthCheck.too_slow])
 search = settings(max_examples=3_000, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 
 

@@ -26,6 +26,7 @@ from carnet_check.engines.walks import GuardSeen, Walks
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_spec.language import Guard, GuardKind
 from carnet_spec.language.terms import free_variables
+from tests.fixtures.thorough import share
 from tests.oracle.compare import judge
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
@@ -37,7 +38,7 @@ seeds, depths = st.integers(0, 3), st.sampled_from([12, 1, 2, 3])
 handful = settings(
     max_examples=6, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck), derandomize=True
 )
-relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=40)
+relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(40))
 
 
 @contextmanager

@@ -88,7 +88,11 @@ def test_spin_counts_the_states_of_gpu_travelling(tmp_path: Path) -> None:
 
 @needs_spin
 @pytest.mark.parametrize(
-    "options", [("outsider", "--variant", "rotate-out-only"), ("collusion", "--variant", "sealed-under-master")]
+    "options",
+    [
+        ("outsider", "--variant", "rotate-out-only"),
+        pytest.param(("collusion", "--variant", "sealed-under-master"), marks=pytest.mark.slow),
+    ],
 )
 def test_spin_counts_the_states_of_broken_designs_of_gpu_travelling(options: tuple[str, ...], tmp_path: Path) -> None:
     assert spin_agrees(tmp_path, GPU, "--moves", "1", "--threat", *options).errors

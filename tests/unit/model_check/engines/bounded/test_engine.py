@@ -55,7 +55,12 @@ FALLING = {
 }
 
 
-@pytest.mark.parametrize("name", FALLING)
+SLOW = "the toy without fresh keys"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == SLOW else ()) for name in FALLING]
+)
 def test_an_attack_is_as_short_as_the_explorers(name: str) -> None:
     reference, variant, pair, steps = FALLING[name]
     outcome = verified(reference, EXPLICIT, BMC, variant=variant)

@@ -61,7 +61,7 @@ def said(explored: Exploration) -> tuple[object, ...]:
     return (*counts, explored.violations, explored.goals, explored.reduction)
 
 
-@pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.parametrize("threads", [2, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ASKED)
 def test_any_number_of_threads_finds_the_same(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Traces included: of several ways to a state the same one is found first."""

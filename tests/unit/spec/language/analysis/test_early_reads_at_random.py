@@ -17,6 +17,7 @@ from carnet_spec.language import (
     all_of,
 )
 from carnet_spec.language.analysis.initialisation import early_reads
+from tests.fixtures.thorough import share
 from tests.unit.spec.language.analysis.steps_and_items import (
     PARTY,
     Agent,
@@ -142,7 +143,7 @@ def _add(draft: Draft, name: str, move: Move) -> None:
     draft.action(by=PARTY, says="x", source="y")(body)
 
 
-@settings(max_examples=300)
+@settings(max_examples=share(300))
 @given(st.lists(moves, min_size=1, max_size=5))
 def test_no_early_read_is_missed(protocol_moves: list[Move]) -> None:
     draft = Draft("random", "Random")
