@@ -1,4 +1,4 @@
-"""Record what the pages show of runs: ``python -m docs._ext.carnet_pages.record WHAT``.
+"""Record what the pages show of runs: ``python -m docs._ext.carnet_pages.record WHAT [PROTOCOL…]``.
 
 * ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
   reader would type, unless the answer is about the design as it is; about an hour.
@@ -252,8 +252,8 @@ def _write(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
-def main(what: str) -> None:
-    """Record one kind of run of every registered protocol."""
+def main(what: str, *only: str) -> None:
+    """Record one kind of run of every registered protocol, or of those called ``only``."""
     from . import registered_families
 
     families = registered_families()
@@ -265,8 +265,9 @@ def main(what: str) -> None:
         tests(families)
     else:
         for family in families:
-            RECORDERS[what](family)
+            if not only or family.id in only:
+                RECORDERS[what](family)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
