@@ -216,13 +216,13 @@ def log(text: str) -> None:
 def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing) -> None:
     """Print the outcome of a command: one JSON object, or lines and the closing block."""
     if as_json:
-        click.echo(_json({**value, "run": closing.as_json()}))
+        show_json({**value, "run": closing.as_json()})
         return
     for line in [*lines, *map(printable, closing.lines())]:
         say(line)
 
 
-def _json(value: Mapping[str, Any]) -> str:
-    """Write JSON, in ASCII alone if it has characters that a terminal would act on and that JSON does not escape."""
+def show_json(value: Mapping[str, Any]) -> None:
+    """Print one object, in ASCII alone if a terminal would act on some character of it that JSON does not escape."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    return text if text.replace("\n", "").isprintable() else json.dumps(value, indent=2)
+    click.echo(text if text.replace("\n", "").isprintable() else json.dumps(value, indent=2))

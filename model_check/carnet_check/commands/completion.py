@@ -60,14 +60,15 @@ def _names(context: click.Context, of: str) -> Iterable[str]:
 
 def _protocols_on(context: click.Context) -> Sequence[str]:
     """Return the protocols on an unfinished line: its words are not assigned yet, as the last option has no value."""
+    from carnet_check.loading.families import known_protocols
+
     argument: Any = next((each for each in context.command.params if each.name == "protocol"), None)
     if argument is None:
-        from carnet_check.loading.families import known_protocols
-
         return context.params.get("protocols") or list(known_protocols())
     words = (word for word in context.args if not word.startswith("-"))
-    default = argument.default if isinstance(argument.default, str) else ""
-    return [str(next(words, None) or context.params.get("protocol") or default)]
+    default = argument.default if isinstance(argument.default, str) else None
+    protocol = next(words, None) or context.params.get("protocol") or default
+    return [str(protocol)] if protocol else list(known_protocols())
 
 
 def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:

@@ -25,11 +25,11 @@ from carnet_check.commands.common import (
     time_option,
 )
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, STATED, THREAT, VARIANT, EngineName
+from carnet_check.commands.verify_all import COLLECTED, verify_all
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.printable import printable
-from carnet_spec.protocols.registry import DEFAULT
 
 if TYPE_CHECKING:
     from carnet_check.engines.runner import Runner, Shard
@@ -54,7 +54,7 @@ class Kept(NamedTuple):
 
 
 @click.command()
-@click.argument("protocol", type=PROTOCOL, default=DEFAULT)
+@click.argument("protocol", type=PROTOCOL, required=False)
 @click.option("--claim", "claims", type=CLAIM, multiple=True, metavar="ID", help="Only this claim. Repeatable.")
 @click.option(
     "--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this threat model. Repeatable."
@@ -108,7 +108,7 @@ class Kept(NamedTuple):
 @click.pass_context
 def verify(
     context: click.Context,
-    protocol: str,
+    protocol: str | None,
     claims: tuple[str, ...],
     threats: tuple[str, ...],
     variants: tuple[str, ...],
@@ -134,7 +134,7 @@ def verify(
     max_memory: int | None,
     as_json: bool,
 ) -> int:
-    """Establish or refute every claim of PROTOCOL, under every threat model it names.
+    """Establish or refute every claim of PROTOCOL, or of every registered protocol, under every threat model it names.
 
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
     Where a claim is expected to fall, an engine looks for the attack.
@@ -150,6 +150,8 @@ def verify(
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
+    if protocol is None:
+        return verify_all(context, as_json)
     if cti == "":
         raise click.UsageError("--cti expects the name of a lemma or claim, and it is empty")
     if out_is_deleted:
@@ -179,7 +181,11 @@ def verify(
         _keep(outcome, closing, kept)
     lacking = shortcomings(outcome) if strict else []
     value = {**_as_json(outcome), **({"shortcomings": lacking} if strict else {})}
-    finish(as_json, value, [] if as_json else [*_lines(outcome), *_strictly(lacking)], closing)
+    if COLLECTED in context.meta:
+        family = campaign.request.source.family
+        context.meta[COLLECTED].append({"protocol": family.id, **value, "run": closing.as_json()})
+    if not (as_json and COLLECTED in context.meta):
+        finish(as_json, value, [] if as_json else [*_lines(outcome), *_strictly(lacking)], closing)
     return deciding([ExitCode(outcome.exit_code), *(ExitCode.UNKNOWN for _ in lacking)])
 
 

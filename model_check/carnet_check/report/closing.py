@@ -83,7 +83,7 @@ class Closing:
         block = ["─" * report_width()]
         for label, text in facts.items():
             block += wrapped(label, text)
-        return [*block, _rerun(self.rerun)]
+        return [*block, rerun(self.rerun)]
 
 
 def profile_line(name: str, walks: Walks | None) -> str:
@@ -93,10 +93,11 @@ def profile_line(name: str, walks: Walks | None) -> str:
 
 def rerun_line(context: click.Context) -> str:
     """Return the line that every command ends with: what to type to get the same again."""
-    return _rerun(rerun_command(context))
+    return rerun(rerun_command(context))
 
 
-def _rerun(command: str) -> str:
+def rerun(command: str) -> str:
+    """Return the line that shows the command to type."""
     return f"{'rerun':<{LABEL_WIDTH}}{command}"
 
 
