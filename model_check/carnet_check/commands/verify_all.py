@@ -26,24 +26,30 @@ def verify_all(context: click.Context, as_json: bool) -> int:
     Raises:
         UsageError: an option makes sense for one protocol only.
     """
-    from carnet_check.loading.families import known_protocols
     from carnet_check.report.closing import rerun_command
 
     _require_sense(context)
     command = rerun_command(context)
     given = shlex.split(command)[2:]
     values: list[Mapping[str, Any]] = context.meta.setdefault(COLLECTED, [])
-    codes = []
-    for number, id in enumerate(known_protocols()):
-        if number:
+    codes: dict[str, ExitCode] = {}
+    for id in registered_ids():
+        if codes:
             (log if as_json else say)("")
         with context.command.make_context(context.info_name, [id, *given], parent=context.parent) as each:
-            codes.append(ExitCode(context.command.invoke(each)))
+            codes[id] = ExitCode(context.command.invoke(each))
     if as_json:
         show_json(_together(values, command))
     else:
-        _say_together(dict(zip(known_protocols(), codes, strict=True)), command)
-    return deciding(codes)
+        _say_together(codes, command)
+    return deciding(codes.values())
+
+
+def registered_ids() -> list[str]:
+    """Return the ids of all registered protocols."""
+    from carnet_check.loading.families import known_protocols
+
+    return list(known_protocols())
 
 
 def _say_together(codes: Mapping[str, ExitCode], command: str) -> None:

@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from carnet_check.loading import families
-from tests.unit.model_check.command import carnet
+from carnet_check.commands import verify_all
+from tests.unit.model_check.command import TOY, carnet, control
 
-TOY, BROKEN = "toy", "token"
+BROKEN = control("wrong_claim")
 
 
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register one protocol that is sound and one that is not."""
-    known = {TOY: "tests.fixtures.toy:FAMILY", BROKEN: "tests.fixtures.controls:wrong_claim"}
-    monkeypatch.setattr(families, "known_protocols", lambda: known)
+    """Let there be one protocol that is sound and one that is not."""
+    monkeypatch.setattr(verify_all, "registered_ids", lambda: [TOY, BROKEN])
 
 
 @pytest.mark.usefixtures("two")
