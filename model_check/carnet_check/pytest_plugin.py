@@ -80,11 +80,13 @@ class Obligations(pytest.Collector):
     @property
     def source(self) -> Source:
         """The protocol, looked for beside the test file first."""
-        from carnet_check.loading.families import load
+        from carnet_check.loading.families import load, parts_of
 
-        path, colon, name = self.asked.reference.partition(":")
+        path, name = parts_of(self.asked.reference)
         beside = self.path.parent / path
-        return load(f"{beside}{colon}{name}" if path.endswith(".py") and beside.is_file() else self.asked.reference)
+        return load(
+            f"{beside}{name and f':{name}'}" if path.endswith(".py") and beside.is_file() else self.asked.reference
+        )
 
     def planned(self) -> Campaign:
         """Return the run that the items share, planned and not begun: of the engines that answer many items at once."""

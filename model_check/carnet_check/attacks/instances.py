@@ -30,7 +30,7 @@ def structure_of(instance: Instance, protocol: Protocol) -> dict[str, dict[str, 
     functions = {symbol.name: instance.functions[symbol.name] for symbol in rigid if not symbol.is_relation}
     return {
         "elements": {sort: list(names) for sort, names in instance.elements.items()},
-        "relations": {name: _listed(rows) for name, rows in relations.items() if rows},
+        "relations": {name: _listed(rows) for name, rows in relations.items()},
         "functions": {name: _valued(table) for name, table in functions.items()},
         "first": {name: _valued(table) for name, table in instance.first.items()},
     }
@@ -52,6 +52,19 @@ def instance_of(structure: Structure, budget: int | None) -> Instance:
         )
     except KeyError as missing:
         raise SpecificationError(f"expected elements, relations, functions and first; {missing} is missing") from None
+
+
+def require_about(structure: Structure, protocol: Protocol) -> None:
+    """Insist that a structure says something of each symbol that never changes, and of nothing else.
+
+    Raises:
+        SpecificationError: it does not, so that it is an instance of another protocol.
+    """
+    for part, relations in (("relations", True), ("functions", False)):
+        rigid = {each.name for each in protocol.symbols if not each.mutable and each.is_relation is relations}
+        for name in sorted(rigid ^ structure[part].keys()):
+            lacks = "says nothing of" if name in rigid else "speaks of what the protocol does not know:"
+            raise SpecificationError(f"the instance that the attack was found in {lacks} '{name}'; write the test anew")
 
 
 def _listed(rows: Set[Row]) -> list[list[str]]:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from carnet_check.attacks.instances import Structure, instance_of
-from carnet_check.loading.families import Source, load
+from carnet_check.attacks.instances import Structure, instance_of, require_about
+from carnet_check.loading.families import Source, load, parts_of
 from carnet_check.loading.threats import threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.wording.narrate import narrate, reason
@@ -97,7 +97,9 @@ def works(attack: Mapping[str, Any], reference: str) -> bool:
 
 def _judge(design: Protocol, threat: str, structure: Structure, budget: int | None) -> Interpreter:
     """Return the judge of the instance, which has to be one of the threat model: no other one counts as an attack."""
-    judge = Interpreter(design, instance_of(structure, budget))
+    instance = instance_of(structure, budget)
+    require_about(structure, design)
+    judge = Interpreter(design, instance)
     if violated := violated_axioms(judge, threat_of(design, threat)):
         raise SpecificationError(f"the attack says nothing about this design: {violated[0]}")
     return judge
@@ -172,7 +174,7 @@ def _step(event: Mapping[str, Any]) -> list[str]:
 
 def _found(reference: str, folder: Path) -> tuple[str, str]:
     """Write what names the protocol in a test that is in a folder, and what has to be imported for it."""
-    path, _, name = reference.partition(":")
+    path, name = parts_of(reference)
     if not Path(path).is_absolute():
         return _written(reference), ""
     from_here = Path(os.path.relpath(Path(path).resolve(), folder.resolve())).as_posix()

@@ -115,9 +115,9 @@ def _folder_of(reference: str) -> Path:
     Raises:
         UsageError: there is no such file or module.
     """
-    from carnet_check.loading.families import known_protocols
+    from carnet_check.loading.families import known_protocols, parts_of
 
-    path, _, _ = known_protocols().get(reference, reference).partition(":")
+    path, _ = parts_of(known_protocols().get(reference, reference))
     if path.endswith(".py"):
         if not Path(path).is_file():
             raise UsageError(f"cannot read '{path}': no such file")

@@ -13,7 +13,9 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import itertools
 import multiprocessing
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -212,6 +214,15 @@ def known_protocols() -> dict[str, str]:
         raise InvalidSpecificationError(str(error)) from None
 
 
+def parts_of(reference: str) -> tuple[str, str]:
+    """Return the path or module that a reference names, and the name in it; a folder may have a colon in its name."""
+    found = re.fullmatch(r"(.*\.py)(?::(\w+))?", reference, re.DOTALL)
+    if found is not None:
+        return found[1], found[2] or ""
+    path, _, name = reference.partition(":")
+    return path, name
+
+
 @functools.cache
 def load(reference: str) -> Source:
     """Return the family that ``reference`` names.
@@ -223,7 +234,7 @@ def load(reference: str) -> Source:
     known = known_protocols()
     if reference in known:
         return Source(reference, _registered(reference, known[reference]), reference)
-    path, _, name = reference.partition(":")
+    path, name = parts_of(reference)
     if path.endswith(".py") or Path(path).is_file():
         file = Path(path).absolute()
         where = f"{file}:{name}" if name else str(file)
@@ -254,10 +265,29 @@ def _require_the_same_again(family: Family, file: Path, path: str, name: str, re
         again = _family_in(module_at(file, path), name, reference)
         for variant, digest in first.items():
             if again.protocol(variant).digest != digest:
-                raise InvalidSpecificationError(
-                    f"{file.name}: {variant} says something else each time that it is loaded: "
-                    "let nothing in it depend on chance, on the time or on the system"
-                )
+                raise _changing(file, variant)
+        if not same_instances(Source(reference, family, reference), Source(reference, again, reference)):
+            raise _changing(file, "an instance")
+
+
+def _changing(file: Path, what: str) -> InvalidSpecificationError:
+    return InvalidSpecificationError(
+        f"{file.name}: {what} says something else each time that it is loaded: "
+        "let nothing in it depend on chance, on the time or on the system"
+    )
+
+
+def same_instances(one: Source, other: Source) -> bool:
+    """Whether the instances of all profiles of two readings of a file are the same."""
+    if one.instances_are_made:
+        return True
+    for variant in one.family.main:
+        protocol = one.protocol(variant)
+        for threat, profile in itertools.product(protocol.threats, one.family.profiles.values()):
+            first, second = (each.instance(each.protocol(variant), threat.id, profile) for each in (one, other))
+            if first != second:
+                return False
+    return True
 
 
 def registered_families() -> list[Family]:

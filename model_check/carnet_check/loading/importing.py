@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import inspect
@@ -11,7 +12,7 @@ import io
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -46,7 +47,7 @@ def module_at(file: Path, shown: str) -> ModuleType:
         raise UsageError(f"expected a Python file, and '{shown}' is none")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and string annotations look their module up
-    with importing(shown), _beside(str(file.parent)):
+    with importing(shown), _beside(file.parent):
         spec.loader.exec_module(module)
     return module
 
@@ -67,8 +68,25 @@ def afresh(folder: Path) -> Iterator[None]:
 
 
 def _is_in(module: ModuleType, folder: Path) -> bool:
+    """Whether a module was read from a folder, as a neighbour of what is there or as a part of one."""
     file = getattr(module, "__file__", None)
-    return isinstance(file, str) and Path(file).parent == folder and module.__name__ != "__main__"
+    if not isinstance(file, str) or module.__name__ == "__main__" or folder not in Path(file).parents:
+        return False
+    return Path(file).parent == folder or _is_neighbour(module.__name__.partition(".")[0], folder)
+
+
+def _is_neighbour(name: str, folder: Path) -> bool:
+    """Whether a folder has a module of this name, and none is installed under it."""
+    there = (folder / f"{name}.py").is_file() or (folder / name).is_dir()
+    return there and not _is_installed(name)
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a name is that of a module of Python, of Carnet or of an installed package."""
+    folders = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    if name in sys.stdlib_module_names or name.startswith("carnet_"):
+        return True
+    return importlib.machinery.PathFinder.find_spec(name, folders) is not None
 
 
 def module_named(name: str) -> ModuleType:
@@ -78,10 +96,10 @@ def module_named(name: str) -> ModuleType:
         UsageError: there is none of this name.
         InvalidSpecificationError: it raises an error.
     """
-    folder = str(Path.cwd())
+    folder = Path.cwd()
     with importing(name), _beside(folder):
         try:
-            _find_first_in(folder, name.partition(".")[0])
+            _find_first_in(str(folder), name.partition(".")[0])
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name and (name == error.name or name.startswith(error.name + ".")):
@@ -103,14 +121,42 @@ def _find_first_in(folder: str, name: str) -> None:
 
 
 @contextlib.contextmanager
-def _beside(folder: str) -> Iterator[None]:
-    """Let a module import its neighbours, which are looked for last: none stands in for an installed module."""
-    sys.path.append(folder)
+def _beside(folder: Path) -> Iterator[None]:
+    """Let a module import its neighbours: none stands in for an installed module, and nothing else for a neighbour.
+
+    What other folders have under the same names is there again afterwards, unless a neighbour took its place.
+    """
+    others = {name: module for name, module in sys.modules.items() if _stands_in_the_way(name, module, folder)}
+    for name in others:
+        del sys.modules[name]
+    finder = _Neighbours(folder)
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        if folder in sys.path:
-            del sys.path[-1 - sys.path[::-1].index(folder)]
+        sys.meta_path.remove(finder)
+        taken = {name.partition(".")[0] for name in sys.modules}
+        sys.modules.update({name: each for name, each in others.items() if name.partition(".")[0] not in taken})
+
+
+def _stands_in_the_way(name: str, module: ModuleType, folder: Path) -> bool:
+    top = name.partition(".")[0]
+    return name != "__main__" and _is_neighbour(top, folder) and not _is_in(module, folder)
+
+
+class _Neighbours(importlib.abc.MetaPathFinder):
+    """Finds the modules of one folder, of which none is called like one that is installed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return where a module of the folder is."""
+        if path is not None or not _is_neighbour(name, self._folder):
+            return None
+        return importlib.machinery.PathFinder.find_spec(name, [str(self._folder)])
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from typing import Any, Final
 from carnet_check.cache import code
 from carnet_check.certificates.place import place_of
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source
+from carnet_check.loading.families import Source, parts_of
 from carnet_command.files import reason
 
 FORMAT: Final = "carnet-mutants/2"
@@ -71,7 +71,7 @@ def _specification(source: Source) -> str:
         return ""
     folder = place.parent
     inside = sorted([*folder.rglob("*.py"), *folder.rglob("*.json")])
-    files = inside if (folder / "__init__.py").is_file() else [Path(source.reference.partition(":")[0])]
+    files = inside if (folder / "__init__.py").is_file() else [Path(parts_of(source.reference)[0])]
     told = "".join(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
     return hashlib.sha256(told.encode()).hexdigest()
 

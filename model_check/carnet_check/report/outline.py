@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.engines.interface import Plan
-from carnet_check.loading.families import Source
+from carnet_check.loading.families import Source, parts_of
 from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Claim, Defence, Invariant, Protocol
 from carnet_spec.language.notation import show_lines
@@ -30,7 +30,7 @@ def outline(campaign: Campaign) -> dict[str, Any]:
 
 def _file(source: Source) -> str:
     """Return where the protocol is written: the file that was asked for, or else that of the module it is in."""
-    path = source.shown.partition(":")[0]
+    path = parts_of(source.shown)[0]
     return path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py"
 
 
@@ -48,7 +48,7 @@ def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:
 
 def _shown_file(source: Source, file: str) -> str:
     """Return a path as the user wrote it; of a file in a package, from the outermost folder of the package on."""
-    asked, path = Path(source.shown.partition(":")[0]), Path(file)
+    asked, path = Path(parts_of(source.shown)[0]), Path(file)
     if asked.suffix == ".py" and path.is_relative_to(asked.absolute().parent):
         return str(asked.parent / path.relative_to(asked.absolute().parent))
     root = path.parent

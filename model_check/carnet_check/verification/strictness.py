@@ -19,7 +19,8 @@ def shortcomings(outcome: CampaignOutcome) -> list[str]:
 
 def _alone(outcome: CampaignOutcome) -> Iterator[str]:
     """Yield each claim that is to hold and that fewer than two engines establish."""
-    rows = [row for row in outcome.results if row.kind in (Kind.CLAIM, Kind.LIVENESS) and row.expected in ESTABLISHES]
+    said = (row for row in outcome.results if row.kind in (Kind.CLAIM, Kind.LIVENESS))
+    rows = [row for row in said if row.expected is not Verdict.VIOLATED]
     for (variant, claim, threat), group in groupby(sorted(rows, key=_question), key=_question):
         engines = [row.engine for row in group if row.verdict in ESTABLISHES]
         if len(engines) < 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +133,32 @@ def test_what_no_longer_exists_is_an_error_and_not_a_pass() -> None:
 def test_an_instance_that_is_none_of_the_threat_model_is_an_error_and_not_a_pass() -> None:
     with pytest.raises(SpecificationError, match="the instance under collusion violates axiom"):
         replayed(LEND, corrupt="lender")
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "change", "said"),
+    [
+        ("relations", "corrupt", "rename", "says nothing of 'corrupt'"),
+        ("relations", "vip", "add", "speaks of what the protocol does not know: 'vip'"),
+        ("relations", "corrupt", "drop", "says nothing of 'corrupt'"),
+    ],
+)
+def test_an_instance_of_another_protocol_is_an_error_and_not_a_pass(
+    part: str, name: str, change: str, said: str
+) -> None:
+    design = load(TOY).protocol()
+    there = structure_of(load(TOY).instance(design, "collusion", Profile("two", {"borrowers": 2})), design)
+    rows = dict(there[part])
+    taken = rows.pop(name, []) if change != "add" else []
+    rows |= {} if change == "drop" else {f"z_{name}" if change == "rename" else name: taken}
+    with pytest.raises(SpecificationError, match=re.escape(said)):
+        stands(TOY, "secrecy", LEND, threat="collusion", variant="main", instance={**there, part: rows})
+
+
+def test_what_holds_of_nothing_is_written_too() -> None:
+    design = load(TOY).protocol()
+    there = structure_of(load(TOY).instance(design, "none", Profile("two", {"borrowers": 2})), design)
+    assert there["relations"]["corrupt"] == []
 
 
 def test_an_instance_is_read_as_it_is_written() -> None:

@@ -48,6 +48,21 @@ def test_a_sample_establishes_nothing(tickets: str) -> None:
     assert {each.rpartition(": ")[2] for each in ran.json["shortcomings"]} == {"established by induction alone"}
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--engine", "bmc", "--depth", "1"),
+        ("--engine", "explicit", "--simulate", "3"),
+        ("--engine", "explicit", "--engine", "bmc", "--depth", "2"),
+    ],
+)
+def test_what_is_no_more_than_looked_for_does_not_pass(tickets: str, options: tuple[str, ...]) -> None:
+    ran = carnet("verify", tickets, *options, "--strict", "--json")
+    by = "explicit alone" if "bmc" in options and "explicit" in options else "no engine"
+    assert ran.json["summary"]["as_expected"] is True
+    assert (ran.code, {each.rpartition(": ")[2] for each in ran.json["shortcomings"]}) == (3, {f"established by {by}"})
+
+
 def test_a_claim_that_is_expected_to_fall_is_asked_of_one_engine() -> None:
     ran = carnet("verify", TOY, "--variant", "forgetful", "--strict", "--max-states", "20000", "--json")
     fallen = {(row["claim"], row["threat"]) for row in ran.json["results"] if row["expected"] == "VIOLATED"}
