@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Final
 
@@ -154,6 +155,25 @@ def same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:
         return False
+
+
+def require_apart(written: Mapping[str, Path | None], read: Iterable[Path]) -> None:
+    """Insist that no file is written that is read, and none for two options: what was there would be lost.
+
+    Args:
+        written: the files to write, by the option that asks for each.
+        read: the files that are read.
+
+    Raises:
+        UsageError: two of them are one file.
+    """
+    files = {option: path for option, path in written.items() if path is not None}
+    for (one, path), (other, again) in itertools.combinations(files.items(), 2):
+        if same(path, again):
+            raise UsageError(f"{one} and {other} write to one file, '{path}'")
+    for (option, path), source in itertools.product(files.items(), tuple(read)):
+        if same(path, source):
+            raise UsageError(f"{option} would write over '{source}', which is read")
 
 
 def _beside(path: Path) -> Path:

@@ -79,9 +79,9 @@ def attack(
     """
     from carnet_check.attacks.hunt import attack_target, caps_within, hunt
     from carnet_check.attacks.replaying import replayed
-    from carnet_check.loading.families import load
+    from carnet_check.loading.families import files_of, load
     from carnet_check.report.artefacts import claimed
-    from carnet_command.files import require_writable_file
+    from carnet_command.files import require_apart, require_writable_file
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
@@ -92,6 +92,7 @@ def attack(
     for file in (itf_file, test_file):
         if file is not None:
             require_writable_file(file)
+    require_apart({"--itf": itf_file, "--as-test": test_file}, files_of(protocol))
     if out is not None:
         context.with_resource(claimed(out))
     target = attack_target(load(protocol), variant=variant, without=defences(without), threat=threat, claim=claim)

@@ -91,7 +91,7 @@ class _Asked(NamedTuple):
         Raises:
             UsageError: they do not, or it cannot.
         """
-        from carnet_command.files import require_writable_file
+        from carnet_command.files import require_apart, require_writable_file
 
         if self.html is None and self.bundle is None and self.check_bundle is None:
             raise UsageError("nothing to do: give --html DIR, --bundle FILE or --check-bundle FILE")
@@ -100,6 +100,7 @@ class _Asked(NamedTuple):
         if self.bundle is not None and self.check_bundle is not None:
             raise UsageError("--bundle takes a private key and --check-bundle a public one: give only one of them")
         if self.bundle is not None:
+            require_apart({"--bundle": self.bundle}, [self.key_file] if self.key_file else [])
             require_writable_file(self.bundle)
 
 

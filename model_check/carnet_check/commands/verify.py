@@ -140,13 +140,13 @@ def verify(
     Where a claim is expected to fall, an engine looks for the attack.
     """
     from carnet_check.engines.exploration import Caps
-    from carnet_check.loading.families import load
+    from carnet_check.loading.families import files_of, load
     from carnet_check.report.artefacts import claimed
     from carnet_check.report.closing import UNSAID
     from carnet_check.verification import campaign as running
     from carnet_check.verification.planning import Request, planned
     from carnet_check.verification.strictness import shortcomings
-    from carnet_command.files import require_writable_file
+    from carnet_command.files import require_apart, require_writable_file
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
@@ -157,6 +157,8 @@ def verify(
     if out_is_deleted:
         context.meta[UNSAID] = ("out", "out_is_deleted")
     kept = Kept(out, html, junit_file, sarif_file, markdown_file)
+    if shard is not None and strict:
+        raise click.UsageError("--strict judges verdicts, and a shard has none: leave out --shard or --strict")
     if shard is not None and simulate is not None:
         raise click.UsageError("random walks are not shared out: leave out --shard")
     runner = _runner(jobs, shard, cache, ray, kept)
@@ -164,6 +166,8 @@ def verify(
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
+    written = {"--junit": junit_file, "--sarif": sarif_file, "--markdown": markdown_file}
+    require_apart(written, files_of(protocol))
     limits = Caps(states=max_states, memory=max_memory, seconds=max_seconds)
     request = Request(
         load(protocol), variants, claims, threats, engines, profile, runner, limits, cti or "", depth, simulate, seed

@@ -223,6 +223,12 @@ def parts_of(reference: str) -> tuple[str, str]:
     return path, name
 
 
+def files_of(reference: str) -> list[Path]:
+    """Return the file that a reference names; none of a module or an id."""
+    path, _ = parts_of(reference)
+    return [Path(path)] if path.endswith(".py") else []
+
+
 @functools.cache
 def load(reference: str) -> Source:
     """Return the family that ``reference`` names.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from carnet_command.files import require_apart
 from carnet_command.once import require_each_once
 from carnet_ref.attestation.formats import FORMATS, Against, Given, Option, Value, appraise_files
 from carnet_ref.commands.appraisals import (
@@ -97,6 +98,7 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
         time, words = instant(at), {option: given[parameter(option)] for option in form.options}
         paths = evidence if isinstance(evidence, tuple) else (evidence,)
         files, stands_for = tuple(map(contents, paths)), values(words)
+        require_apart({"--ear": ear}, [*paths, *_files(words.values()), *_files((policy_file, trust_anchor))])
         issuer = issuer_given(ear, key)
         against = Against(time, policy_given(form, policy_file), anchors_given(trust_anchor))
         appraisal = appraise_files(form, files, Given(stands_for), against)
@@ -120,6 +122,12 @@ def subcommand(name: str, form: AnyFormat) -> click.Command:
     for decorate in reversed((argument, *shown)):
         command = decorate(command)
     return click.command(name=name, help=form.help)(command)
+
+
+def _files(values: Iterable[object]) -> Iterator[Path]:
+    """Yield the files among what was given."""
+    for value in values:
+        yield from _files(value) if isinstance(value, tuple) else (value,) if isinstance(value, Path) else ()
 
 
 def _result(

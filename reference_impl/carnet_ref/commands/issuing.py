@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from carnet_command.errors import UsageError
-from carnet_command.files import reason, replacing, require_writable_file
+from carnet_command.files import reason, replacing, require_apart, require_writable_file
 from carnet_ref.commands.appraisals import contents, readable
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
     from carnet_ref.attestation.ear.keys import signing_key
 
     signer = signing_key(contents(key))
+    require_apart({"--ear": ear}, [key])
     require_writable_file(ear)
     return Issuer(ear, signer)
 
