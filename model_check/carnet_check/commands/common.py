@@ -204,13 +204,17 @@ def cores() -> int:
 
 
 def say(text: str = "") -> None:
-    """Print a line of the report."""
-    click.echo(text)
+    """Print lines of the report, with escapes for what a terminal would act on."""
+    click.echo(_harmless(text))
 
 
 def log(text: str) -> None:
-    """Print a line on standard error."""
-    click.echo(text, err=True)
+    """Print lines on standard error, with escapes for what a terminal would act on."""
+    click.echo(_harmless(text), err=True)
+
+
+def _harmless(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing) -> None:

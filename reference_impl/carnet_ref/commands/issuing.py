@@ -66,8 +66,8 @@ def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
         raise UsageError("--ear and --key go together: the file to write, and the private key that signs it")
     from carnet_ref.attestation.ear.keys import signing_key
 
-    signer = signing_key(contents(key))
     require_apart({"--ear": ear}, [key])
+    signer = signing_key(contents(key))
     require_writable_file(ear)
     return Issuer(ear, signer)
 

@@ -274,6 +274,7 @@ class Step:
     ) -> None:
         if not symbol.mutable:
             raise MisuseError(f"{self.action}: {symbol.name} never changes")
+        self._require_writable(name)
         if any(update.name == name for update in self.updates):
             raise MisuseError(f"{self.action}: two updates are called '{name}': give one a name of its own")
         each = tuple(arg for arg in args if isinstance(arg, Var) and arg in self._each)
@@ -282,8 +283,13 @@ class Step:
         self.updates.append(Update(name, symbol, effect, args, value, when, each, defence, unless))
 
     def _guard(self, name: str, formula: Formula, kind: GuardKind, defence: str | None, unless: str | None) -> None:
+        self._require_writable(name)
         term = formula_term(formula, f"{self.action}: guard '{name}'")
         self._add_guard(Guard(name, term, kind, defence, unless))
+
+    def _require_writable(self, name: str) -> None:
+        if "|" in name or "\\" in name:
+            raise MisuseError(f"{self.action}: no proof obligation can write '{name}': leave out | and \\")
 
     def _add_guard(self, guard: Guard) -> None:
         if any(other.name == guard.name for other in self.guards):
