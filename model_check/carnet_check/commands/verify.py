@@ -376,8 +376,10 @@ def _keep(outcome: CampaignOutcome, closing: Closing, kept: Kept) -> None:
         run.write(kept.out)
     if kept.junit is not None:
         from carnet_check.report.junit import junit
+        from carnet_check.wording.narrate import silent
 
-        write_text(kept.junit, junit(outcome.results))
+        actions = (action for plan in outcome.campaign.plans for action in plan.protocol.actions)
+        write_text(kept.junit, junit(outcome.results, {action.name for action in actions if silent(action)}))
     if kept.sarif is not None:
         from carnet_check.report.sarif import sarif
 

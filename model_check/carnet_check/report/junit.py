@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from xml.etree import ElementTree
 
 from carnet_check.results import Result, Verdict
@@ -13,14 +14,19 @@ from carnet_check.wording.sentences import resting
 _CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
 
 
-def junit(results: Sequence[Result]) -> str:
-    """Return a document in which what is not as expected failed and what broke down is an error."""
+def junit(results: Sequence[Result], silent: Collection[str] = ()) -> str:
+    """Return a document in which what is not as expected failed and what broke down is an error.
+
+    Args:
+        results: the rows.
+        silent: what the adversary only works out, which is not counted among the steps of a violation.
+    """
     suites = ElementTree.Element("testsuites", name="carnet verify")
     together = Counter(map(_measured, results))
     for variant in dict.fromkeys(row.variant for row in results):
         rows = [row for row in results if row.variant == variant]
         shares = [row.seconds / together[_measured(row)] for row in rows]
-        suites.append(_suite(f"{rows[0].protocol}.{variant}", rows, shares))
+        suites.append(_suite(f"{rows[0].protocol}.{variant}", rows, shares, silent))
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
@@ -30,7 +36,7 @@ def _measured(row: Result) -> tuple[str, str, float]:
     return row.engine, row.variant, row.seconds
 
 
-def _suite(name: str, rows: Sequence[Result], shares: Sequence[float]) -> ElementTree.Element:
+def _suite(name: str, rows: Sequence[Result], shares: Sequence[float], silent: Collection[str]) -> ElementTree.Element:
     errors = sum(row.verdict is Verdict.ERROR for row in rows)
     failures = sum(not row.as_expected for row in rows) - errors
     suite = ElementTree.Element(
@@ -42,11 +48,11 @@ def _suite(name: str, rows: Sequence[Result], shares: Sequence[float]) -> Elemen
         skipped="0",
         time=f"{sum(shares):.3f}",
     )
-    suite.extend(_case(name, row, share) for row, share in zip(rows, shares, strict=True))
+    suite.extend(_case(name, row, share, silent) for row, share in zip(rows, shares, strict=True))
     return suite
 
 
-def _case(suite: str, row: Result, seconds: float) -> ElementTree.Element:
+def _case(suite: str, row: Result, seconds: float, silent: Collection[str]) -> ElementTree.Element:
     case = ElementTree.Element(
         "testcase",
         classname=f"{suite}.{row.threat}",
@@ -58,17 +64,19 @@ def _case(suite: str, row: Result, seconds: float) -> ElementTree.Element:
         problem = ElementTree.SubElement(
             case, tag, type=str(row.verdict), message=_clean(f"{row.verdict}, expected {row.expected}")
         )
-        problem.text = _clean("\n".join((row.detail, *_steps(row))))
+        problem.text = _clean("\n".join((row.detail, *_steps(row, silent))))
     ElementTree.SubElement(case, "system-out").text = _clean("\n".join(_facts(row)))
     return case
 
 
-def _steps(row: Result) -> Iterator[str]:
-    """Write the trace of a violation, a step to a line."""
-    for number, step in enumerate(row.steps, 1):
+def _steps(row: Result, silent: Collection[str]) -> Iterator[str]:
+    """Write the trace of a violation, a step to a line; what is only worked out has no number, here as elsewhere."""
+    numbers = itertools.count(1)
+    for place, step in enumerate(row.steps):
         arguments = ", ".join(f"{name}={element}" for name, element in step.args)
-        again = " (from here on again and again)" if number - 1 == row.loop else ""
-        yield f"{number:>3}. {step.action}({arguments}){again}"
+        again = " (from here on again and again)" if place == row.loop else ""
+        number = "    " if step.action in silent else f"{next(numbers):>3}."
+        yield f"{number} {step.action}({arguments}){again}"
 
 
 def _facts(row: Result) -> Iterator[str]:

@@ -46,7 +46,8 @@ def _told(run: Run, row: Values) -> Iterator[str]:
         yield "  <details><summary>the attack</summary>"
         yield ""
         for event in attack["events"]:
-            yield f"  1. {_plain(event['sentence'])}"
+            mark = f"{event['number']}." if event["number"] else "   *"  # what is only worked out is no step
+            yield f"  {mark} {_plain(event['sentence'])}"
         yield ""
         yield from ("      " + line for line in attack["reason"])
         yield ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,6 +15,7 @@ from lxml import etree
 import carnet_spec
 from carnet_check.report.junit import junit
 from carnet_check.results import Result, Verdict
+from carnet_spec.trace import TraceStep
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
 
 SCHEMAS = FIXTURES / "schemas"
@@ -143,3 +145,10 @@ def test_junit_tells_the_steps_of_what_failed(written: Path) -> None:
 
 def _row(claim: str, seconds: float) -> Result:
     return Result("p", "main", claim, "t", "explicit", Verdict.EXHAUSTED, Verdict.EXHAUSTED, 1, seconds=seconds)
+
+
+def test_junit_counts_steps_as_the_story_of_an_attack_does() -> None:
+    steps = [TraceStep("lend", "lender"), TraceStep("learn", "adversary"), TraceStep("use", "borrower")]
+    fallen = replace(_row("a", 1.0), verdict=Verdict.VIOLATED, steps=tuple(steps))
+    (failure,) = ElementTree.fromstring(junit([fallen], {"learn"})).iter("failure")
+    assert (failure.text or "").splitlines()[-3:] == ["  1. lend()", "     learn()", "  2. use()"]
