@@ -175,6 +175,8 @@ def _step(event: Mapping[str, Any]) -> list[str]:
 def _found(reference: str, folder: Path) -> tuple[str, str]:
     """Write what names the protocol in a test that is in a folder, and what has to be imported for it."""
     path, name = parts_of(reference)
+    if name and path.isidentifier() and Path(f"{path}.py").is_file():  # a module of the current folder, by its file
+        path = str(Path(f"{path}.py").absolute())
     if not Path(path).is_absolute():
         return _written(reference), ""
     from_here = Path(os.path.relpath(Path(path).resolve(), folder.resolve())).as_posix()

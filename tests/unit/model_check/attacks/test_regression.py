@@ -197,3 +197,18 @@ def test_nothing_is_written_when_there_is_no_attack(tmp_path: Path) -> None:
     assert ran.json["verdict"] != "VIOLATED"
     assert not file.exists()
     assert ran.json["run"]["artefacts"] == ""
+
+
+def test_a_module_of_the_current_folder_is_found_from_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert carnet("init", str(tmp_path / "tickets")).code == 0
+    (tmp_path / "tickets" / "protocol.py").rename(tmp_path / "tickets" / "lent_tickets.py")
+    monkeypatch.chdir(tmp_path / "tickets")
+    written = tmp_path / "tests" / "test_attack.py"
+    written.parent.mkdir()
+    ran = carnet("attack", "lent_tickets:draft", "--without", "fresh-ticket", "--as-test", str(written))
+    assert ran.code == 1
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AssertionError, match="still works"):
+        next(test for name, test in vars(module_of(written)).items() if name.startswith("test_"))()
