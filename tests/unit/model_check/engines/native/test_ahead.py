@@ -61,8 +61,17 @@ def said(explored: Exploration) -> tuple[object, ...]:
     return (*counts, explored.violations, explored.goals, explored.reduction)
 
 
-@pytest.mark.parametrize("threads", [2, pytest.param(5, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ASKED)
+CROWDED = "vote up to symmetry"
+
+
+@pytest.mark.parametrize(
+    ("name", "threads"),
+    [
+        *((name, 2) for name in ASKED),
+        (CROWDED, 5),
+        *(pytest.param(name, 5, marks=pytest.mark.slow) for name in ASKED if name != CROWDED),
+    ],
+)
 def test_any_number_of_threads_finds_the_same(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Traces included: of several ways to a state the same one is found first."""
     monkeypatch.setattr(search, "CHUNK", 64)
