@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from carnet_check.semantics import Interpreter, NotEnabled, Replays, State
 from carnet_spec.trace import Trace, TraceStep
-from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, samples
 
 
@@ -27,7 +26,7 @@ def _walk(judge: Interpreter, choices: list[int]) -> tuple[TraceStep, ...]:
     return tuple(steps)
 
 
-@settings(max_examples=share(60))
+@settings(max_examples=60)
 @given(samples(), st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=4))
 def test_every_trace_ends_where_it_ends_by_itself(sample: Sample, walks: list[list[int]]) -> None:
     judge = Interpreter(sample.protocol, sample.instance)
@@ -39,7 +38,7 @@ def test_every_trace_ends_where_it_ends_by_itself(sample: Sample, walks: list[li
         assert replays.end(judge.expand(steps)) == alone
 
 
-@settings(max_examples=share(80))
+@settings(max_examples=80)
 @given(samples(), st.lists(st.integers(0, 5), max_size=5))
 def test_rules_are_tried_wherever_they_may_add_something(sample: Sample, choices: list[int]) -> None:
     """After a step from a state in which nothing follows, fewer rules are tried, and the same is added."""
