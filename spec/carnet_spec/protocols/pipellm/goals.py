@@ -1,0 +1,78 @@
+"""Goals: what must be reachable, or claims would be empty."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula
+from carnet_spec.protocols.pipellm.vocabulary import (
+    Agent,
+    Block,
+    Copy,
+    Iv,
+    Key,
+    Page,
+    before,
+    command,
+    content,
+    corrupt,
+    counter,
+    dead,
+    due,
+    exposed,
+    landed,
+    learnt,
+    nothing,
+    opened,
+    own,
+    pending,
+    scratch,
+    staged,
+    start,
+)
+
+
+def state_goals(draft: Draft) -> None:
+    """Add the goals to ``draft``."""
+    _whole(draft)
+    _guesses(draft)
+    _hostile(draft)
+
+
+def _whole(draft: Draft) -> None:
+    @draft.goal(sentence="A block that was encrypted ahead reaches the GPU, after a NOP.")
+    def hit_after_a_nop(a: Agent, k: Key, n: Iv, p: Page, r: Copy, b: Block) -> Formula:
+        guessed = staged(k, n, p, b) & landed(k, n, r, b) & scratch(k, start)
+        return own(a, k) & guessed & (n != start) & (b != nothing)
+
+    @draft.goal(sentence="Two copies reach the GPU, of two blocks.")
+    def two_copies(a: Agent, k: Key, n: Iv, m: Iv, r: Copy, s: Copy, b: Block, c: Block) -> Formula:
+        both = landed(k, n, r, b) & landed(k, m, s, c) & before(n, m)
+        return own(a, k) & both & (b != c) & (b != nothing) & (c != nothing)
+
+    @draft.goal(sentence="Two messages are on their way.")
+    def in_flight(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
+        return own(a, k) & command(k, n, r) & before(counter(k), n)
+
+
+def _guesses(draft: Draft) -> None:
+    @draft.goal(sentence="Two pages are encrypted ahead under one IV, and a copy is pending.")
+    def two_guesses(a: Agent, k: Key, i: Iv, p: Page, q: Page, r: Copy, b: Block, c: Block) -> Formula:
+        return own(a, k) & staged(k, i, p, b) & staged(k, i, q, c) & (b != c) & pending(k, r)
+
+    @draft.goal(sentence="A guess is behind: another block was sent under its IV.")
+    def behind(a: Agent, k: Key, i: Iv, p: Page, b: Block, c: Block) -> Formula:
+        return own(a, k) & staged(k, i, p, b) & exposed(k, i, c) & (b != c) & before(i, due(k))
+
+    @draft.goal(sentence="A page is written again after it was sent.")
+    def written_again(a: Agent, k: Key, i: Iv, p: Page, b: Block, r: Copy) -> Formula:
+        fresh = (b != content(p)) & (b != nothing) & (content(p) != nothing)
+        return own(a, k) & landed(k, i, r, b) & staged(k, due(k), p, content(p)) & fresh
+
+
+def _hostile(draft: Draft) -> None:
+    @draft.goal(sentence="The host changes bytes on an honest tenant's channel, which ends.")
+    def ended(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+        return own(a, k) & dead(k) & exposed(k, i, b)
+
+    @draft.goal(sentence="A corrupt tenant sends what it likes on a channel of its own.")
+    def another_tenant(p: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
+        return corrupt(p) & opened(p, k) & landed(k, n, r, b) & learnt(p, b)

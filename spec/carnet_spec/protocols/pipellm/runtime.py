@@ -1,0 +1,140 @@
+"""The runtime: it encrypts ahead what it guesses, and sends hits, misses and NOPs, each under the IV that is due."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, Step, forall, implies
+from carnet_spec.protocols.pipellm.vocabulary import (
+    TENANT,
+    Agent,
+    Block,
+    Copy,
+    Iv,
+    Key,
+    Page,
+    before,
+    command,
+    content,
+    due,
+    earlier,
+    exposed,
+    follows,
+    home,
+    honest,
+    latest,
+    none,
+    nothing,
+    opened,
+    pending,
+    place,
+    placed,
+    scratch,
+    served,
+    source,
+    staged,
+)
+
+_SPECULATION = "PipeLLM, abstract: speculative pipelined encryption"
+_RELINQUISHING = "PipeLLM, abstract: pipeline relinquishing"
+
+
+def specify_runtime(draft: Draft) -> None:
+    """Add speculation and what is sent to ``draft``."""
+    _speculate(draft)
+    _hit(draft)
+    _miss(draft)
+    _pad(draft)
+
+
+def _first(key: Key, copy: Copy) -> Formula:
+    """Whether no pending copy was asked for before this one."""
+    return forall(lambda r: implies(pending(key, r), ~earlier(r, copy)), Copy)
+
+
+def _speculate(draft: Draft) -> None:
+    @draft.action(
+        by=TENANT,
+        says="The runtime of {a} guesses {p} for {i}, and encrypts it ahead under {k}.",
+        source=_SPECULATION,
+        enforces="REQ-STAGE-01",
+    )
+    def speculate(step: Step, a: Agent, k: Key, i: Iv, p: Page) -> None:
+        """Any predictor may guess any page for any IV to come, and several pages for one."""
+        step.actor(a, honest(a))
+        step.require("own channel", opened(a, k))
+        step.require("own page", home(p) == a)
+        step.require("not passed", ~before(i, due(k)))
+        step.insert(staged(k, i, p, content(p)))
+        step.insert(exposed(k, i, content(p)), unless="private-staging", name="stage in shared memory")
+
+
+def _hit(draft: Draft) -> None:
+    @draft.action(
+        by=TENANT,
+        says="The runtime of {a} sends what it staged of {q} under {i} as copy {r} on {k}.",
+        message="{a} -> host: ciphertext under {k}, for copy {r}",
+        source=_SPECULATION,
+        enforces=("REQ-SEND-01", "REQ-SEND-02", "REQ-SEND-03", "REQ-ORDER-01"),
+    )
+    def hit(step: Step, a: Agent, k: Key, r: Copy, q: Page, i: Iv, b: Block, j: Iv) -> None:
+        """The ciphertext goes to shared memory only now, when its page is asked for and its IV is due."""
+        step.actor(a, honest(a))
+        step.require("own channel", opened(a, k))
+        step.require("asked for", pending(k, r))
+        step.require("the first that is pending", _first(k, r), defence="in-order")
+        step.require("staged", staged(k, i, q, b))
+        step.require("the page that is asked for", q == source(k, r), defence="page-checked")
+        step.require("not behind", ~before(i, due(k)), defence="behind-anew")
+        step.require("not ahead", ~before(due(k), i), defence="pad-first")
+        step.require("the counter goes on", follows(due(k), j))
+        step.insert(exposed(k, i, b))
+        step.insert(command(k, due(k), r))
+        step.insert(placed(k, due(k), i))
+        step.insert(served(k, r))
+        step.set(place(k, r), due(k))
+        step.remove(pending(k, r))
+        step.set(due(k), j)
+
+
+def _miss(draft: Draft) -> None:
+    @draft.action(
+        by=TENANT,
+        says="The runtime of {a} encrypts copy {r} anew, and sends it on {k}.",
+        message="{a} -> host: ciphertext under {k}, for copy {r}",
+        source=_RELINQUISHING,
+        enforces=("REQ-SEND-02", "REQ-SEND-04", "REQ-ORDER-01"),
+    )
+    def miss(step: Step, a: Agent, k: Key, r: Copy, j: Iv) -> None:
+        """Whatever was staged under this IV is sent no more: nobody ever sees it."""
+        step.actor(a, honest(a))
+        step.require("own channel", opened(a, k))
+        step.require("asked for", pending(k, r))
+        step.require("the first that is pending", _first(k, r), defence="in-order")
+        step.require("the counter goes on", follows(due(k), j))
+        step.insert(exposed(k, due(k), content(source(k, r))))
+        step.insert(command(k, due(k), r))
+        step.insert(placed(k, due(k), due(k)))
+        step.insert(served(k, r))
+        step.set(place(k, r), due(k))
+        step.remove(pending(k, r))
+        step.set(due(k), j, defence="miss-advances")
+
+
+def _pad(draft: Draft) -> None:
+    @draft.action(
+        by=TENANT,
+        says="The runtime of {a} sends a NOP on {k}.",
+        message="{a} -> host: NOP under {k}",
+        source=_RELINQUISHING,
+        enforces=("REQ-SEND-04", "REQ-PAD-01"),
+    )
+    def pad(step: Step, a: Agent, k: Key, j: Iv) -> None:
+        """A copy of a byte to scratch memory: it costs an IV, and does nothing else."""
+        step.actor(a, honest(a))
+        step.require("own channel", opened(a, k))
+        step.require("the counter goes on", follows(due(k), j))
+        step.insert(exposed(k, due(k), nothing))
+        step.insert(scratch(k, due(k)), defence="pad-discarded")
+        over = command(k, due(k), latest(k))
+        step.insert(over, when=latest(k) != none, unless="pad-discarded", name="copy over the last copy")
+        step.insert(placed(k, due(k), due(k)))
+        step.set(due(k), j, defence="pad-advances")
