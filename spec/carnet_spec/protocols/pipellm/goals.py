@@ -12,7 +12,6 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     Page,
     before,
     command,
-    content,
     corrupt,
     counter,
     dead,
@@ -25,6 +24,7 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     own,
     pending,
     scratch,
+    source,
     staged,
     start,
 )
@@ -46,7 +46,7 @@ def _whole(draft: Draft) -> None:
     @draft.goal(sentence="Two copies reach the GPU, of two blocks.")
     def two_copies(a: Agent, k: Key, n: Iv, m: Iv, r: Copy, s: Copy, b: Block, c: Block) -> Formula:
         both = landed(k, n, r, b) & landed(k, m, s, c) & before(n, m)
-        return own(a, k) & both & (b != c) & (b != nothing) & (c != nothing)
+        return own(a, k) & both & (b != c)
 
     @draft.goal(sentence="Two messages are on their way.")
     def in_flight(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
@@ -62,10 +62,9 @@ def _guesses(draft: Draft) -> None:
     def behind(a: Agent, k: Key, i: Iv, p: Page, b: Block, c: Block) -> Formula:
         return own(a, k) & staged(k, i, p, b) & exposed(k, i, c) & (b != c) & before(i, due(k))
 
-    @draft.goal(sentence="A page is written again after it was sent.")
-    def written_again(a: Agent, k: Key, i: Iv, p: Page, b: Block, r: Copy) -> Formula:
-        fresh = (b != content(p)) & (b != nothing) & (content(p) != nothing)
-        return own(a, k) & landed(k, i, r, b) & staged(k, due(k), p, content(p)) & fresh
+    @draft.goal(sentence="A page that reached the GPU is written, and encrypted ahead again.")
+    def written_again(a: Agent, k: Key, i: Iv, j: Iv, r: Copy, b: Block, c: Block) -> Formula:
+        return own(a, k) & landed(k, i, r, b) & staged(k, j, source(k, r), c) & (b != c) & (j != i)
 
 
 def _hostile(draft: Draft) -> None:

@@ -14,6 +14,7 @@ DEFAULTS = {
     "pages": 1,
     "copies": 2,
     "tenant_blocks": 2,
+    "host_blocks": 0,
 }
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
 FRESH_SIZES = frozenset({"tenant_keys"})
@@ -25,13 +26,13 @@ _HONEST = ("alice", "anna", "anton", "agnes")
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes: honest tenants, the host, and a tenant who may collude with it.
 
-    A channel has one IV more than messages, since the counter goes on after the last.
+    A channel has one IV more than messages, since the counter goes on after the last; nothing is guessed for that one.
     """
     size = {**DEFAULTS, **scale}
     tenants = (*_HONEST[: size["tenants"]], *_numbered("tenant", 1 + len(_HONEST), size["tenants"] - len(_HONEST)))
     others = ("mallory",) if threat == "collusion" else ()
     blocks = {tenant: tuple(f"{tenant}'s {n}" for n in range(1, 1 + size["tenant_blocks"])) for tenant in tenants}
-    blocks["host"] = ("host's", "nothing")
+    blocks["host"] = (*_numbered("host's ", 1, size["host_blocks"]), "nothing")
     pages = {tenant: tuple(f"{tenant}'s page {n}" for n in range(1, 1 + size["pages"])) for tenant in tenants}
     ivs = _numbered("iv", 0, size["messages"] + 1)
     copies = _numbered("copy", 0, size["copies"] + 1)
@@ -59,7 +60,12 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "owner": {(block,): agent for agent, each in blocks.items() for block in each},
             "home": {(page,): agent for agent, each in pages.items() for page in each},
         },
-        pools={("open_channel", "k"): own, ("open_own", "k"): hers},
+        pools={
+            ("open_channel", "k"): own,
+            ("open_own", "k"): hers,
+            ("open_own", "p"): others or ("host",),
+            ("speculate", "i"): ivs[:-1],
+        },
         describes=_describe(size),
     )
 
@@ -80,6 +86,7 @@ _COUNTED = (
     ("pages", "page to a tenant"),
     ("copies", "copy to a channel"),
     ("tenant_blocks", "block to a tenant"),
+    ("host_blocks", "block to the host"),
 )
 
 
@@ -100,7 +107,7 @@ def _some(number: int, what: str) -> str:
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("tiny", {"pages": 2, "own_keys": 1}, title="two messages, of two pages"),
+        Profile("tiny", {"pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
     )
 }
 
