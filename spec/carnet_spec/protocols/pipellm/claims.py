@@ -21,6 +21,7 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     honest,
     knows,
     landed,
+    late,
     learnt,
     own,
     owner,
@@ -78,8 +79,8 @@ def _ivs(draft: Draft) -> None:
         source="PipeLLM, abstract: pipeline relinquishing",
         under=THREATS,
     )
-    def no_passed_iv(k: Key, n: Iv, i: Iv) -> Formula:
-        return implies(placed(k, n, i), ~before(i, n))
+    def no_passed_iv(k: Key, i: Iv) -> Formula:
+        return ~late(k, i)
 
     @draft.claim(
         name="in-step",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft
+from carnet_spec.protocols.pipellm.variants import FLUSHED
 
 DEFENCES = (
     ("own-key", "each channel has a key of its own, of one tenant and the GPU"),
@@ -28,3 +29,5 @@ def declare_defences(draft: Draft) -> None:
     """Declare every defence."""
     for id, title in DEFENCES:
         draft.defence(id, title)
+    if draft.variant == FLUSHED:
+        draft.defence("encrypt-once", "an IV under which something was encrypted ahead encrypts nothing else")

@@ -32,9 +32,9 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     host,
     latest,
     none,
-    nothing,
     owner,
     start,
+    zeros,
 )
 
 ID = "pipellm"
@@ -69,7 +69,7 @@ def _assume(draft: Draft) -> None:
         if requirement.level is Level.ASSUMPTION:
             draft.assumption(id, requirement.sentence, built_in=id in BUILT_IN)
     draft.axiom("the host is corrupt", corrupt(host), assumption="A2")
-    draft.axiom("nothing is no secret", owner(nothing) == host, assumption="A6")
+    draft.axiom("zeros are no secret", owner(zeros) == host, assumption="A6")
     _in_line(draft)
 
 
@@ -80,9 +80,7 @@ def _in_line(draft: Draft) -> None:
         forall(lambda i, j, m: implies(before(i, j) & before(j, m), before(i, m)), Iv, Iv, Iv),
         assumption="A7",
     )
-    draft.axiom(
-        "IVs are in line", forall(lambda i, j: before(i, j) | (i == j) | before(j, i), Iv, Iv), assumption="A7"
-    )
+    draft.axiom("IVs are in line", forall(lambda i, j: before(i, j) | (i == j) | before(j, i), Iv, Iv), assumption="A7")
     draft.axiom("IVs have a start", forall(lambda i: ~before(i, start), Iv), assumption="A7")
     draft.axiom(
         "nothing is between an IV and the next",
@@ -114,7 +112,7 @@ def _start(draft: Draft) -> None:
         return none
 
     def not_written(p: Page) -> Block:
-        return nothing
+        return zeros
 
     draft.initially(due, at_the_start)
     draft.initially(counter, at_the_start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula
+from carnet_spec.protocols.pipellm.variants import FLUSHED
 from carnet_spec.protocols.pipellm.vocabulary import (
     Agent,
     Block,
@@ -19,14 +20,15 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     exposed,
     landed,
     learnt,
-    nothing,
     opened,
     own,
     pending,
     scratch,
     source,
+    spent,
     staged,
     start,
+    zeros,
 )
 
 
@@ -34,6 +36,7 @@ def state_goals(draft: Draft) -> None:
     """Add the goals to ``draft``."""
     _whole(draft)
     _guesses(draft)
+    _wrong_guesses(draft)
     _hostile(draft)
 
 
@@ -41,7 +44,7 @@ def _whole(draft: Draft) -> None:
     @draft.goal(sentence="A block that was encrypted ahead reaches the GPU, after a NOP.")
     def hit_after_a_nop(a: Agent, k: Key, n: Iv, p: Page, r: Copy, b: Block) -> Formula:
         guessed = staged(k, n, p, b) & landed(k, n, r, b) & scratch(k, start)
-        return own(a, k) & guessed & (n != start) & (b != nothing)
+        return own(a, k) & guessed & (n != start) & (b != zeros)
 
     @draft.goal(sentence="Two copies reach the GPU, of two blocks.")
     def two_copies(a: Agent, k: Key, n: Iv, m: Iv, r: Copy, s: Copy, b: Block, c: Block) -> Formula:
@@ -54,6 +57,20 @@ def _whole(draft: Draft) -> None:
 
 
 def _guesses(draft: Draft) -> None:
+    @draft.goal(sentence="A page that reached the GPU is written, and encrypted ahead again.")
+    def written_again(a: Agent, k: Key, i: Iv, j: Iv, r: Copy, b: Block, c: Block) -> Formula:
+        return own(a, k) & landed(k, i, r, b) & staged(k, j, source(k, r), c) & (b != c) & (j != i)
+
+
+def _wrong_guesses(draft: Draft) -> None:
+    if draft.variant == FLUSHED:
+
+        @draft.goal(sentence="A guess is flushed, and a copy follows it.")
+        def flushed(a: Agent, k: Key, i: Iv, r: Copy, b: Block, n: Iv) -> Formula:
+            return own(a, k) & spent(k, i) & scratch(k, i) & landed(k, n, r, b) & before(i, n)
+
+        return
+
     @draft.goal(sentence="Two pages are encrypted ahead under one IV, and a copy is pending.")
     def two_guesses(a: Agent, k: Key, i: Iv, p: Page, q: Page, r: Copy, b: Block, c: Block) -> Formula:
         return own(a, k) & staged(k, i, p, b) & staged(k, i, q, c) & (b != c) & pending(k, r)
@@ -61,10 +78,6 @@ def _guesses(draft: Draft) -> None:
     @draft.goal(sentence="A guess is behind: another block was sent under its IV.")
     def behind(a: Agent, k: Key, i: Iv, p: Page, b: Block, c: Block) -> Formula:
         return own(a, k) & staged(k, i, p, b) & exposed(k, i, c) & (b != c) & before(i, due(k))
-
-    @draft.goal(sentence="A page that reached the GPU is written, and encrypted ahead again.")
-    def written_again(a: Agent, k: Key, i: Iv, j: Iv, r: Copy, b: Block, c: Block) -> Formula:
-        return own(a, k) & landed(k, i, r, b) & staged(k, j, source(k, r), c) & (b != c) & (j != i)
 
 
 def _hostile(draft: Draft) -> None:

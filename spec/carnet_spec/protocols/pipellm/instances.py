@@ -32,7 +32,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     tenants = (*_HONEST[: size["tenants"]], *_numbered("tenant", 1 + len(_HONEST), size["tenants"] - len(_HONEST)))
     others = ("mallory",) if threat == "collusion" else ()
     blocks = {tenant: tuple(f"{tenant}'s {n}" for n in range(1, 1 + size["tenant_blocks"])) for tenant in tenants}
-    blocks["host"] = (*_numbered("host's ", 1, size["host_blocks"]), "nothing")
+    blocks["host"] = (*_numbered("host's ", 1, size["host_blocks"]), "zeros")
     pages = {tenant: tuple(f"{tenant}'s page {n}" for n in range(1, 1 + size["pages"])) for tenant in tenants}
     ivs = _numbered("iv", 0, size["messages"] + 1)
     copies = _numbered("copy", 0, size["copies"] + 1)
@@ -54,7 +54,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         },
         functions={
             "host": {(): "host"},
-            "nothing": {(): "nothing"},
+            "zeros": {(): "zeros"},
             "start": {(): ivs[0]},
             "none": {(): copies[0]},
             "owner": {(block,): agent for agent, each in blocks.items() for block in each},

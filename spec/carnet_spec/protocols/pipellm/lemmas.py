@@ -8,6 +8,7 @@ what its page holds (ciphertexts). Copies are asked for, sent and received in on
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.protocols.pipellm.variants import FLUSHED
 from carnet_spec.protocols.pipellm.vocabulary import (
     Agent,
     Block,
@@ -27,13 +28,13 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     earlier,
     exposed,
     filled,
+    gone,
     home,
     honest,
     host,
     knows,
     landed,
     latest,
-    nothing,
     opened,
     own,
     owner,
@@ -42,8 +43,10 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     scratch,
     served,
     source,
+    spent,
     staged,
     start,
+    zeros,
 )
 
 
@@ -51,6 +54,7 @@ def state_lemmas(draft: Draft) -> None:
     """Add the lemmas to ``draft``."""
     _keys(draft)
     _ciphertexts(draft)
+    _exposed(draft)
     _requests(draft)
     _commands(draft)
     _receiving(draft)
@@ -75,18 +79,22 @@ def _ciphertexts(draft: Draft) -> None:
     @draft.lemma
     def pages_hold_their_owners_data(p: Page) -> Formula:
         """A page holds data of whose page it is, or nothing."""
-        return (owner(content(p)) == home(p)) | (content(p) == nothing)
+        return (owner(content(p)) == home(p)) | (content(p) == zeros)
+
+    @draft.lemma
+    def staged_is_own(k: Key, i: Iv, p: Page, b: Block) -> Formula:
+        """What is staged is data of whose page it is, or nothing, under a key of the same tenant."""
+        return implies(staged(k, i, p, b), ((owner(b) == home(p)) | (b == zeros)) & opened(home(p), k))
 
     @draft.lemma
     def staged_is_current(k: Key, i: Iv, p: Page, b: Block) -> Formula:
-        """What is staged is what its page holds, under a key of whose page it is."""
-        return implies(staged(k, i, p, b), (b == content(p)) & opened(home(p), k))
+        """What is staged is what its page holds."""
+        return implies(staged(k, i, p, b), b == content(p))
 
     @draft.lemma
-    def exposed_has_passed(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
-        """On an honest tenant's channel, what is exposed is its own, under an IV that has passed."""
-        mine = (owner(b) == a) | (b == nothing)
-        return implies(own(a, k) & exposed(k, i, b), before(i, due(k)) & mine)
+    def gone_has_passed(k: Key, i: Iv) -> Formula:
+        """What a message took has passed."""
+        return implies(gone(k, i), before(i, due(k)))
 
     @draft.lemma
     def exposed_of_the_honest(k: Key, i: Iv, b: Block) -> Formula:
@@ -94,13 +102,41 @@ def _ciphertexts(draft: Draft) -> None:
         return implies(exposed(k, i, b) & honest(owner(b)), opened(owner(b), k))
 
 
+def _exposed(draft: Draft) -> None:
+    def mine(a: Agent, b: Block) -> Formula:
+        return (owner(b) == a) | (b == zeros)
+
+    if draft.variant != FLUSHED:
+
+        @draft.lemma
+        def exposed_has_passed(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+            """On an honest tenant's channel, what is exposed is its own, under an IV that has passed."""
+            return implies(own(a, k) & exposed(k, i, b), before(i, due(k)) & mine(a, b))
+
+        return
+
+    @draft.lemma
+    def exposed_is_spent(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+        """What is exposed is the tenant's own, under an IV that has passed or encrypts nothing else."""
+        return implies(own(a, k) & exposed(k, i, b), (before(i, due(k)) | spent(k, i)) & mine(a, b))
+
+    @draft.lemma
+    def staged_is_exposed(k: Key, i: Iv, p: Page, b: Block) -> Formula:
+        """What is staged lies in shared memory."""
+        return implies(staged(k, i, p, b), exposed(k, i, b))
+
+
 def _requests(draft: Draft) -> None:
     @draft.lemma
-    def pending_is_asked(k: Key, r: Copy) -> Formula:
-        """A pending copy was asked for, its page still holds what it held, and it was not sent."""
-        page = source(k, r)
-        mine = opened(home(page), k) & asked(k, r, content(page))
-        return implies(pending(k, r), mine & ~served(k, r))
+    def pending_is_own(k: Key, r: Copy) -> Formula:
+        """A pending copy is of a page of whose channel it is, and was not sent."""
+        known = ~earlier(latest(k), r) & ~served(k, r)
+        return implies(pending(k, r), known & opened(home(source(k, r)), k))
+
+    @draft.lemma
+    def pending_is_current(k: Key, r: Copy) -> Formula:
+        """The page of a pending copy still holds what it held when the copy was asked for."""
+        return implies(pending(k, r), asked(k, r, content(source(k, r))))
 
     @draft.lemma
     def asked_once(k: Key, r: Copy, b: Block, c: Block) -> Formula:
@@ -109,10 +145,14 @@ def _requests(draft: Draft) -> None:
         return implies(asked(k, r, b), known & implies(asked(k, r, c), b == c))
 
     @draft.lemma
+    def sent_was_asked(k: Key, r: Copy) -> Formula:
+        """What was sent has a number that was asked for."""
+        return implies(served(k, r), ~earlier(latest(k), r))
+
+    @draft.lemma
     def pending_comes_after_sent(k: Key, r: Copy, s: Copy) -> Formula:
         """What was sent was asked for before everything that is pending."""
-        sent = implies(served(k, r), ~earlier(latest(k), r))
-        return sent & implies(served(k, r) & pending(k, s), earlier(r, s))
+        return implies(served(k, r) & pending(k, s), earlier(r, s))
 
 
 def _commands(draft: Draft) -> None:
@@ -122,6 +162,11 @@ def _commands(draft: Draft) -> None:
         there = before(n, due(k)) & served(k, r) & (place(k, r) == n)
         nop = implies(scratch(k, n), before(n, due(k)) & ~command(k, n, r))
         return implies(own(a, k), implies(command(k, n, r), there) & nop)
+
+    @draft.lemma
+    def commands_are_not_ahead(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
+        """On an honest tenant's channel, a command is for what was sent, and for no message to come."""
+        return implies(own(a, k) & command(k, n, r), served(k, r) & ~before(due(k), n))
 
     @draft.lemma
     def sent_is_commanded(k: Key, r: Copy) -> Formula:
@@ -164,4 +209,4 @@ def _receiving(draft: Draft) -> None:
     @draft.lemma
     def the_host_is_corrupt(b: Block) -> Formula:
         """What a NOP says is nobody's secret."""
-        return corrupt(host) & implies(b == nothing, owner(b) == host)
+        return corrupt(host) & implies(b == zeros, owner(b) == host)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step, forall, implies
+from carnet_spec.protocols.pipellm.variants import FLUSHED
 from carnet_spec.protocols.pipellm.vocabulary import (
     TENANT,
     Agent,
@@ -18,11 +19,12 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     earlier,
     exposed,
     follows,
+    gone,
     home,
     honest,
+    late,
     latest,
     none,
-    nothing,
     opened,
     pending,
     place,
@@ -30,7 +32,9 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     scratch,
     served,
     source,
+    spent,
     staged,
+    zeros,
 )
 
 _SPECULATION = "PipeLLM, abstract: speculative pipelined encryption"
@@ -38,11 +42,17 @@ _RELINQUISHING = "PipeLLM, abstract: pipeline relinquishing"
 
 
 def specify_runtime(draft: Draft) -> None:
-    """Add speculation and what is sent to ``draft``."""
-    _speculate(draft)
+    """Add speculation and what is sent to ``draft``.
+
+    Where guesses are flushed, an IV under which something was encrypted ahead encrypts nothing else.
+    """
+    once = draft.variant == FLUSHED
+    _speculate(draft, once=once)
     _hit(draft)
-    _miss(draft)
-    _pad(draft)
+    _miss(draft, once=once)
+    _pad(draft, once=once)
+    if once:
+        _flush(draft)
 
 
 def _first(key: Key, copy: Copy) -> Formula:
@@ -50,10 +60,18 @@ def _first(key: Key, copy: Copy) -> Formula:
     return forall(lambda r: implies(pending(key, r), ~earlier(r, copy)), Copy)
 
 
-def _speculate(draft: Draft) -> None:
+def _take(step: Step, key: Key, iv: Iv) -> None:
+    """Note that the message of this number was encrypted under the IV."""
+    step.insert(placed(key, due(key), iv))
+    step.insert(late(key, iv), when=gone(key, iv))
+    step.insert(gone(key, due(key)))
+
+
+def _speculate(draft: Draft, *, once: bool) -> None:
     @draft.action(
         by=TENANT,
         says="The runtime of {a} guesses {p} for {i}, and encrypts it ahead under {k}.",
+        message="{a} -> {a}: ciphertext under {k}, for later",
         source=_SPECULATION,
         enforces="REQ-STAGE-01",
     )
@@ -63,6 +81,9 @@ def _speculate(draft: Draft) -> None:
         step.require("own channel", opened(a, k))
         step.require("own page", home(p) == a)
         step.require("not passed", ~before(i, due(k)))
+        if once:
+            step.require("encrypts nothing yet", ~spent(k, i), defence="encrypt-once")
+            step.insert(spent(k, i))
         step.insert(staged(k, i, p, content(p)))
         step.insert(exposed(k, i, content(p)), unless="private-staging", name="stage in shared memory")
 
@@ -88,14 +109,14 @@ def _hit(draft: Draft) -> None:
         step.require("the counter goes on", follows(due(k), j))
         step.insert(exposed(k, i, b))
         step.insert(command(k, due(k), r))
-        step.insert(placed(k, due(k), i))
+        _take(step, k, i)
         step.insert(served(k, r))
         step.set(place(k, r), due(k))
         step.remove(pending(k, r))
         step.set(due(k), j)
 
 
-def _miss(draft: Draft) -> None:
+def _miss(draft: Draft, *, once: bool) -> None:
     @draft.action(
         by=TENANT,
         says="The runtime of {a} encrypts copy {r} anew, and sends it on {k}.",
@@ -110,16 +131,18 @@ def _miss(draft: Draft) -> None:
         step.require("asked for", pending(k, r))
         step.require("the first that is pending", _first(k, r), defence="in-order")
         step.require("the counter goes on", follows(due(k), j))
+        if once:
+            step.require("encrypts nothing yet", ~spent(k, due(k)), defence="encrypt-once")
         step.insert(exposed(k, due(k), content(source(k, r))))
         step.insert(command(k, due(k), r))
-        step.insert(placed(k, due(k), due(k)))
+        _take(step, k, due(k))
         step.insert(served(k, r))
         step.set(place(k, r), due(k))
         step.remove(pending(k, r))
         step.set(due(k), j, defence="miss-advances")
 
 
-def _pad(draft: Draft) -> None:
+def _pad(draft: Draft, *, once: bool) -> None:
     @draft.action(
         by=TENANT,
         says="The runtime of {a} sends a NOP on {k}.",
@@ -132,9 +155,30 @@ def _pad(draft: Draft) -> None:
         step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("the counter goes on", follows(due(k), j))
-        step.insert(exposed(k, due(k), nothing))
+        if once:
+            step.require("encrypts nothing yet", ~spent(k, due(k)), defence="encrypt-once")
+        step.insert(exposed(k, due(k), zeros))
         step.insert(scratch(k, due(k)), defence="pad-discarded")
         over = command(k, due(k), latest(k))
         step.insert(over, when=latest(k) != none, unless="pad-discarded", name="copy over the last copy")
-        step.insert(placed(k, due(k), due(k)))
+        _take(step, k, due(k))
         step.set(due(k), j, defence="pad-advances")
+
+
+def _flush(draft: Draft) -> None:
+    @draft.action(
+        by=TENANT,
+        says="The runtime of {a} sends the guess that is due on {k}, {b}, to scratch memory.",
+        message="{a} -> host: a wrong guess under {k}, as a NOP",
+        source="Carnet (a guess that is flushed)",
+        enforces=("REQ-FLUSH-01", "REQ-SEND-04"),
+    )
+    def flush(step: Step, a: Agent, k: Key, b: Block, j: Iv) -> None:
+        """A whole block travels for nothing, and no IV is used twice."""
+        step.actor(a, honest(a))
+        step.require("own channel", opened(a, k))
+        step.require("encrypted ahead", exposed(k, due(k), b))
+        step.require("the counter goes on", follows(due(k), j))
+        step.insert(scratch(k, due(k)))
+        _take(step, k, due(k))
+        step.set(due(k), j)

@@ -53,7 +53,7 @@ GPU = Role("gpu")
 ADVERSARY = Role("adversary", honest=False)
 
 host = constant("host", Agent, says="the hypervisor, which sees and changes shared memory")
-nothing = constant("nothing", Block, says="what a NOP and a page that was not written yet hold")
+zeros = constant("zeros", Block, says="what a NOP and a page that was not written yet hold")
 
 corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does what the adversary wants")
 owner = rigid_function("owner", Block, to=Agent, says="whose data it is")
@@ -79,6 +79,7 @@ staged = relation(
     of=TENANT,
     says="the page was encrypted ahead, under that IV, when it held that block",
 )
+spent = relation("spent", Key, Iv, kind=Kind.STATE, of=TENANT, says="something was encrypted ahead under the IV")
 
 # -- a GPU's state -----------------------------------------------------------------------------------------------------
 
@@ -118,6 +119,8 @@ asked = relation(
 placed = relation(
     "placed", Key, Iv, Iv, kind=Kind.GHOST, says="the message of the first number was encrypted under the second IV"
 )
+gone = relation("gone", Key, Iv, kind=Kind.GHOST, says="a message took the IV")
+late = relation("late", Key, Iv, kind=Kind.GHOST, says="a message was encrypted under the IV after it was gone")
 served = relation("served", Key, Copy, kind=Kind.GHOST, says="the copy was sent")
 place = function("place", Key, Copy, to=Iv, kind=Kind.GHOST, says="the number of the message that is the copy")
 filled = relation("filled", Key, Copy, kind=Kind.GHOST, says="something was decrypted to where the copy goes")
