@@ -16,7 +16,7 @@ _finding = partial(Finding, threat="host", about=ABSTRACT)
 FINDINGS = (
     _finding(
         "finding-1",
-        "a guess waits in shared memory: with whatever else is encrypted under its IV, a NOP included, the host reads both",
+        "a guess waits in shared memory: the host sees it and a NOP, or anything else, under one IV, and reads both",
         claim="confidentiality",
         variant="shared-staging",
     ),

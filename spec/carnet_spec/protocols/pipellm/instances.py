@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale
 
@@ -49,7 +50,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         relations={
             "corrupt": _unary(("host", *others)),
             "before": InLine(ivs),
-            "follows": frozenset(zip(ivs, ivs[1:], strict=False)),
+            "follows": frozenset(pairwise(ivs)),
             "earlier": InLine(copies),
         },
         functions={
@@ -108,12 +109,14 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("tiny", {"pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
+        Profile("ci", {"messages": 3, "tenant_blocks": 1}, title="three messages of one page"),
     )
 }
 
 HUNTS = (
     Profile("one page", {}, budget=1),
-    Profile("two pages", {"pages": 2}, budget=1),
+    Profile("two pages", {"pages": 2, "tenant_blocks": 1}, budget=1),
     Profile("three messages", {"messages": 3, "copies": 3}, budget=1),
+    Profile("the adversary's own", {"tenant_keys": 0, "own_keys": 1}),
 )
 """The sizes a search for an attack goes through."""
