@@ -21,7 +21,6 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     changed,
     command,
     content,
-    corrupt,
     counter,
     dead,
     due,
@@ -31,7 +30,6 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     gone,
     home,
     honest,
-    host,
     knows,
     landed,
     latest,
@@ -205,8 +203,3 @@ def _receiving(draft: Draft) -> None:
         """Every command before one that was followed was followed."""
         both = command(k, n, r) & landed(k, m, s, b) & before(n, m)
         return implies(own(a, k) & both, filled(k, r))
-
-    @draft.lemma
-    def the_host_is_corrupt(b: Block) -> Formula:
-        """What a NOP says is nobody's secret."""
-        return corrupt(host) & implies(b == zeros, owner(b) == host)
