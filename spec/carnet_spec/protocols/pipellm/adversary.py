@@ -19,6 +19,7 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     opened,
     owner,
     scratch,
+    session,
 )
 
 
@@ -42,6 +43,7 @@ def _act(draft: Draft) -> None:
         step.fresh(k)
         step.insert(opened(p, k))
         step.insert(knows(p, k))
+        step.insert(session(k))
 
 
 def _forge(draft: Draft) -> None:
@@ -93,6 +95,7 @@ def _read(draft: Draft) -> None:
         source="PipeLLM, abstract",
     )
     def read(step: Step, p: Agent, k: Key, i: Iv, b: Block) -> None:
+        """Whoever has the key, corrupt or not, the tenant included."""
         step.given("has the key", knows(p, k))
         step.given("a ciphertext", exposed(k, i, b))
         step.insert(learnt(p, b))

@@ -23,6 +23,7 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     opened,
     owner,
     pending,
+    session,
     source,
     staged,
     start,
@@ -50,6 +51,7 @@ def _channel(draft: Draft) -> None:
         step.fresh(k)
         step.insert(opened(a, k))
         step.insert(knows(a, k))
+        step.insert(session(k))
 
     @draft.action(
         by=GPU,

@@ -18,11 +18,15 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     dead,
     due,
     exposed,
+    gone,
+    guessed,
+    knows,
     landed,
     learnt,
     opened,
     own,
     pending,
+    placed,
     scratch,
     source,
     spent,
@@ -42,9 +46,15 @@ def state_goals(draft: Draft) -> None:
 
 def _whole(draft: Draft) -> None:
     @draft.goal(sentence="A block that was encrypted ahead reaches the GPU, after a NOP.")
-    def hit_after_a_nop(a: Agent, k: Key, n: Iv, p: Page, r: Copy, b: Block) -> Formula:
-        guessed = staged(k, n, p, b) & landed(k, n, r, b) & scratch(k, start)
-        return own(a, k) & guessed & (n != start) & (b != zeros)
+    def hit_after_a_nop(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
+        nop = scratch(k, start) & placed(k, start, start)
+        hit = guessed(k, r) & landed(k, n, r, b) & placed(k, n, n) & gone(k, n)
+        return own(a, k) & nop & hit & (b != zeros)
+
+    @draft.goal(sentence="A block that was encrypted anew reaches the GPU.")
+    def miss(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
+        sent = landed(k, n, r, b) & placed(k, n, n) & gone(k, n)
+        return own(a, k) & sent & ~guessed(k, r) & (b != zeros)
 
     @draft.goal(sentence="Two copies reach the GPU, of two blocks.")
     def two_copies(a: Agent, k: Key, n: Iv, m: Iv, r: Copy, s: Copy, b: Block, c: Block) -> Formula:
@@ -88,3 +98,7 @@ def _hostile(draft: Draft) -> None:
     @draft.goal(sentence="A corrupt tenant sends what it likes on a channel of its own.")
     def another_tenant(p: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
         return corrupt(p) & opened(p, k) & landed(k, n, r, b) & learnt(p, b)
+
+    @draft.goal(sentence="A corrupt agent has the key of another one's channel.")
+    def pooled(p: Agent, q: Agent, k: Key) -> Formula:
+        return corrupt(p) & opened(p, k) & knows(q, k) & (p != q)

@@ -18,6 +18,7 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     follows,
     landed,
     scratch,
+    session,
 )
 
 _COUNTER = "PipeLLM, abstract: speculative pipelined encryption"
@@ -77,9 +78,9 @@ def _refuse(draft: Draft) -> None:
         source="SP 800-38D section 7.2",
         enforces="REQ-RECEIVE-04",
     )
-    def refuse(step: Step, k: Key, i: Iv, b: Block, j: Iv) -> None:
-        """Nobody says what the counter is after an error; the worst is that it went on."""
-        step.given("other bytes", changed(k, b) | (exposed(k, i, b) & (i != counter(k))))
+    def refuse(step: Step, k: Key, j: Iv) -> None:
+        """The host can send such bytes at any time. The worst is that the counter goes on with them."""
+        step.require("a channel", session(k))
         step.require("not ended", ~dead(k), defence="fail-closed")
         step.require("the counter goes on", follows(counter(k), j))
         step.insert(dead(k))

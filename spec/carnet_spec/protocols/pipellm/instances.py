@@ -114,6 +114,7 @@ PROFILES = {
 }
 
 HUNTS = (
+    Profile("one block", {"tenant_blocks": 1}, budget=1),
     Profile("one page", {}, budget=1),
     Profile("two pages", {"pages": 2, "tenant_blocks": 1}, budget=1),
     Profile("three messages", {"messages": 3, "copies": 3}, budget=1),

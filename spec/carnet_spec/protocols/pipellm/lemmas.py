@@ -40,6 +40,7 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     place,
     scratch,
     served,
+    session,
     source,
     spent,
     staged,
@@ -62,7 +63,7 @@ def _keys(draft: Draft) -> None:
     @draft.lemma
     def what_is_used(k: Key, p: Agent, i: Iv, r: Copy, b: Block) -> Formula:
         """Nothing is under a key before it is drawn, and its counter is at the start."""
-        keys = opened(p, k) | knows(p, k) | asked(k, r, b) | dead(k) | landed(k, i, r, b)
+        keys = opened(p, k) | knows(p, k) | asked(k, r, b) | session(k) | dead(k) | landed(k, i, r, b)
         messages = exposed(k, i, b) | changed(k, b) | command(k, i, r) | scratch(k, i)
         return ((keys | messages) >> used(k)) & (used(k) | (counter(k) == start))
 

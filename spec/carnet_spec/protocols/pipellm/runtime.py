@@ -20,6 +20,7 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     exposed,
     follows,
     gone,
+    guessed,
     home,
     honest,
     late,
@@ -108,6 +109,7 @@ def _hit(draft: Draft) -> None:
         step.require("not ahead", ~before(due(k), i), defence="pad-first")
         step.require("the counter goes on", follows(due(k), j))
         step.insert(exposed(k, i, b))
+        step.insert(guessed(k, r))
         step.insert(command(k, due(k), r))
         _take(step, k, i)
         step.insert(served(k, r))

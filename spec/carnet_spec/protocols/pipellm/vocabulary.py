@@ -95,6 +95,7 @@ landed = relation(
 
 # -- messages ----------------------------------------------------------------------------------------------------------
 
+session = relation("session", Key, kind=Kind.MESSAGE, says="a tenant and the GPU agreed on the key")
 exposed = relation(
     "exposed", Key, Iv, Block, kind=Kind.MESSAGE, says="the ciphertext of the block under that IV is in shared memory"
 )
@@ -121,6 +122,7 @@ placed = relation(
 )
 gone = relation("gone", Key, Iv, kind=Kind.GHOST, says="a message took the IV")
 late = relation("late", Key, Iv, kind=Kind.GHOST, says="a message was encrypted under the IV after it was gone")
+guessed = relation("guessed", Key, Copy, kind=Kind.GHOST, says="the copy was sent as it was encrypted ahead")
 served = relation("served", Key, Copy, kind=Kind.GHOST, says="the copy was sent")
 place = function("place", Key, Copy, to=Iv, kind=Kind.GHOST, says="the number of the message that is the copy")
 filled = relation("filled", Key, Copy, kind=Kind.GHOST, says="something was decrypted to where the copy goes")
