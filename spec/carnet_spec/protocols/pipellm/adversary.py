@@ -59,7 +59,7 @@ def _forge(draft: Draft) -> None:
 
     @draft.rule(
         by=ADVERSARY,
-        says="{p} commands on {k} what message {i} is: copy {r}, or a NOP.",
+        says="{p} commands on {k} what message {i} is: {r}, or a NOP.",
         source="Carnet (who has the key commands)",
     )
     def forge_command(step: Step, p: Agent, k: Key, i: Iv, r: Copy) -> None:

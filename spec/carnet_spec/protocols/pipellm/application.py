@@ -41,7 +41,7 @@ def _channel(draft: Draft) -> None:
     @draft.action(
         by=TENANT,
         says="{a} opens the channel {k} to the GPU.",
-        message="{a} -> gpu: session with key {k}",
+        message="{a} -> host: session with the GPU, key {k}",
         source="NVIDIA H100, confidential mode",
         enforces=("REQ-KEY-01", "REQ-KEY-02"),
     )
@@ -99,7 +99,7 @@ def _write(draft: Draft) -> None:
 def _ask(draft: Draft) -> None:
     @draft.action(
         by=TENANT,
-        says="The application of {a} asks for copy {r}, of {p}, on {k}.",
+        says="The application of {a} asks for {r}, of {p}, on {k}.",
         source="PipeLLM, abstract",
         enforces="REQ-ORDER-01",
     )

@@ -34,7 +34,7 @@ def specify_gpu(draft: Draft) -> None:
 def _decrypt(draft: Draft) -> None:
     @draft.action(
         by=GPU,
-        says="The GPU decrypts {b} on {k}, from bytes under {i}, to where copy {r} goes.",
+        says="The GPU decrypts {b} on {k}, from bytes under {i}, to where {r} goes.",
         message="host -> gpu: ciphertext under {k}",
         source=_COUNTER,
         enforces=("REQ-RECEIVE-01", "REQ-RECEIVE-02", "REQ-RECEIVE-03", "REQ-RECEIVE-04"),

@@ -92,8 +92,8 @@ def _speculate(draft: Draft, *, once: bool) -> None:
 def _hit(draft: Draft) -> None:
     @draft.action(
         by=TENANT,
-        says="The runtime of {a} sends what it staged of {q} under {i} as copy {r} on {k}.",
-        message="{a} -> host: ciphertext under {k}, for copy {r}",
+        says="The runtime of {a} sends what it staged of {q} under {i} as {r} on {k}.",
+        message="{a} -> host: ciphertext under {k}, for {r}",
         source=_SPECULATION,
         enforces=("REQ-SEND-01", "REQ-SEND-02", "REQ-SEND-03", "REQ-ORDER-01"),
     )
@@ -121,8 +121,8 @@ def _hit(draft: Draft) -> None:
 def _miss(draft: Draft, *, once: bool) -> None:
     @draft.action(
         by=TENANT,
-        says="The runtime of {a} encrypts copy {r} anew, and sends it on {k}.",
-        message="{a} -> host: ciphertext under {k}, for copy {r}",
+        says="The runtime of {a} encrypts {r} anew, and sends it on {k}.",
+        message="{a} -> host: ciphertext under {k}, for {r}",
         source=_RELINQUISHING,
         enforces=("REQ-SEND-02", "REQ-SEND-04", "REQ-ORDER-01"),
     )
