@@ -37,7 +37,7 @@ ATTACKS = {
 """For each defence a claim that its removal breaks, and the requirement that it is what is done for."""
 
 
-def hunted(without: tuple[str, ...] = (), threat: str = "host", claim: str = "", variant: str = "") -> Hunt:
+def hunted(without: tuple[str, ...] = (), threat: str = "lone-host", claim: str = "", variant: str = "") -> Hunt:
     target = attack_target(SOURCE, variant=variant, without=without, threat=threat, claim=claim)
     return hunt(target, jobs=1, progress=lambda _: None)
 

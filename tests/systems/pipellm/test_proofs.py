@@ -16,7 +16,7 @@ from carnet_spec.protocols.pipellm.readings import FALLS, UNTRUE
 from carnet_spec.protocols.pipellm.variants import FLUSHED
 
 SOURCE = load("pipellm")
-THREATS = ("host", "collusion")
+THREATS = ("lone-host", "collusion")
 PROTOCOL = SOURCE.protocol()
 VERIFIES = Callable[[str, object], None]
 

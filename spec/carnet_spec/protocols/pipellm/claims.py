@@ -28,7 +28,7 @@ from carnet_spec.protocols.pipellm.vocabulary import (
     placed,
 )
 
-THREATS = ("host", "collusion")
+THREATS = ("lone-host", "collusion")
 """The threat models under which every claim is made."""
 
 

@@ -49,7 +49,7 @@ def pipellm(variant: str = MAIN[0]) -> Draft:
     draft = Draft(ID, TITLE, variant)
     _assume(draft)
     alone = forall(lambda a: implies(corrupt(a), a == host), Agent)
-    draft.threat("host", "the host sees and changes shared memory; every tenant follows the protocol", alone=alone)
+    draft.threat("lone-host", "the host sees and changes shared memory; every tenant follows the protocol", alone=alone)
     draft.threat("collusion", "tenants may be corrupt, too, and collude with the host")
     declare_defences(draft)
     _start(draft)

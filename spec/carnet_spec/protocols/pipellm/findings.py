@@ -11,7 +11,7 @@ from carnet_spec.language.family import Finding
 
 ABSTRACT = "the abstract of the paper, read literally"
 
-_finding = partial(Finding, threat="host", about=ABSTRACT)
+_finding = partial(Finding, threat="lone-host", about=ABSTRACT)
 
 FINDINGS = (
     _finding(

@@ -11,8 +11,8 @@ DEFAULTS = {
     "tenants": 1,
     "tenant_keys": 1,
     "own_keys": 0,
-    "messages": 2,
-    "pages": 1,
+    "sent_messages": 2,
+    "tenant_pages": 1,
     "copies": 2,
     "tenant_blocks": 2,
     "host_blocks": 0,
@@ -34,8 +34,8 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     others = ("mallory",) if threat == "collusion" else ()
     blocks = {tenant: tuple(f"{tenant}'s {n}" for n in range(1, 1 + size["tenant_blocks"])) for tenant in tenants}
     blocks["host"] = (*_numbered("host's ", 1, size["host_blocks"]), "zeros")
-    pages = {tenant: tuple(f"{tenant}'s page {n}" for n in range(1, 1 + size["pages"])) for tenant in tenants}
-    ivs = _numbered("iv", 0, size["messages"] + 1)
+    pages = {tenant: tuple(f"{tenant}'s page {n}" for n in range(1, 1 + size["tenant_pages"])) for tenant in tenants}
+    ivs = _numbered("iv", 0, size["sent_messages"] + 1)
     copies = _numbered("copy", 0, size["copies"] + 1)
     own, hers = _numbered("k", 1, size["tenant_keys"]), _numbered("m", 1, size["own_keys"])
     return Instance(
@@ -83,8 +83,8 @@ _COUNTED = (
     ("tenants", "honest tenant"),
     ("tenant_keys", "channel"),
     ("own_keys", "channel of the adversary's"),
-    ("messages", "message to a channel"),
-    ("pages", "page to a tenant"),
+    ("sent_messages", "message to a channel"),
+    ("tenant_pages", "page to a tenant"),
     ("copies", "copy to a channel"),
     ("tenant_blocks", "block to a tenant"),
     ("host_blocks", "block to the host"),
@@ -108,16 +108,16 @@ def _some(number: int, what: str) -> str:
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("tiny", {"pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
-        Profile("ci", {"messages": 3, "tenant_blocks": 1}, title="three messages of one page"),
+        Profile("tiny", {"tenant_pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
+        Profile("ci", {"sent_messages": 3, "tenant_blocks": 1}, title="three messages of one page"),
     )
 }
 
 HUNTS = (
     Profile("one block", {"tenant_blocks": 1}, budget=1),
     Profile("one page", {}, budget=1),
-    Profile("two pages", {"pages": 2, "tenant_blocks": 1}, budget=1),
-    Profile("three messages", {"messages": 3, "copies": 3}, budget=1),
+    Profile("two pages", {"tenant_pages": 2, "tenant_blocks": 1}, budget=1),
+    Profile("three messages", {"sent_messages": 3, "copies": 3}, budget=1),
     Profile("the adversary's own", {"tenant_keys": 0, "own_keys": 1}),
 )
 """The sizes a search for an attack goes through."""
