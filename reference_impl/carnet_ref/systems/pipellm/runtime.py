@@ -1,0 +1,185 @@
+"""The runtime: encrypts guesses ahead in private memory, and sends what is asked for under the IV that is due."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from carnet_ref.systems.pipellm.channel import MESSAGES, NOP, SCRATCH, Keys, Message, encrypt, iv, seal_command
+from carnet_ref.systems.pipellm.enforcement import enforces
+from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
+from carnet_ref.systems.pipellm.memory import Memory
+from carnet_ref.systems.pipellm.predictors import Predictor
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A page that was encrypted ahead."""
+
+    page: int
+    ciphertext: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Tactics:
+    """How far the runtime speculates; all of it costs time only.
+
+    Attributes:
+        window: how many pages are encrypted ahead.
+        gap: how many IVs are left free before the first guess.
+        reach: how many NOPs a guess that was right is worth.
+    """
+
+    window: int = 4
+    gap: int = 0
+    reach: int = 8
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of copies."""
+
+    hits: int = 0
+    misses: int = 0
+    nops: int = 0
+
+
+class Runtime:
+    """The tenant's end of one channel."""
+
+    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
+        self._keys, self._memory, self._predictor = keys, memory, predictor
+        self._tactics = tactics or Tactics()
+        self._due = 0
+        self._asked = 0
+        self._pending: deque[tuple[int, int]] = deque()
+        self._staged: dict[int, Guess] = {}
+        self.counts = Counts()
+        memory.watch(self._before_write)
+
+    @property
+    def due(self) -> int:
+        """How many messages were sent, which is the IV of the next."""
+        return self._due
+
+    # -- the application ---------------------------------------------------------------------------------------------
+
+    def ask(self, page: int) -> int:
+        """Ask for a copy of a page, and return the number of the copy.
+
+        Raises:
+            CopyError: there is no such page.
+        """
+        self._memory.read(page)
+        copy = self._asked
+        self._pending.append((copy, page))
+        self._asked += 1
+        self._predictor.returned(page)
+        return copy
+
+    def swapped_out(self, page: int, data: bytes) -> None:
+        """Take a page that the GPU had no room for.
+
+        Raises:
+            CopyError: it is too much for a page, or a copy of the page is pending.
+        """
+        self._memory.write(page, data)
+        self._predictor.left(page)
+
+    def _before_write(self, page: int) -> None:
+        self._refuse_while_pending(page)
+        self._drop(page)
+
+    @enforces("REQ-WRITE-02", "write-waits")
+    def _refuse_while_pending(self, page: int) -> None:
+        if any(page == waiting for _, waiting in self._pending):
+            raise CopyError(page, "a copy of it is pending")
+
+    @enforces("REQ-WRITE-01", "write-invalidates")
+    def _drop(self, page: int) -> None:
+        self._staged = {count: guess for count, guess in self._staged.items() if guess.page != page}
+
+    # -- guesses -----------------------------------------------------------------------------------------------------
+
+    def speculate(self) -> None:
+        """Encrypt ahead what the predictor guesses, for the IVs that will be due then, in place of older guesses."""
+        first = self._due + len(self._pending) + self._tactics.gap
+        guessed = self._predictor.guess(self._tactics.window)
+        for count, page in enumerate(guessed[: self._tactics.window], first):
+            if count < MESSAGES and page in self._memory:
+                self._guess(count, page)
+
+    def _guess(self, count: int, page: int) -> None:
+        if count not in self._staged or self._staged[count].page != page:
+            self._stage(count, Guess(page, encrypt(self._keys, count, self._memory.read(page))))
+
+    @enforces("REQ-STAGE-01", "private-staging")
+    def _stage(self, count: int, guess: Guess) -> None:
+        """Keep a guess where the host cannot see it: another block may be sent under its IV."""
+        self._staged[count] = guess
+
+    # -- sending -----------------------------------------------------------------------------------------------------
+
+    @enforces("REQ-ORDER-01", "in-order")
+    def send(self) -> list[Message]:
+        """Return the messages of all pending copies, in the order in which they were asked for.
+
+        Raises:
+            ChannelError: the channel has no IV left, even for the first; what is pending stays so.
+        """
+        messages: list[Message] = []
+        while self._pending:
+            copy, page = self._pending[0]
+            try:
+                messages += self._serve(copy, page)
+            except ChannelError:
+                if not messages:
+                    raise
+                break
+            self._pending.popleft()
+        return messages
+
+    def _serve(self, copy: int, page: int) -> list[Message]:
+        """Return the messages of one copy; if there is no IV for it, nothing has changed."""
+        iv(self._due)
+        return list(self._messages(copy, page))
+
+    def _messages(self, copy: int, page: int) -> Iterator[Message]:
+        count = self._guessed(page)
+        if count is None:
+            self.counts.misses += 1
+            yield self._anew(copy, page)
+            return
+        yield from self._pad(count)
+        self.counts.hits += 1
+        yield self._message(self._staged[count].ciphertext, copy)
+
+    @enforces("REQ-SEND-01", "REQ-SEND-02", "page-checked", "behind-anew")
+    def _guessed(self, page: int) -> int | None:
+        """Return the next IV that the page was encrypted under ahead, if it is in reach and has not passed."""
+        ahead = range(self._due, self._due + self._tactics.reach + 1)
+        return next((count for count in ahead if count in self._staged and self._staged[count].page == page), None)
+
+    def _anew(self, copy: int, page: int) -> Message:
+        return self._message(encrypt(self._keys, self._due, self._memory.read(page)), copy)
+
+    @enforces("REQ-SEND-03", "pad-first")
+    def _pad(self, count: int) -> Iterator[Message]:
+        """Yield NOPs until an IV is due."""
+        while self._due < count:
+            self.counts.nops += 1
+            yield self._nop()
+
+    @enforces("REQ-PAD-01", "pad-discarded")
+    def _nop(self) -> Message:
+        """Return a message that says nothing and goes nowhere."""
+        return self._message(encrypt(self._keys, self._due, NOP), SCRATCH)
+
+    @enforces("REQ-SEND-04", "miss-advances", "pad-advances")
+    def _message(self, ciphertext: bytes, copy: int) -> Message:
+        """Return a message that takes the IV that is due, with which every guess for it is gone."""
+        message = Message(ciphertext, seal_command(self._keys, self._due, copy))
+        self._staged.pop(self._due, None)
+        self._due += 1
+        return message

@@ -1,0 +1,141 @@
+"""The words of PipeLLM: sorts, parties, and every symbol a state is made of.
+
+A *channel* leads from a tenant's confidential VM to a GPU; its key names it. An *IV* is a value of the channel's
+counter, and the messages of the channel are counted by the same values. A *copy* is what the application asks for, by
+its number. What is encrypted before anybody asks for it is *staged*.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import (
+    Formula,
+    Individual,
+    Kind,
+    Role,
+    constant,
+    function,
+    relation,
+    rigid_function,
+    rigid_relation,
+)
+
+# -- sorts -------------------------------------------------------------------------------------------------------------
+
+
+class Agent(Individual):
+    """A party that can know things: tenants, each with a confidential VM, and the host."""
+
+
+class Key(Individual, fresh=True):
+    """The key of one channel, and the channel itself."""
+
+
+class Iv(Individual):
+    """A value of a channel's counter."""
+
+
+class Page(Individual):
+    """A page of the application's memory."""
+
+
+class Copy(Individual):
+    """A copy that the application asks for, by its number, which also stands for where the copy goes."""
+
+
+class Block(Individual):
+    """What a page holds: some of somebody's data."""
+
+
+# -- parties -----------------------------------------------------------------------------------------------------------
+
+TENANT = Role("tenant")
+GPU = Role("gpu")
+ADVERSARY = Role("adversary", honest=False)
+
+host = constant("host", Agent, says="the hypervisor, which sees and changes shared memory")
+zeros = constant("zeros", Block, says="what a NOP and a page that was not written yet hold")
+
+corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does what the adversary wants")
+owner = rigid_function("owner", Block, to=Agent, says="whose data it is")
+home = rigid_function("home", Page, to=Agent, says="whose page it is")
+before = rigid_relation("before", Iv, Iv, says="the first IV comes before the second")
+follows = rigid_relation("follows", Iv, Iv, says="the second IV is the one after the first")
+start = constant("start", Iv, says="the IV that every counter begins with")
+earlier = rigid_relation("earlier", Copy, Copy, says="the first copy has the smaller number")
+none = constant("none", Copy, says="the number before that of every copy")
+
+# -- a tenant's state --------------------------------------------------------------------------------------------------
+
+opened = relation("opened", Agent, Key, kind=Kind.STATE, of=TENANT, says="the tenant opened the channel")
+due = function("due", Key, to=Iv, kind=Kind.STATE, of=TENANT, says="the IV of the next message")
+content = function("content", Page, to=Block, kind=Kind.STATE, of=TENANT, says="what the page holds")
+latest = function("latest", Key, to=Copy, kind=Kind.STATE, of=TENANT, says="the copy that was asked for last")
+pending = relation("pending", Key, Copy, kind=Kind.STATE, of=TENANT, says="the copy was asked for, and not sent yet")
+source = function("source", Key, Copy, to=Page, kind=Kind.STATE, of=TENANT, says="the page that is to be copied")
+staged = relation(
+    "staged",
+    *(Key, Iv, Page, Block),
+    kind=Kind.STATE,
+    of=TENANT,
+    says="the page was encrypted ahead, under that IV, when it held that block",
+)
+spent = relation("spent", Key, Iv, kind=Kind.STATE, of=TENANT, says="something was encrypted ahead under the IV")
+
+# -- a GPU's state -----------------------------------------------------------------------------------------------------
+
+counter = function("counter", Key, to=Iv, kind=Kind.STATE, of=GPU, says="the IV under which the GPU decrypts next")
+dead = relation("dead", Key, kind=Kind.STATE, of=GPU, says="a message did not verify, and the channel has ended")
+landed = relation(
+    "landed",
+    *(Key, Iv, Copy, Block),
+    kind=Kind.STATE,
+    of=GPU,
+    says="at that value of the counter, the block was decrypted to where the copy goes",
+)
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+session = relation("session", Key, kind=Kind.MESSAGE, says="a tenant and the GPU agreed on the key")
+exposed = relation(
+    "exposed", Key, Iv, Block, kind=Kind.MESSAGE, says="the ciphertext of the block under that IV is in shared memory"
+)
+changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="bytes without their tag decrypt to this")
+command = relation(
+    "command", Key, Iv, Copy, kind=Kind.MESSAGE, says="under the key: the message of that number is the copy"
+)
+scratch = relation(
+    "scratch", Key, Iv, kind=Kind.MESSAGE, says="under the key: the message of that number is a NOP, to be discarded"
+)
+
+# -- knowledge ---------------------------------------------------------------------------------------------------------
+
+knows = relation("knows", Agent, Key, kind=Kind.KNOWLEDGE, says="the agent can use the key")
+learnt = relation("learnt", Agent, Block, kind=Kind.KNOWLEDGE, says="the agent learnt the data")
+
+# -- history -----------------------------------------------------------------------------------------------------------
+
+asked = relation(
+    "asked", Key, Copy, Block, kind=Kind.GHOST, says="the page held that block when the copy was asked for"
+)
+placed = relation(
+    "placed", Key, Iv, Iv, kind=Kind.GHOST, says="the message of the first number was encrypted under the second IV"
+)
+gone = relation("gone", Key, Iv, kind=Kind.GHOST, says="a message took the IV")
+late = relation("late", Key, Iv, kind=Kind.GHOST, says="a message was encrypted under the IV after it was gone")
+guessed = relation("guessed", Key, Copy, kind=Kind.GHOST, says="the copy was sent as it was encrypted ahead")
+served = relation("served", Key, Copy, kind=Kind.GHOST, says="the copy was sent")
+place = function("place", Key, Copy, to=Iv, kind=Kind.GHOST, says="the number of the message that is the copy")
+filled = relation("filled", Key, Copy, kind=Kind.GHOST, says="something was decrypted to where the copy goes")
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def honest(tenant: Agent) -> Formula:
+    """Whether a tenant follows the protocol."""
+    return ~corrupt(tenant)
+
+
+def own(tenant: Agent, key: Key) -> Formula:
+    """Whether the channel is that of an honest tenant."""
+    return opened(tenant, key) & honest(tenant)
