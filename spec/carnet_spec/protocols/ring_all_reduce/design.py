@@ -117,7 +117,12 @@ def _nobody_between(c: Chunk, f: Node, g: Node, r: Node) -> Formula:
 
 def _turns(draft: Draft) -> None:
     draft.axiom("one rank in a sub-step", forall(_one_rank, *(Phase, Chunk, Node, Node)), assumption="A7")
+    draft.axiom("another sub-step in each phase", forall(_one_phase, *(Phase, Phase, Chunk, Node)), assumption="A7")
 
 
 def _one_rank(p: Phase, c: Chunk, g: Node, h: Node) -> Formula:
     return implies(sound(g) & sound(h) & (turn(p, c, g) == turn(p, c, h)), g == h)
+
+
+def _one_phase(p: Phase, o: Phase, c: Chunk, g: Node) -> Formula:
+    return implies(sound(g) & (turn(p, c, g) == turn(o, c, g)), p == o)

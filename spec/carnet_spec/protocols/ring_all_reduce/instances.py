@@ -9,6 +9,7 @@ from carnet_spec.language import Instance, Profile, Protocol, Row, Scale
 DEFAULTS = {
     "ranks": 2,
     "chunks": 1,
+    "buckets": 1,
     "iterations": 1,
     "strangers": 1,
     "hop_keys": 2,
@@ -28,11 +29,11 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     of confidential mode, and genuine ones that run other code, in this order.
     """
     size = {**DEFAULTS, **scale}
-    ranks, chunks = _numbered("rank", size["ranks"]), _numbered("chunk", size["chunks"])
+    ranks, chunks = _numbered("rank", size["ranks"]), _numbered("chunk", size["chunks"] * size["buckets"])
     genuine = _STRANGERS[1 : size["strangers"]] if threat == "tenants" else ()
     keys, hers = _numbered("k", size["hop_keys"]), _numbered("m", size["own_keys"])
     vectors, forged = _numbered("v", size["vectors"]), _numbered("x", size["own_vectors"])
-    lines = {chunk: _cut_open(ranks, at) for at, chunk in enumerate(chunks)}
+    lines = {chunk: _cut_open(ranks, at % size["chunks"]) for at, chunk in enumerate(chunks)}
     drawn = {("contribute", "v"): vectors, ("add", "w"): vectors, ("go_on", "w"): vectors, ("make", "v"): forged}
     actions = {action.name for action in protocol.actions}
     return Instance(
@@ -103,6 +104,7 @@ def _describe(size: dict[str, int]) -> str:
     counted = (
         (size["ranks"], "rank"),
         (size["chunks"], "chunk"),
+        (size["buckets"], "bucket"),
         (size["iterations"], "iteration"),
         (size["strangers"], "stranger"),
         (size["hop_keys"], "key"),
@@ -126,12 +128,16 @@ PROFILES = {
             {"strangers": 3, "own_keys": 1, "own_vectors": 1},
             title="two ranks, one chunk, one iteration",
         ),
+        Profile("chunks", {"chunks": 2, "vectors": 4}, title="two ranks, two chunks, one iteration"),
         Profile("three", {"ranks": 3, "hop_keys": 3, "vectors": 3}, title="three ranks, one chunk, one iteration"),
     )
 }
 
 HUNTS = (
     Profile("two ranks", {"strangers": 3, "own_keys": 1, "own_vectors": 1}, budget=2),
-    Profile("three ranks", {"ranks": 3, "hop_keys": 3, "vectors": 3}),
+    Profile("one vector more", {"vectors": 3}, budget=1),
+    Profile("two buckets", {"buckets": 2, "vectors": 4}, budget=0),
+    Profile("two iterations", {"iterations": 2, "vectors": 4}, budget=0),
+    Profile("three ranks", {"ranks": 3, "hop_keys": 3, "vectors": 3}, budget=0),
 )
 """The sizes a search for an attack goes through."""

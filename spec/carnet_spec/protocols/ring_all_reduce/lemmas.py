@@ -128,7 +128,7 @@ def _messages(draft: Draft) -> None:
     @draft.lemma
     def tags_tell_by_key(f: Node, g: Node, k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> Formula:
         """A tag says what a rank sealed: the key says which rank."""
-        return implies(incoming(g, k, f) & tag(k, i, p, t, c, v), sealed(f, i, p, c, v))
+        return implies(incoming(g, k, f) & tag(k, i, p, t, c, v), sealed(f, i, p, c, v) & (t == turn(p, c, f)))
 
     @draft.lemma
     def what_was_sealed(g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:

@@ -273,6 +273,7 @@ def _finish(draft: Draft) -> None:
         step.remove(total(g, i, chunk, vector))
         step.remove(settled(g, i, chunk))
         step.remove(spent(g, step.each(Key), i, step.each(Phase), chunk))
+        step.remove(finished(g, i))
 
 
 def _everything(g: Node, i: Iteration) -> Formula:

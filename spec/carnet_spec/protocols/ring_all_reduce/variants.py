@@ -25,7 +25,7 @@ VARIANTS = {
             without=("mode-check", "code-check"),
         ),
         Variant("any-iteration", "a tag does not bind the iteration", without=("bound-iteration",)),
-        Variant("any-phase", "a tag does not bind the phase", without=("bound-phase",)),
+        Variant("any-phase", "a tag binds neither the phase nor the sub-step", without=("bound-phase", "bound-step")),
         Variant("any-chunk", "a tag binds the sub-step and not the chunk", without=("bound-chunk",)),
         Variant(
             "bare-mac",
