@@ -8,7 +8,10 @@ once, and nothing else; at the last rank that is all of them, and the others tak
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, implies, used
+from collections.abc import Callable
+
+from carnet_spec.language import Draft, Formula, Invariant, implies, used
+from carnet_spec.protocols.ring_all_reduce.variants import CERTIFICATE_ONLY
 from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     Chunk,
     Code,
@@ -52,15 +55,22 @@ from carnet_spec.protocols.ring_all_reduce.vocabulary import (
 )
 from carnet_spec.protocols.ring_all_reduce.vocabulary import Step as SubStep
 
+State = Callable[[Callable[..., Formula]], Invariant]
+"""What states a lemma."""
+
 
 def state_lemmas(draft: Draft) -> None:
-    """Add the lemmas to ``draft``."""
+    """Add the lemmas to ``draft``.
+
+    Where a certificate is enough, what rests on the hops is true only while every genuine GPU is of the ring.
+    """
+    secure = draft.lemma_under("links") if draft.variant == CERTIFICATE_ONLY else draft.lemma
     _keys(draft)
-    _hops(draft)
-    _messages(draft)
+    _hops(draft, secure)
+    _messages(draft, secure)
     _ivs(draft)
-    _sums(draft)
-    _secrets(draft)
+    _sums(draft, secure)
+    _secrets(secure)
 
 
 def _keys(draft: Draft) -> None:
@@ -96,22 +106,26 @@ def _keys(draft: Draft) -> None:
         return own & mode & code
 
 
-def _hops(draft: Draft) -> None:
+def _hops(draft: Draft, secure: State) -> None:
     @draft.lemma
-    def both_ends_of_a_hop(g: Node, k: Key, h: Node) -> Formula:
+    def senders_opened(g: Node, k: Key, h: Node) -> Formula:
         """A rank that sends opened the exchange, and one that takes answered it."""
-        sends = implies(outgoing(g, k, h), opened(g, k) & ends(h, k) & incoming(h, k, g))
-        takes = implies(incoming(h, k, g), ends(h, k) & opened(g, k))
-        return sends & takes & implies(opened(g, k) & ends(h, k), incoming(h, k, g))
+        return implies(outgoing(g, k, h), opened(g, k)) & implies(incoming(h, k, g), ends(h, k))
 
-    @draft.lemma
+    @secure
+    def both_ends_of_a_hop(g: Node, k: Key, h: Node) -> Formula:
+        """Each end of a hop knows the other."""
+        takes = implies(incoming(h, k, g), opened(g, k)) & implies(opened(g, k) & ends(h, k), incoming(h, k, g))
+        return takes & implies(outgoing(g, k, h), incoming(h, k, g))
+
+    @secure
     def hops_are_closed(g: Node, k: Key, h: Node) -> Formula:
         """The adversary is at no end of a hop, and both ends are ranks."""
         there = sound(g) & sound(h) & answered(k) & ~exposed(k)
         return implies(outgoing(g, k, h) | incoming(h, k, g), there)
 
 
-def _messages(draft: Draft) -> None:
+def _messages(draft: Draft, secure: State) -> None:
     @draft.lemma
     def what_is_under_a_key(k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> Formula:
         """Nothing is under a key before it is answered, or the adversary has it."""
@@ -119,13 +133,13 @@ def _messages(draft: Draft) -> None:
         chunk = implies(tag(k, i, p, t, c, v) | masked(k, i, p, c, v), ciphertext(k, v))
         return chunk & (there >> (answered(k) | exposed(k)))
 
-    @draft.lemma
+    @secure
     def tags_tell_by_step(g: Node, k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> Formula:
         """A tag says what a rank sealed: the sub-step says which rank."""
         told = tag(k, i, p, t, c, v) & ~exposed(k) & sound(g) & (t == turn(p, c, g))
         return implies(told, sealed(g, i, p, c, v))
 
-    @draft.lemma
+    @secure
     def tags_tell_by_key(f: Node, g: Node, k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> Formula:
         """A tag says what a rank sealed: the key says which rank."""
         return implies(incoming(g, k, f) & tag(k, i, p, t, c, v), sealed(f, i, p, c, v) & (t == turn(p, c, f)))
@@ -149,7 +163,7 @@ def _ivs(draft: Draft) -> None:
         return implies(masked(k, i, p, c, v), ivs(k, i, p, c) & implies(masked(k, i, p, c, w), v == w))
 
 
-def _sums(draft: Draft) -> None:
+def _sums(draft: Draft, secure: State) -> None:
     @draft.lemma
     def what_is_drawn(v: Vector, g: Node, k: Key, i: Iteration, c: Chunk) -> Formula:
         """Nothing is said of a vector before it is drawn."""
@@ -162,23 +176,65 @@ def _sums(draft: Draft) -> None:
         one = implies(partial(g, i, c, v) & partial(g, i, c, w), v == w)
         return one & implies(partial(g, i, c, v), added(g, i, c) & sound(g))
 
-    @draft.lemma
-    def what_is_in_a_partial_sum(
-        g: Node, i: Iteration, c: Chunk, v: Vector, j: Iteration, d: Chunk, r: Node
-    ) -> Formula:
-        """In a partial sum are the contributions of the ranks up to there, each once, and nothing else."""
-        only = implies(part(v, j, d, r), (j == i) & (d == c) & sound(r) & upto(c, r, g))
-        all_of_them = implies(sound(r) & upto(c, r, g), part(v, i, c, r))
-        return implies(partial(g, i, c, v), only & all_of_them & ~doubled(v) & ~made(v))
+    @secure
+    def sums_are_clean(g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
+        """Nothing that the adversary made is in a sum."""
+        return implies(_partly(g, i, c, v) | _wholly(g, i, c, v), ~made(v))
 
-    @draft.lemma
-    def sums_are_whole(g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
+    @secure
+    def sums_are_of_one_chunk(g: Node, i: Iteration, c: Chunk, v: Vector, j: Iteration, d: Chunk, r: Node) -> Formula:
+        """In a sum are contributions to its chunk in its iteration only."""
+        return implies((_partly(g, i, c, v) | _wholly(g, i, c, v)) & part(v, j, d, r), (j == i) & (d == c))
+
+    @secure
+    def nobody_is_missing(g: Node, i: Iteration, c: Chunk, v: Vector, r: Node) -> Formula:
+        """In a partial sum are the contributions of all ranks up to there, and in a sum those of all ranks."""
+        partly = implies(_partly(g, i, c, v) & sound(r) & upto(c, r, g), part(v, i, c, r))
+        return partly & implies(_wholly(g, i, c, v) & sound(r), part(v, i, c, r))
+
+    @secure
+    def nobody_is_early(g: Node, i: Iteration, c: Chunk, v: Vector, r: Node) -> Formula:
+        """In a partial sum is no contribution of a rank that comes later."""
+        return implies(_partly(g, i, c, v) & part(v, i, c, r), upto(c, r, g))
+
+    @secure
+    def sums_come_from_the_last(g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
         """What a rank takes to be the whole sum is what the last rank of the chunk has."""
-        return implies(total(g, i, c, v), partial(last(c), i, c, v) & settled(g, i, c) & sound(g))
+        return implies(total(g, i, c, v), partial(last(c), i, c, v))
 
-
-def _secrets(draft: Draft) -> None:
     @draft.lemma
+    def sums_are_settled(g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
+        """A rank that has a sum has settled the chunk."""
+        return implies(total(g, i, c, v), settled(g, i, c) & sound(g))
+
+    @draft.lemma
+    def contributions_are_remembered(v: Vector, i: Iteration, c: Chunk, r: Node) -> Formula:
+        """A rank remembers that it made its contribution."""
+        return implies(part(v, i, c, r), added(r, i, c))
+
+    @draft.lemma
+    def contributions_are_of_ranks(v: Vector, i: Iteration, c: Chunk, r: Node) -> Formula:
+        """Ranks contribute, and nobody else."""
+        return implies(part(v, i, c, r), sound(r))
+
+    @draft.lemma
+    def nobody_is_in_twice(v: Vector) -> Formula:
+        """No vector has a contribution in it twice."""
+        return ~doubled(v)
+
+
+def _partly(g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
+    """Whether the rank has, or had when it sealed it, this partial sum."""
+    return partial(g, i, c, v) | sealed(g, i, Phase.REDUCE, c, v)
+
+
+def _wholly(g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
+    """Whether the rank has, or had when it sealed it, this sum."""
+    return total(g, i, c, v) | sealed(g, i, Phase.GATHER, c, v)
+
+
+def _secrets(secure: State) -> None:
+    @secure
     def contributions_are_under_hop_keys(k: Key, v: Vector, i: Iteration, c: Chunk, r: Node) -> Formula:
         """No contribution is in what was sealed under a key that the adversary has."""
         return implies(ciphertext(k, v) & part(v, i, c, r), answered(k) & ~exposed(k))

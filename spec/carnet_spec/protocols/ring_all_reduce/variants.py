@@ -5,7 +5,7 @@ from __future__ import annotations
 from carnet_spec.language.family import Variant
 
 MAIN = ("attested-hops",)
-GROUP_KEY = "group-key"
+CERTIFICATE_ONLY = "certificate-only"
 
 VARIANTS = {
     variant.name: variant
@@ -13,14 +13,14 @@ VARIANTS = {
         Variant(
             "attested-hops", "a key for each hop from an attested exchange, and messages that say where they belong"
         ),
-        Variant(GROUP_KEY, "one key for the whole ring, which each rank hands on to the next", without=("hop-key",)),
+        Variant("group-key", "one key for the whole ring, which each rank hands on to the next", without=("hop-key",)),
         Variant(
             "unattested",
             "ranks agree on keys, and nobody asks what is at the other end",
             without=("report-bound", "gpu-certificate", "mode-check", "code-check"),
         ),
         Variant(
-            "certificate-only",
+            CERTIFICATE_ONLY,
             "a certificate is enough: any GPU of the vendor may join",
             without=("mode-check", "code-check"),
         ),
