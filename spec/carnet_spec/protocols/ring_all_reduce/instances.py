@@ -137,7 +137,7 @@ HUNTS = (
     Profile("two ranks", {"strangers": 3, "own_keys": 1, "own_vectors": 1}, budget=2),
     Profile("one vector more", {"vectors": 3}, budget=1),
     Profile("two buckets", {"buckets": 2, "vectors": 4}, budget=0),
-    Profile("two iterations", {"iterations": 2, "vectors": 4}, budget=0),
     Profile("three ranks", {"ranks": 3, "hop_keys": 3, "vectors": 3}, budget=0),
+    Profile("two iterations", {"iterations": 2, "vectors": 4}, budget=0),
 )
 """The sizes a search for an attack goes through."""

@@ -30,6 +30,7 @@ from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     doubled,
     ends,
     exposed,
+    follows,
     genuine,
     incoming,
     ivs,
@@ -98,6 +99,11 @@ def _keys(draft: Draft) -> None:
         return implies(knows(n, k) & ~exposed(k), opened(n, k) | ends(n, k))
 
     @draft.lemma
+    def who_else_knows(n: Node, k: Key) -> Formula:
+        """Nobody but ranks knows a key that the adversary is at no end of."""
+        return implies(knows(n, k) & ~sound(n), exposed(k))
+
+    @draft.lemma
     def reports_are_true(n: Node, k: Key, m: Mode, q: Code, h: Node) -> Formula:
         """A rank reports on its own exchanges and its own place, and a genuine GPU on what it is."""
         own = implies(report(n, k, m, q, h) & sound(n), (h == n) & (opened(n, k) | ends(n, k)))
@@ -110,7 +116,12 @@ def _hops(draft: Draft, secure: State) -> None:
     @draft.lemma
     def senders_opened(g: Node, k: Key, h: Node) -> Formula:
         """A rank that sends opened the exchange, and one that takes answered it."""
-        return implies(outgoing(g, k, h), opened(g, k)) & implies(incoming(h, k, g), ends(h, k))
+        return implies(outgoing(g, k, h), opened(g, k) & answered(k)) & implies(incoming(h, k, g), ends(h, k))
+
+    @draft.lemma
+    def hops_are_of_the_ring(g: Node, k: Key, h: Node) -> Formula:
+        """A rank sends to the next one, and takes from the one before."""
+        return implies(outgoing(g, k, h) | incoming(h, k, g), follows(g, h))
 
     @secure
     def both_ends_of_a_hop(g: Node, k: Key, h: Node) -> Formula:
@@ -165,10 +176,10 @@ def _ivs(draft: Draft) -> None:
 
 def _sums(draft: Draft, secure: State) -> None:
     @draft.lemma
-    def what_is_drawn(v: Vector, g: Node, k: Key, i: Iteration, c: Chunk) -> Formula:
+    def what_is_drawn(v: Vector, g: Node, k: Key, i: Iteration, p: Phase, c: Chunk) -> Formula:
         """Nothing is said of a vector before it is drawn."""
-        said = part(v, i, c, g) | made(v) | doubled(v) | partial(g, i, c, v) | learnt(g, v)
-        return (said | ciphertext(k, v) | altered(k, v)) >> used(v)
+        said = part(v, i, c, g) | made(v) | doubled(v) | partial(g, i, c, v) | total(g, i, c, v) | sealed(g, i, p, c, v)
+        return (said | learnt(g, v) | ciphertext(k, v) | altered(k, v)) >> used(v)
 
     @draft.lemma
     def one_partial_sum(g: Node, i: Iteration, c: Chunk, v: Vector, w: Vector) -> Formula:

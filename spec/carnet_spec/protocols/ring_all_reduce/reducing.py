@@ -121,6 +121,7 @@ def _send(draft: Draft) -> None:
         _takes_part(step, g)
         step.require("attested next rank", outgoing(g, k, h))
         step.require("has the sum", total(g, i, c, v))
+        step.require("not back to the last", last(c) != h)
         _seal(step, g, k, i, Phase.GATHER, c, v)
 
 
@@ -227,6 +228,7 @@ def _gather(draft: Draft) -> None:
         step.actor(g, sound(g))
         _takes_part(step, g)
         _verify(step, g, k, f, (i, Phase.GATHER, c), v, (j, o, t, d))
+        step.require("not the last", last(c) != g)
         step.require("no sum yet", ~settled(g, i, c))
         step.insert(total(g, i, c, v))
         step.insert(settled(g, i, c))
