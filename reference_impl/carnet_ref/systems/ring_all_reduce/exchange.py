@@ -20,13 +20,15 @@ from carnet_ref.crypto.primitives import (
 )
 from carnet_ref.systems.ring_all_reduce.enforcement import enforces
 from carnet_ref.systems.ring_all_reduce.errors import ReportError
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire.fields import join, number, split, to_number
+from carnet_ref.wire.reader import MalformedError
 
 CONFIDENTIAL: Final = b"confidential"
 OPEN: Final = b"open"
 _REPORT: Final = b"carnet ring all-reduce report"
 _DEVICE: Final = b"carnet ring all-reduce device"
 _KEY: Final = b"carnet ring all-reduce hop"
+_FIELDS: Final = ("share", "mode", "code", "place", "signature", "device", "certificate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,30 @@ class Half:
     share: bytes
     report: Report
 
+    def encoded(self) -> bytes:
+        """Return what goes over the link."""
+        report = self.report
+        parts = (report.mode, report.code, number(report.place), report.signature, report.device, report.certificate)
+        return join(self.share, *parts)
+
+    @staticmethod
+    def decoded(data: bytes) -> Half:
+        """Return what came over a link.
+
+        Raises:
+            ReportError: it is no half of an exchange.
+        """
+        try:
+            share, mode, code, place, signature, device, certificate = split(data, "exchange", *_FIELDS)
+            return Half(
+                share, Report(mode, code, to_number(place, "exchange", "place"), signature, device, certificate)
+            )
+        except MalformedError as error:
+            raise ReportError(str(error)) from None
+
 
 class Device:
-    """A GPU: an identity that its vendor certified, a mode, the code that it runs, and the place that this code says."""
+    """A GPU: an identity that its vendor certified, a mode, the code that it runs, and the place that it says."""
 
     def __init__(
         self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, mode: bytes, code: bytes, place: int

@@ -6,18 +6,20 @@ back over its pipe, and would stay in the GPU.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from carnet_command.processes import isolated_spawn
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.systems.ring_all_reduce.exchange import CONFIDENTIAL, certify
-from carnet_ref.systems.ring_all_reduce.process import ALARM, ANSWER, SUMS, Manufactured, Work, run_rank
+from carnet_ref.systems.ring_all_reduce.process import Kind, Manufactured, Work, framed, run_rank
 from carnet_ref.systems.ring_all_reduce.rank import Vector
 
 _TRAINER = b"carnet ring all-reduce trainer"
@@ -29,8 +31,8 @@ class Parcel:
 
     sender: int
     receiver: int
-    kind: str
-    content: object
+    kind: Kind
+    content: bytes
 
 
 Carry = Callable[[Parcel], Iterable[Parcel]]
@@ -108,25 +110,26 @@ def _host(pipes: Mapping[Connection, int], carry: Carry) -> Outcome:
     while waiting:
         for pipe in wait(list(waiting)):
             assert isinstance(pipe, Connection)
-            place = waiting[pipe]
             try:
-                kind, content = pipe.recv()
+                frame = pipe.recv_bytes()
             except (EOFError, OSError):
                 del waiting[pipe]
                 continue
-            if kind == SUMS:
-                outcome.sums[place] = content
-            elif kind == ALARM:
-                outcome.alarms[place] = content
-            else:
-                to = (place + (-1 if kind == ANSWER else 1)) % len(pipes)
-                for parcel in carry(Parcel(place, to, kind, content)):
-                    _deliver(at[parcel.receiver], parcel)
+            for parcel in _said(waiting[pipe], len(pipes), Kind(frame[0]), frame[1:], outcome):
+                for each in carry(parcel):
+                    _deliver(at[each.receiver], each)
     return outcome
 
 
+def _said(place: int, ranks: int, kind: Kind, content: bytes, outcome: Outcome) -> Iterable[Parcel]:
+    if kind is Kind.SUM:
+        outcome.sums.setdefault(place, []).append(np.frombuffer(content, np.float32))
+    elif kind is Kind.ALARM:
+        outcome.alarms[place] = content.decode()
+    else:
+        yield Parcel(place, (place + (-1 if kind is Kind.ANSWER else 1)) % ranks, kind, content)
+
+
 def _deliver(pipe: Connection, parcel: Parcel) -> None:
-    try:
-        pipe.send((parcel.kind, parcel.content))
-    except OSError:
-        return  # it has ended, and takes nothing more
+    with contextlib.suppress(OSError):  # a rank that has ended takes nothing more
+        pipe.send_bytes(framed(parcel.kind, parcel.content))

@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from multiprocessing.connection import Connection
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -16,8 +17,20 @@ from carnet_ref.systems.ring_all_reduce.exchange import Device, Half, HopOpening
 from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
 from carnet_ref.systems.ring_all_reduce.schedule import turns
 
-OPENING, ANSWER, MESSAGE, SUMS, ALARM = "opening", "answer", "message", "sums", "alarm"
-"""What goes over a pipe: to the next rank, to the one before, to the next one; and to the host."""
+
+class Kind(Enum):
+    """What goes over a pipe: to the next rank, to the one before, to the next one; and at the end to the host."""
+
+    OPENING = 0
+    ANSWER = 1
+    MESSAGE = 2
+    SUM = 3
+    ALARM = 4
+
+
+def framed(kind: Kind, content: bytes) -> bytes:
+    """Return what goes over a pipe: bytes, since nobody may unpickle what a host made."""
+    return bytes([kind.value]) + content
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +63,35 @@ class _Link:
 
     def __init__(self, place: int, pipe: Connection, patience: float) -> None:
         self._place, self._pipe, self._patience = place, pipe, patience
-        self._waiting: dict[str, deque[object]] = {}
+        self._waiting: dict[int, deque[bytes]] = {}
 
-    def send(self, kind: str, content: object) -> None:
-        self._pipe.send((kind, content))
+    def send(self, kind: Kind, content: bytes) -> None:
+        self._pipe.send_bytes(framed(kind, content))
 
-    def take(self, kind: str) -> object:
+    def take(self, kind: Kind) -> bytes:
         """Return the next thing of a kind.
 
         Raises:
             AlarmError: none came in time.
         """
-        while not self._waiting.get(kind):
+        while not self._waiting.get(kind.value):
             if not self._pipe.poll(self._patience):
-                raise AlarmError(self._place, f"no {kind} came within {self._patience:g} s")
-            came, content = self._pipe.recv()
-            self._waiting.setdefault(came, deque()).append(content)
-        return self._waiting[kind].popleft()
+                raise AlarmError(self._place, f"no {kind.name.lower()} came within {self._patience:g} s")
+            frame = self._pipe.recv_bytes()
+            self._waiting.setdefault(frame[0], deque()).append(frame[1:])
+        return self._waiting[kind.value].popleft()
 
 
 def run_rank(pipe: Connection, made: Manufactured, work: Work) -> None:
     """Run one rank, and say at the end what it came to: its sums, or its alarm."""
     link = _Link(made.place, pipe, work.patience)
     try:
-        link.send(SUMS, _sums(link, made, work))
+        sums = _sums(link, made, work)
     except RingError as error:
-        link.send(ALARM, str(error))
+        link.send(Kind.ALARM, str(error).encode())
+        return
+    for each in sums:
+        link.send(Kind.SUM, each.tobytes())
 
 
 def _sums(link: _Link, made: Manufactured, work: Work) -> list[Vector]:
@@ -87,19 +103,18 @@ def _sums(link: _Link, made: Manufactured, work: Work) -> list[Vector]:
         for turn in turns(made.ranks, work.buckets):
             if sent == work.dies_after:
                 os._exit(1)
-            link.send(MESSAGE, rank.send(*turn))
+            link.send(Kind.MESSAGE, rank.send(*turn))
             sent += 1
-            rank.receive(*turn, _bytes(rank, link))
+            rank.receive(*turn, _message(rank, link))
         sums.append(rank.finish())
     return sums
 
 
-def _bytes(rank: Rank, link: _Link) -> bytes:
+def _message(rank: Rank, link: _Link) -> bytes:
     try:
-        came = link.take(MESSAGE)
+        return link.take(Kind.MESSAGE)
     except AlarmError as error:
         rank.raise_alarm(error.reason)
-    return came if isinstance(came, bytes) else rank.raise_alarm("what came is no message")
 
 
 def _agree(link: _Link, made: Manufactured) -> tuple[bytes, bytes]:
@@ -111,14 +126,7 @@ def _agree(link: _Link, made: Manufactured) -> tuple[bytes, bytes]:
     check = ReportCheck(ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), made.root), made.code)
     before, after = (made.place - 1) % made.ranks, (made.place + 1) % made.ranks
     opening = HopOpening(device, os.urandom)
-    link.send(OPENING, opening.half)
-    answer, incoming = answer_hop(device, _half(link, OPENING), check, before, os.urandom)
-    link.send(ANSWER, answer)
-    return opening.take(_half(link, ANSWER), check, after), incoming
-
-
-def _half(link: _Link, kind: str) -> Half:
-    came = link.take(kind)
-    if not isinstance(came, Half):
-        raise ReportError(f"what came is no {kind}")
-    return came
+    link.send(Kind.OPENING, opening.half.encoded())
+    answer, incoming = answer_hop(device, Half.decoded(link.take(Kind.OPENING)), check, before, os.urandom)
+    link.send(Kind.ANSWER, answer.encoded())
+    return opening.take(Half.decoded(link.take(Kind.ANSWER)), check, after), incoming
