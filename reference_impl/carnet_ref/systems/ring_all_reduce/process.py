@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections import deque
+import queue
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -59,14 +61,23 @@ class Work:
 
 
 class _Link:
-    """The pipe to the host, on which things of different kinds come in any order."""
+    """The pipe to the host; a thread takes what comes, so that neither end waits for the other to read."""
 
     def __init__(self, place: int, pipe: Connection, patience: float) -> None:
         self._place, self._pipe, self._patience = place, pipe, patience
-        self._waiting: dict[int, deque[bytes]] = {}
+        self._came: dict[int, queue.Queue[bytes]] = {kind.value: queue.Queue() for kind in Kind}
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(EOFError, OSError):  # the host is gone, and nothing more comes
+            while True:
+                frame = self._pipe.recv_bytes()
+                if frame and frame[0] in self._came:
+                    self._came[frame[0]].put(frame[1:])
 
     def send(self, kind: Kind, content: bytes) -> None:
-        self._pipe.send_bytes(framed(kind, content))
+        with contextlib.suppress(OSError):
+            self._pipe.send_bytes(framed(kind, content))
 
     def take(self, kind: Kind) -> bytes:
         """Return the next thing of a kind.
@@ -74,29 +85,23 @@ class _Link:
         Raises:
             AlarmError: none came in time.
         """
-        while not self._waiting.get(kind.value):
-            if not self._pipe.poll(self._patience):
-                raise AlarmError(self._place, f"no {kind.name.lower()} came within {self._patience:g} s")
-            frame = self._pipe.recv_bytes()
-            self._waiting.setdefault(frame[0], deque()).append(frame[1:])
-        return self._waiting[kind.value].popleft()
+        try:
+            return self._came[kind.value].get(timeout=self._patience)
+        except queue.Empty:
+            raise AlarmError(self._place, f"no {kind.name.lower()} came within {self._patience:g} s") from None
 
 
 def run_rank(pipe: Connection, made: Manufactured, work: Work) -> None:
-    """Run one rank, and say at the end what it came to: its sums, or its alarm."""
+    """Run one rank, and say what it has: the sum of each iteration that it finishes, or its alarm."""
     link = _Link(made.place, pipe, work.patience)
     try:
-        sums = _sums(link, made, work)
+        _work(link, made, work)
     except RingError as error:
         link.send(Kind.ALARM, str(error).encode())
-        return
-    for each in sums:
-        link.send(Kind.SUM, each.tobytes())
 
 
-def _sums(link: _Link, made: Manufactured, work: Work) -> list[Vector]:
+def _work(link: _Link, made: Manufactured, work: Work) -> None:
     rank = Rank(made.place, made.ranks, *_agree(link, made))
-    sums: list[Vector] = []
     sent = 0
     for iteration, contribution in enumerate(work.contributions):
         rank.begin(iteration, contribution, work.buckets)
@@ -106,8 +111,7 @@ def _sums(link: _Link, made: Manufactured, work: Work) -> list[Vector]:
             link.send(Kind.MESSAGE, rank.send(*turn))
             sent += 1
             rank.receive(*turn, _message(rank, link))
-        sums.append(rank.finish())
-    return sums
+        link.send(Kind.SUM, rank.finish().tobytes())
 
 
 def _message(rank: Rank, link: _Link) -> bytes:
