@@ -75,7 +75,7 @@ def test_another_defence_is_proved_to_be_enough(without: str) -> None:
 
 
 @pytest.mark.parametrize("without", SECOND_LINES)
-def test_without_either_it_falls(without: tuple[str, ...]) -> None:
+def test_without_either_it_falls(without: tuple[str, str]) -> None:
     assert_attack(hunted(without, claim=SECOND_LINES[without]), SECOND_LINES[without])
 
 

@@ -79,7 +79,7 @@ def all_reduce(
             pipe, process = _start(_manufacture(root, place, len(work)), each)
             pipes[pipe] = place
             processes.append(process)
-        return _host(pipes, carry)
+        return _host(pipes, carry, len(work[0].contributions))
     finally:
         for pipe in pipes:
             pipe.close()
@@ -103,8 +103,8 @@ def _manufacture(root: ec.EllipticCurvePrivateKey, place: int, ranks: int) -> Ma
     return Manufactured(place, ranks, private, certify(root, identity), public, CONFIDENTIAL, sha384(_TRAINER))
 
 
-def _host(pipes: Mapping[Connection, int], carry: Carry) -> Outcome:
-    """Carry what ranks send until each of them has ended."""
+def _host(pipes: Mapping[Connection, int], carry: Carry, iterations: int) -> Outcome:
+    """Carry what ranks send until each of them has ended, and tell all of them of one that ends too early."""
     outcome, waiting = Outcome(), dict(pipes)
     at = {place: pipe for pipe, place in pipes.items()}
     while waiting:
@@ -113,11 +113,13 @@ def _host(pipes: Mapping[Connection, int], carry: Carry) -> Outcome:
             try:
                 frame = pipe.recv_bytes()
             except (EOFError, OSError):
-                del waiting[pipe]
+                if len(outcome.sums.get(waiting.pop(pipe), ())) < iterations:
+                    for other in waiting:
+                        _deliver(other, framed(Kind.ALARM, b""))
                 continue
             for parcel in _said(waiting[pipe], len(pipes), Kind(frame[0]), frame[1:], outcome):
                 for each in carry(parcel):
-                    _deliver(at[each.receiver], each)
+                    _deliver(at[each.receiver], framed(each.kind, each.content))
     return outcome
 
 
@@ -130,6 +132,6 @@ def _said(place: int, ranks: int, kind: Kind, content: bytes, outcome: Outcome) 
         yield Parcel(place, (place + (-1 if kind is Kind.ANSWER else 1)) % ranks, kind, content)
 
 
-def _deliver(pipe: Connection, parcel: Parcel) -> None:
+def _deliver(pipe: Connection, frame: bytes) -> None:
     with contextlib.suppress(OSError):  # a rank that has ended takes nothing more
-        pipe.send_bytes(framed(parcel.kind, parcel.content))
+        pipe.send_bytes(frame)

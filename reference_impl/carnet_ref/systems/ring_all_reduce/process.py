@@ -19,9 +19,12 @@ from carnet_ref.systems.ring_all_reduce.exchange import Device, Half, HopOpening
 from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
 from carnet_ref.systems.ring_all_reduce.schedule import turns
 
+_STARTS = 120.0
+"""The seconds that a rank waits for its neighbours to start."""
+
 
 class Kind(Enum):
-    """What goes over a pipe: to the next rank, to the one before, to the next one; and at the end to the host."""
+    """What goes over a pipe: to the next rank, to the one before, to the next one, to the host, and to all ranks."""
 
     OPENING = 0
     ANSWER = 1
@@ -64,16 +67,23 @@ class _Link:
     """The pipe to the host; a thread takes what comes, so that neither end waits for the other to read."""
 
     def __init__(self, place: int, pipe: Connection, patience: float) -> None:
-        self._place, self._pipe, self._patience = place, pipe, patience
-        self._came: dict[int, queue.Queue[bytes]] = {kind.value: queue.Queue() for kind in Kind}
+        self._place, self._pipe = place, pipe
+        self._patience = {kind: patience if kind is Kind.MESSAGE else _STARTS for kind in Kind}
+        self._came: dict[int, queue.Queue[bytes | None]] = {kind.value: queue.Queue() for kind in Kind}
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
         with contextlib.suppress(EOFError, OSError):  # the host is gone, and nothing more comes
             while True:
-                frame = self._pipe.recv_bytes()
-                if frame and frame[0] in self._came:
-                    self._came[frame[0]].put(frame[1:])
+                self._sort(self._pipe.recv_bytes())
+
+    def _sort(self, frame: bytes) -> None:
+        kind = frame[0] if frame else -1
+        if kind == Kind.ALARM.value:
+            for each in self._came.values():
+                each.put(None)
+        elif kind in self._came:
+            self._came[kind].put(frame[1:])
 
     def send(self, kind: Kind, content: bytes) -> None:
         with contextlib.suppress(OSError):
@@ -83,12 +93,16 @@ class _Link:
         """Return the next thing of a kind.
 
         Raises:
-            AlarmError: none came in time.
+            AlarmError: none came in time, or another rank raised the alarm first.
         """
         try:
-            return self._came[kind.value].get(timeout=self._patience)
+            came = self._came[kind.value].get(timeout=self._patience[kind])
         except queue.Empty:
-            raise AlarmError(self._place, f"no {kind.name.lower()} came within {self._patience:g} s") from None
+            reason = f"no {kind.name.lower()} came within {self._patience[kind]:g} s"
+            raise AlarmError(self._place, reason) from None
+        if came is None:
+            raise AlarmError(self._place, f"no {kind.name.lower()} came before the alarm of another rank")
+        return came
 
 
 def run_rank(pipe: Connection, made: Manufactured, work: Work) -> None:
