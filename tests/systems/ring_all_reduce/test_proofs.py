@@ -50,7 +50,7 @@ def test_every_claim_and_lemma_is_looked_at_in_every_state(name: str) -> None:
 @pytest.mark.parametrize("threat", THREATS)
 @pytest.mark.parametrize("ranks", [2, 3, 5])
 def test_instances_are_rings(ranks: int, threat: str) -> None:
-    profile = Profile("ring", {"ranks": ranks, "chunks": ranks, "buckets": 2, "strangers": 3})
+    profile = Profile("ring", {"ring_size": ranks, "chunks": ranks, "buckets": 2, "outsiders": 3})
     instance = SOURCE.instance(PROTOCOL, threat, profile)
     assert not violated_axioms(Interpreter(PROTOCOL, instance), PROTOCOL.threat(threat))
 

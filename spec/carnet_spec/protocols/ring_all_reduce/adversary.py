@@ -7,11 +7,12 @@ from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     ADVERSARY,
     Chunk,
     Code,
+    Endpoint,
     Iteration,
     Key,
     Mode,
-    Node,
     Phase,
+    SubStep,
     Vector,
     altered,
     answered,
@@ -29,7 +30,6 @@ from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     tag,
     trains,
 )
-from carnet_spec.protocols.ring_all_reduce.vocabulary import Step as SubStep
 
 
 def specify_adversary(draft: Draft) -> None:
@@ -47,7 +47,7 @@ def _act(draft: Draft) -> None:
         source="Carnet (a fake GPU in the ring)",
         cost=1,
     )
-    def open_own(step: Step, n: Node, k: Key) -> None:
+    def open_own(step: Step, n: Endpoint, k: Key) -> None:
         step.given("not of the ring", ~sound(n))
         step.fresh(k)
         step.insert(knows(n, k))
@@ -61,7 +61,7 @@ def _act(draft: Draft) -> None:
         source="Carnet (a fake GPU in the ring)",
         cost=1,
     )
-    def answer_own(step: Step, n: Node, k: Key) -> None:
+    def answer_own(step: Step, n: Endpoint, k: Key) -> None:
         """Who answers a key exchange has its key."""
         step.given("not of the ring", ~sound(n))
         step.given("asked", asked(k))
@@ -76,7 +76,7 @@ def _act(draft: Draft) -> None:
         source="Carnet (poisoned gradients)",
         cost=1,
     )
-    def make(step: Step, n: Node, v: Vector) -> None:
+    def make(step: Step, n: Endpoint, v: Vector) -> None:
         step.given("not of the ring", ~sound(n))
         step.fresh(v)
         step.insert(made(v))
@@ -89,7 +89,7 @@ def _forge(draft: Draft) -> None:
         says="{n} has a report of itself for {k}, {m}, {q}, at the place of {h}.",
         source="nvtrust cc_admin.py (what a report says)",
     )
-    def vouch(step: Step, n: Node, k: Key, m: Mode, q: Code, h: Node) -> None:
+    def vouch(step: Step, n: Endpoint, k: Key, m: Mode, q: Code, h: Endpoint) -> None:
         """A genuine GPU says truly in which mode it is and what it runs, and the place is what that code says."""
         step.given("not of the ring", ~sound(n))
         step.given("an end of it", knows(n, k))
@@ -102,7 +102,7 @@ def _forge(draft: Draft) -> None:
         says="{n} seals {v} under {k} as it likes: {p} of iteration {i}, sub-step {t}, {c}.",
         source="Carnet (who has the key seals)",
     )
-    def forge(step: Step, n: Node, k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> None:
+    def forge(step: Step, n: Endpoint, k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> None:
         step.given("has the key", ~sound(n) & knows(n, k))
         step.given("has the vector", learnt(n, v))
         step.insert(ciphertext(k, v))
@@ -113,7 +113,7 @@ def _forge(draft: Draft) -> None:
         says="{n} changes bytes under {k}, and they decrypt to {v}.",
         source="SP 800-38D section 7.1 (counter mode)",
     )
-    def alter(step: Step, n: Node, k: Key, v: Vector) -> None:
+    def alter(step: Step, n: Endpoint, k: Key, v: Vector) -> None:
         """A bit that is changed in the ciphertext is changed in the plaintext; the tag does not come with it."""
         step.given("on the link", ~sound(n) & asked(k))
         step.given("what the adversary wants", learnt(n, v))
@@ -126,7 +126,7 @@ def _read(draft: Draft) -> None:
         says="{n} tells {o} the key {k}.",
         source="Carnet (colluders pool what they know)",
     )
-    def pool(step: Step, n: Node, o: Node, k: Key) -> None:
+    def pool(step: Step, n: Endpoint, o: Endpoint, k: Key) -> None:
         step.given("colluders", ~sound(n) & ~sound(o) & knows(n, k))
         step.insert(knows(o, k))
 
@@ -135,7 +135,7 @@ def _read(draft: Draft) -> None:
         says="{n} opens a message under {k} and reads {v}.",
         source="Carnet (who has the key reads)",
     )
-    def open_message(step: Step, n: Node, k: Key, v: Vector) -> None:
+    def open_message(step: Step, n: Endpoint, k: Key, v: Vector) -> None:
         """Whoever has the key, of the ring or not."""
         step.given("has the key", knows(n, k))
         step.given("a message", ciphertext(k, v))
@@ -146,7 +146,7 @@ def _read(draft: Draft) -> None:
         says="{n} sees two messages under one IV, {v} and {w}, and reads both.",
         source="SP 800-38D appendix A",
     )
-    def read_two(step: Step, n: Node, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vector, w: Vector) -> None:
+    def read_two(step: Step, n: Endpoint, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vector, w: Vector) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
         step.given("on the link", ~sound(n))
         step.given("one IV", masked(k, i, p, c, v) & masked(k, i, p, c, w) & (v != w))

@@ -6,9 +6,9 @@ from carnet_spec.language import Draft, Formula, implies
 from carnet_spec.protocols.ring_all_reduce.text import sentence
 from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     Chunk,
+    Endpoint,
     Iteration,
     Key,
-    Node,
     Phase,
     Vector,
     copied,
@@ -51,7 +51,7 @@ def _secrecy(draft: Draft) -> None:
         source="DDP in GPU TEEs, abstract: any data communicated outside the GPU packages must be encrypted",
         under=THREATS,
     )
-    def confidentiality(n: Node, v: Vector, i: Iteration, c: Chunk, r: Node) -> Formula:
+    def confidentiality(n: Endpoint, v: Vector, i: Iteration, c: Chunk, r: Endpoint) -> Formula:
         return implies(learnt(n, v) & part(v, i, c, r), sound(n))
 
     @draft.claim(
@@ -61,7 +61,7 @@ def _secrecy(draft: Draft) -> None:
         source="Carnet",
         under=THREATS,
     )
-    def hop_isolation(g: Node, k: Key, h: Node, n: Node) -> Formula:
+    def hop_isolation(g: Endpoint, k: Key, h: Endpoint, n: Endpoint) -> Formula:
         return implies(outgoing(g, k, h) & knows(n, k), (n == g) | (n == h))
 
     @draft.claim(
@@ -71,7 +71,7 @@ def _secrecy(draft: Draft) -> None:
         source="DDP in GPU TEEs, abstract: only the GPU package is trusted",
         under=THREATS,
     )
-    def neighbour_genuine(g: Node, k: Key, h: Node) -> Formula:
+    def neighbour_genuine(g: Endpoint, k: Key, h: Endpoint) -> Formula:
         sends = implies(outgoing(g, k, h), follows(g, h) & sound(h) & incoming(h, k, g))
         takes = implies(incoming(h, k, g), follows(g, h) & sound(g) & opened(g, k))
         return sends & takes
@@ -85,7 +85,7 @@ def _agreement(draft: Draft) -> None:
         source="DDP in GPU TEEs, abstract: decryption and MAC authentication on the receiver",
         under=THREATS,
     )
-    def partial_sum_agreement(f: Node, g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
+    def partial_sum_agreement(f: Endpoint, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return implies(took(g, i, c, v) & follows(f, g), sealed(f, i, Phase.REDUCE, c, v))
 
     @draft.claim(
@@ -95,7 +95,7 @@ def _agreement(draft: Draft) -> None:
         source="DDP in GPU TEEs, abstract: decryption and MAC authentication on the receiver",
         under=THREATS,
     )
-    def sum_agreement(f: Node, g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
+    def sum_agreement(f: Endpoint, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return implies(copied(g, i, c, v) & follows(f, g), sealed(f, i, Phase.GATHER, c, v))
 
 
@@ -107,7 +107,7 @@ def _sums(draft: Draft) -> None:
         source="DDP in GPU TEEs, abstract: ring-all-reduce",
         under=THREATS,
     )
-    def whole_sum(g: Node, i: Iteration, c: Chunk, v: Vector, r: Node) -> Formula:
+    def whole_sum(g: Endpoint, i: Iteration, c: Chunk, v: Vector, r: Endpoint) -> Formula:
         return implies(finished(g, i), settled(g, i, c) & implies(total(g, i, c, v) & sound(r), part(v, i, c, r)))
 
     @draft.claim(
@@ -117,7 +117,7 @@ def _sums(draft: Draft) -> None:
         source="Carnet (stale and forged partial sums)",
         under=THREATS,
     )
-    def nothing_else(g: Node, i: Iteration, c: Chunk, v: Vector, j: Iteration, d: Chunk, r: Node) -> Formula:
+    def nothing_else(g: Endpoint, i: Iteration, c: Chunk, v: Vector, j: Iteration, d: Chunk, r: Endpoint) -> Formula:
         own = implies(part(v, j, d, r), (j == i) & (d == c) & sound(r))
         return implies(total(g, i, c, v), own & ~made(v))
 
@@ -128,7 +128,7 @@ def _sums(draft: Draft) -> None:
         source="Carnet (a partial sum sent again)",
         under=THREATS,
     )
-    def counted_once(g: Node, i: Iteration, c: Chunk, v: Vector) -> Formula:
+    def counted_once(g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return implies(total(g, i, c, v), ~doubled(v))
 
     @draft.claim(
@@ -138,7 +138,7 @@ def _sums(draft: Draft) -> None:
         source="DDP in GPU TEEs, abstract: ring-all-reduce",
         under=THREATS,
     )
-    def same_sum(g: Node, h: Node, i: Iteration, c: Chunk, v: Vector, w: Vector) -> Formula:
+    def same_sum(g: Endpoint, h: Endpoint, i: Iteration, c: Chunk, v: Vector, w: Vector) -> Formula:
         return implies(total(g, i, c, v) & total(h, i, c, w), v == w)
 
 
@@ -160,5 +160,5 @@ def _once(draft: Draft) -> None:
         source="SP 800-38D section 7.2",
         under=THREATS,
     )
-    def alarm_heeded(g: Node) -> Formula:
+    def alarm_heeded(g: Endpoint) -> Formula:
         return ~unheeded(g)

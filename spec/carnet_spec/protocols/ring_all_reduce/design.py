@@ -16,7 +16,7 @@ from carnet_spec.protocols.ring_all_reduce.text import TEXT
 from carnet_spec.protocols.ring_all_reduce.variants import MAIN
 from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     Chunk,
-    Node,
+    Endpoint,
     Phase,
     ahead,
     certified,
@@ -42,7 +42,7 @@ def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
     draft.threat(
         "links",
         "links, hosts and network are the adversary's, and every genuine GPU is a rank of the ring",
-        no_other_gpu=forall(lambda n: implies(genuine(n), sound(n)), Node),
+        no_other_gpu=forall(lambda n: implies(genuine(n), sound(n)), Endpoint),
     )
     draft.threat("tenants", "the adversary has GPUs of its own, too: out of confidential mode, or with other code")
     declare_defences(draft)
@@ -60,7 +60,7 @@ def _assume(draft: Draft) -> None:
     for id, requirement in TEXT.requirements().items():
         if requirement.level is Level.ASSUMPTION:
             draft.assumption(id, requirement.sentence, built_in=id in BUILT_IN)
-    draft.axiom("certificates tell", forall(lambda n: implies(certified(n), genuine(n)), Node), assumption="A4")
+    draft.axiom("certificates tell", forall(lambda n: implies(certified(n), genuine(n)), Endpoint), assumption="A4")
     _ring(draft)
     _lines(draft)
     _turns(draft)
@@ -69,24 +69,24 @@ def _assume(draft: Draft) -> None:
 def _ring(draft: Draft) -> None:
     draft.axiom(
         "the ring is of ranks",
-        forall(lambda g, h: implies(follows(g, h), sound(g) & sound(h) & (g != h)), *(Node, Node)),
+        forall(lambda g, h: implies(follows(g, h), sound(g) & sound(h) & (g != h)), *(Endpoint, Endpoint)),
         assumption="A6",
     )
     draft.axiom(
         "one rank after each",
-        forall(lambda g, h, r: implies(follows(g, h) & follows(g, r), h == r), *(Node, Node, Node)),
+        forall(lambda g, h, r: implies(follows(g, h) & follows(g, r), h == r), *(Endpoint, Endpoint, Endpoint)),
         assumption="A6",
     )
     draft.axiom(
         "one rank before each",
-        forall(lambda g, h, r: implies(follows(g, r) & follows(h, r), g == h), *(Node, Node, Node)),
+        forall(lambda g, h, r: implies(follows(g, r) & follows(h, r), g == h), *(Endpoint, Endpoint, Endpoint)),
         assumption="A6",
     )
 
 
 def _lines(draft: Draft) -> None:
-    chunk_and_three = (Chunk, Node, Node, Node)
-    draft.axiom("lines do not loop", forall(lambda c, r: ~ahead(c, r, r), *(Chunk, Node)), assumption="A7")
+    chunk_and_three = (Chunk, Endpoint, Endpoint, Endpoint)
+    draft.axiom("lines do not loop", forall(lambda c, r: ~ahead(c, r, r), *(Chunk, Endpoint)), assumption="A7")
     draft.axiom(
         "lines are ordered",
         forall(lambda c, r, s, t: implies(ahead(c, r, s) & ahead(c, s, t), ahead(c, r, t)), *chunk_and_three),
@@ -94,35 +94,35 @@ def _lines(draft: Draft) -> None:
     )
     draft.axiom(
         "lines have a start",
-        forall(lambda c, r: implies(sound(r), ~ahead(c, r, first(c))), *(Chunk, Node)),
+        forall(lambda c, r: implies(sound(r), ~ahead(c, r, first(c))), *(Chunk, Endpoint)),
         assumption="A7",
     )
     draft.axiom(
         "lines have an end",
-        forall(lambda c, r: implies(sound(r), (r == last(c)) | ahead(c, r, last(c))), *(Chunk, Node)),
+        forall(lambda c, r: implies(sound(r), (r == last(c)) | ahead(c, r, last(c))), *(Chunk, Endpoint)),
         assumption="A7",
     )
     draft.axiom("lines follow the ring", forall(_in_line, *chunk_and_three[:3]), assumption="A7")
     draft.axiom("nobody is between neighbours", forall(_nobody_between, *chunk_and_three), assumption="A7")
 
 
-def _in_line(c: Chunk, f: Node, g: Node) -> Formula:
+def _in_line(c: Chunk, f: Endpoint, g: Endpoint) -> Formula:
     return implies(follows(f, g) & (first(c) != g), ahead(c, f, g))
 
 
-def _nobody_between(c: Chunk, f: Node, g: Node, r: Node) -> Formula:
+def _nobody_between(c: Chunk, f: Endpoint, g: Endpoint, r: Endpoint) -> Formula:
     beyond = follows(f, g) & (first(c) != g) & ahead(c, r, g) & sound(r)
     return implies(beyond, (r == f) | ahead(c, r, f))
 
 
 def _turns(draft: Draft) -> None:
-    draft.axiom("one rank in a sub-step", forall(_one_rank, *(Phase, Chunk, Node, Node)), assumption="A7")
-    draft.axiom("another sub-step in each phase", forall(_one_phase, *(Phase, Phase, Chunk, Node)), assumption="A7")
+    draft.axiom("one rank in a sub-step", forall(_one_rank, *(Phase, Chunk, Endpoint, Endpoint)), assumption="A7")
+    draft.axiom("another sub-step in each phase", forall(_one_phase, *(Phase, Phase, Chunk, Endpoint)), assumption="A7")
 
 
-def _one_rank(p: Phase, c: Chunk, g: Node, h: Node) -> Formula:
+def _one_rank(p: Phase, c: Chunk, g: Endpoint, h: Endpoint) -> Formula:
     return implies(sound(g) & sound(h) & (turn(p, c, g) == turn(p, c, h)), g == h)
 
 
-def _one_phase(p: Phase, o: Phase, c: Chunk, g: Node) -> Formula:
+def _one_phase(p: Phase, o: Phase, c: Chunk, g: Endpoint) -> Formula:
     return implies(sound(g) & (turn(p, c, g) == turn(o, c, g)), p == o)

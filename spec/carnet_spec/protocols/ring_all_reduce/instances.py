@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from carnet_spec.language import Instance, Profile, Protocol, Row, Scale
 
 DEFAULTS = {
-    "ranks": 2,
+    "ring_size": 2,
     "chunks": 1,
     "buckets": 1,
     "iterations": 1,
-    "strangers": 1,
+    "outsiders": 1,
     "hop_keys": 2,
     "own_keys": 0,
     "vectors": 2,
@@ -23,27 +23,27 @@ FRESH_SIZES = frozenset({"hop_keys", "own_keys", "vectors", "own_vectors"})
 
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
-    """Build the instance of the given sizes: ranks in a ring, and strangers who are the adversary.
+    """Build the instance of the given sizes: ranks in a ring, and outsiders who are the adversary.
 
-    Under ``links`` the strangers are machines that pass for GPUs. Under ``tenants`` they are a fake, a genuine GPU out
+    Under ``links`` the outsiders are machines that pass for GPUs. Under ``tenants`` they are a fake, a genuine GPU out
     of confidential mode, and genuine ones that run other code, in this order.
     """
     size = {**DEFAULTS, **scale}
-    ranks, chunks = _numbered("rank", size["ranks"]), _numbered("chunk", size["chunks"] * size["buckets"])
-    genuine = _STRANGERS[1 : size["strangers"]] if threat == "tenants" else ()
+    ranks, chunks = _numbered("rank", size["ring_size"]), _numbered("chunk", size["chunks"] * size["buckets"])
+    genuine = _OUTSIDERS[1 : size["outsiders"]] if threat == "tenants" else ()
     keys, hers = _numbered("k", size["hop_keys"]), _numbered("m", size["own_keys"])
     vectors, forged = _numbered("v", size["vectors"]), _numbered("x", size["own_vectors"])
     lines = {chunk: _cut_open(ranks, at % size["chunks"]) for at, chunk in enumerate(chunks)}
-    drawn = {("contribute", "v"): vectors, ("add", "w"): vectors, ("go_on", "w"): vectors, ("make", "v"): forged}
+    drawn = {("contribute", "v"): vectors, ("add", "w"): vectors, ("go_on_alone", "w"): vectors, ("make", "v"): forged}
     actions = {action.name for action in protocol.actions}
     return Instance(
         elements={
-            "Node": (*ranks, *_STRANGERS[: size["strangers"]]),
+            "Endpoint": (*ranks, *_OUTSIDERS[: size["outsiders"]]),
             "Key": (*keys, *hers),
             "Vector": (*vectors, *forged),
             "Iteration": _numbered("iteration", size["iterations"]),
             "Chunk": chunks,
-            "Step": _numbered("step", size["ranks"]),
+            "SubStep": _numbered("step", size["ring_size"]),
         },
         relations={
             "genuine": _unary((*ranks, *genuine)),
@@ -56,7 +56,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         functions={
             "first": {(chunk,): line[0] for chunk, line in lines.items()},
             "last": {(chunk,): line[-1] for chunk, line in lines.items()},
-            "turn": _turns(lines, _STRANGERS[: size["strangers"]]),
+            "turn": _turns(lines, _OUTSIDERS[: size["outsiders"]]),
         },
         pools={
             **{pool: names for pool, names in drawn.items() if pool[0] in actions},
@@ -67,7 +67,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     )
 
 
-_STRANGERS = ("fake", "open", "other")
+_OUTSIDERS = ("fake", "open", "other")
 
 
 def _numbered(what: str, count: int) -> Row:
@@ -88,7 +88,7 @@ def _pairs(line: Row) -> Iterable[tuple[str, str]]:
     return ((one, other) for place, one in enumerate(line) for other in line[place + 1 :])
 
 
-def _turns(lines: dict[str, Row], strangers: Row) -> dict[Row, str]:
+def _turns(lines: dict[str, Row], outsiders: Row) -> dict[Row, str]:
     """Say in which sub-step a rank sends: the first in line at once, and the last one first when sums go round."""
     turns: dict[Row, str] = {}
     for chunk, line in lines.items():
@@ -96,17 +96,17 @@ def _turns(lines: dict[str, Row], strangers: Row) -> dict[Row, str]:
             turns["REDUCE", chunk, rank] = f"step{place + 1}"
             turns["GATHER", chunk, rank] = f"step{(place + 1) % len(line) + 1}"
         for phase in ("REDUCE", "GATHER"):
-            turns |= {(phase, chunk, stranger): "step1" for stranger in strangers}
+            turns |= {(phase, chunk, outsider): "step1" for outsider in outsiders}
     return turns
 
 
 def _describe(size: dict[str, int]) -> str:
     counted = (
-        (size["ranks"], "rank"),
+        (size["ring_size"], "rank"),
         (size["chunks"], "chunk"),
         (size["buckets"], "bucket"),
         (size["iterations"], "iteration"),
-        (size["strangers"], "stranger"),
+        (size["outsiders"], "outsider"),
         (size["hop_keys"], "key"),
         (size["own_keys"], "key of the adversary's"),
         (size["vectors"], "vector"),
@@ -125,19 +125,19 @@ PROFILES = {
     for profile in (
         Profile(
             "tiny",
-            {"strangers": 3, "own_keys": 1, "own_vectors": 1},
+            {"outsiders": 3, "own_keys": 1, "own_vectors": 1},
             title="two ranks, one chunk, one iteration",
         ),
         Profile("chunks", {"chunks": 2, "vectors": 4}, title="two ranks, two chunks, one iteration"),
-        Profile("three", {"ranks": 3, "hop_keys": 3, "vectors": 3}, title="three ranks, one chunk, one iteration"),
+        Profile("three", {"ring_size": 3, "hop_keys": 3, "vectors": 3}, title="three ranks, one chunk, one iteration"),
     )
 }
 
 HUNTS = (
-    Profile("two ranks", {"strangers": 3, "own_keys": 1, "own_vectors": 1}, budget=2),
+    Profile("two ranks", {"outsiders": 3, "own_keys": 1, "own_vectors": 1}, budget=2),
     Profile("one vector more", {"vectors": 3}, budget=1),
     Profile("two buckets", {"buckets": 2, "vectors": 4}, budget=0),
-    Profile("three ranks", {"ranks": 3, "hop_keys": 3, "vectors": 3}, budget=0),
+    Profile("three ranks", {"ring_size": 3, "hop_keys": 3, "vectors": 3}, budget=0),
     Profile("two iterations", {"iterations": 2, "vectors": 4}, budget=0),
 )
 """The sizes a search for an attack goes through."""

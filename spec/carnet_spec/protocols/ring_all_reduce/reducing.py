@@ -6,10 +6,11 @@ from carnet_spec.language import Draft, Formula, Step, forall
 from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     RANK,
     Chunk,
+    Endpoint,
     Iteration,
     Key,
-    Node,
     Phase,
+    SubStep,
     Vector,
     added,
     alarmed,
@@ -39,7 +40,6 @@ from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     turn,
     unheeded,
 )
-from carnet_spec.protocols.ring_all_reduce.vocabulary import Step as SubStep
 
 _RING = "DDP in GPU TEEs, abstract: ring-all-reduce"
 _MAC = "DDP in GPU TEEs, abstract: encryption and MAC generation from the sender"
@@ -66,7 +66,7 @@ def _contribute(draft: Draft) -> None:
         source=_RING,
         enforces=("REQ-REDUCE-01", "REQ-SEND-03", "REQ-ALARM-02"),
     )
-    def contribute(step: Step, g: Node, i: Iteration, c: Chunk, v: Vector) -> None:
+    def contribute(step: Step, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """Every chunk begins at one rank, and its sum is whole at the rank before that one."""
         step.actor(g, sound(g))
         _takes_part(step, g)
@@ -78,12 +78,12 @@ def _contribute(draft: Draft) -> None:
         _keep(step, g, i, c, v)
 
 
-def _takes_part(step: Step, g: Node) -> None:
+def _takes_part(step: Step, g: Endpoint) -> None:
     step.require("no alarm", ~alarmed(g), defence="alarm-final")
     step.insert(unheeded(g), when=alarmed(g))
 
 
-def _keep(step: Step, g: Node, i: Iteration, c: Chunk, v: Vector) -> None:
+def _keep(step: Step, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
     step.insert(learnt(g, v))
     step.insert(partial(g, i, c, v))
     step.insert(added(g, i, c))
@@ -99,7 +99,7 @@ def _send(draft: Draft) -> None:
         source=_MAC,
         enforces=("REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02"),
     )
-    def send_partial(step: Step, g: Node, k: Key, h: Node, i: Iteration, c: Chunk, v: Vector) -> None:
+    def send_partial(step: Step, g: Endpoint, k: Key, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """The last rank of the chunk has the whole sum, and sends no partial one."""
         step.actor(g, sound(g))
         _takes_part(step, g)
@@ -115,7 +115,7 @@ def _send(draft: Draft) -> None:
         source=_MAC,
         enforces=("REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02"),
     )
-    def send_total(step: Step, g: Node, k: Key, h: Node, i: Iteration, c: Chunk, v: Vector) -> None:
+    def send_total(step: Step, g: Endpoint, k: Key, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """Where the sum came from, it does not go back."""
         step.actor(g, sound(g))
         _takes_part(step, g)
@@ -125,7 +125,7 @@ def _send(draft: Draft) -> None:
         _seal(step, g, k, i, Phase.GATHER, c, v)
 
 
-def _seal(step: Step, g: Node, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vector) -> None:
+def _seal(step: Step, g: Endpoint, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vector) -> None:
     step.require("not sealed before", ~spent(g, k, i, p, c), defence="seal-once")
     step.insert(spent(g, k, i, p, c))
     step.insert(ciphertext(k, v))
@@ -137,7 +137,7 @@ def _seal(step: Step, g: Node, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vect
 
 
 def _verify(
-    step: Step, g: Node, k: Key, f: Node, expected: tuple[Iteration, Phase, Chunk], v: Vector, label: _Label
+    step: Step, g: Endpoint, k: Key, f: Endpoint, expected: tuple[Iteration, Phase, Chunk], v: Vector, label: _Label
 ) -> None:
     i, p, c = expected
     j, o, t, d = label
@@ -159,9 +159,9 @@ def _add(draft: Draft) -> None:
     )
     def add(
         step: Step,
-        g: Node,
+        g: Endpoint,
         k: Key,
-        f: Node,
+        f: Endpoint,
         i: Iteration,
         c: Chunk,
         v: Vector,
@@ -179,7 +179,7 @@ def _add(draft: Draft) -> None:
         step.require("not yet added", ~added(g, i, c), defence="add-once")
         step.fresh(w)
         step.remove(partial(g, i, c, step.each(Vector)), unless="add-once", name="add again")
-        other, piece, whose = step.each(Iteration), step.each(Chunk), step.each(Node)
+        other, piece, whose = step.each(Iteration), step.each(Chunk), step.each(Endpoint)
         step.insert(part(w, other, piece, whose), when=part(v, other, piece, whose), name="what was added before")
         step.insert(part(w, i, c, g), name="its own contribution")
         step.insert(doubled(w), when=doubled(v) | part(v, i, c, g) | added(g, i, c))
@@ -193,7 +193,7 @@ def _add(draft: Draft) -> None:
         source="Carnet (a rank that goes on after a failed tag)",
         shortcut_of="wait-for-sum",
     )
-    def go_on(step: Step, g: Node, i: Iteration, c: Chunk, w: Vector) -> None:
+    def go_on_alone(step: Step, g: Endpoint, i: Iteration, c: Chunk, w: Vector) -> None:
         """A training step with fewer gradients is a training step all the same."""
         step.actor(g, sound(g))
         _takes_part(step, g)
@@ -213,9 +213,9 @@ def _gather(draft: Draft) -> None:
     )
     def gather(
         step: Step,
-        g: Node,
+        g: Endpoint,
         k: Key,
-        f: Node,
+        f: Endpoint,
         i: Iteration,
         c: Chunk,
         v: Vector,
@@ -242,7 +242,7 @@ def _finish(draft: Draft) -> None:
         source=_RING,
         enforces=("REQ-GATHER-02", "REQ-ALARM-02"),
     )
-    def finish(step: Step, g: Node, i: Iteration) -> None:
+    def finish(step: Step, g: Endpoint, i: Iteration) -> None:
         """Only now does the optimiser use the sums."""
         step.actor(g, sound(g))
         _takes_part(step, g)
@@ -255,7 +255,7 @@ def _finish(draft: Draft) -> None:
         source="SP 800-38D section 7.2",
         enforces="REQ-ALARM-01",
     )
-    def raise_alarm(step: Step, g: Node) -> None:
+    def raise_alarm(step: Step, g: Endpoint) -> None:
         """Nobody can tell a message that was changed from one that was lost, and both end the job."""
         step.actor(g, sound(g))
         step.insert(alarmed(g))
@@ -266,7 +266,7 @@ def _finish(draft: Draft) -> None:
         source="Carnet (restart from a checkpoint)",
         shortcut_of="iteration-once",
     )
-    def restart(step: Step, g: Node, i: Iteration) -> None:
+    def restart(step: Step, g: Endpoint, i: Iteration) -> None:
         """A checkpoint has the number of the iteration, and not what was sealed since."""
         step.actor(g, sound(g))
         chunk, vector = step.each(Chunk), step.each(Vector)
@@ -278,5 +278,5 @@ def _finish(draft: Draft) -> None:
         step.remove(finished(g, i))
 
 
-def _everything(g: Node, i: Iteration) -> Formula:
+def _everything(g: Endpoint, i: Iteration) -> Formula:
     return forall(lambda c: settled(g, i, c), Chunk)

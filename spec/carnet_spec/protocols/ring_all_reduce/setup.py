@@ -6,9 +6,9 @@ from carnet_spec.language import Draft, Step
 from carnet_spec.protocols.ring_all_reduce.vocabulary import (
     RANK,
     Code,
+    Endpoint,
     Key,
     Mode,
-    Node,
     answered,
     asked,
     certified,
@@ -42,7 +42,7 @@ def _open(draft: Draft) -> None:
         source=_HOP,
         enforces=("REQ-SETUP-01", "REQ-SETUP-02"),
     )
-    def open_hop(step: Step, g: Node, k: Key) -> None:
+    def open_hop(step: Step, g: Endpoint, k: Key) -> None:
         """The report speaks for the one who sends; the next rank has to know whose partial sums it will add."""
         step.actor(g, sound(g))
         step.fresh(k)
@@ -60,7 +60,7 @@ def _answer(draft: Draft) -> None:
         source=_HOP,
         enforces=("REQ-SETUP-02", *_CHECKS),
     )
-    def answer_hop(step: Step, h: Node, k: Key, g: Node, n: Node, j: Key, m: Mode, q: Code) -> None:
+    def answer_hop(step: Step, h: Endpoint, k: Key, g: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
         """Whoever opened the exchange wants to be added to."""
         step.actor(h, sound(h))
         step.require("asked", asked(k))
@@ -81,7 +81,7 @@ def _confirm(draft: Draft) -> None:
         source=_HOP,
         enforces=_CHECKS,
     )
-    def confirm_hop(step: Step, g: Node, k: Key, h: Node, n: Node, j: Key, m: Mode, q: Code) -> None:
+    def confirm_hop(step: Step, g: Endpoint, k: Key, h: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
         """Send nothing under a key before it is known where it ends."""
         step.actor(g, sound(g))
         step.require("own exchange", opened(g, k))
@@ -91,7 +91,7 @@ def _confirm(draft: Draft) -> None:
         step.insert(outgoing(g, k, h))
 
 
-def _check(step: Step, k: Key, place: Node, n: Node, j: Key, m: Mode, q: Code) -> None:
+def _check(step: Step, k: Key, place: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
     step.require("a report", report(n, j, m, q, place))
     step.require("names this exchange", j == k, defence="report-bound")
     step.require("certificate", certified(n), defence="gpu-certificate")
@@ -107,7 +107,7 @@ def _adopt(draft: Draft) -> None:
         source="Carnet (one key for the whole ring)",
         shortcut_of="hop-key",
     )
-    def hand_on(step: Step, g: Node, k: Key, f: Node, h: Node) -> None:
+    def hand_on(step: Step, g: Endpoint, k: Key, f: Endpoint, h: Endpoint) -> None:
         """The ranks trust each other, so a group key looks as good as one for each hop."""
         step.actor(g, sound(g))
         step.require("has the key", incoming(g, k, f))

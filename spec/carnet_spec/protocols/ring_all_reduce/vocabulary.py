@@ -22,7 +22,7 @@ from carnet_spec.language import (
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
 
-class Node(Individual):
+class Endpoint(Individual):
     """Whoever can know things: the GPU TEEs of the ring, and any other GPU or machine on the network."""
 
 
@@ -42,7 +42,7 @@ class Chunk(Individual):
     """A piece of the gradients; each rank has its own contribution to it."""
 
 
-class Step(Individual):
+class SubStep(Individual):
     """The number of a sub-step of a phase."""
 
 
@@ -72,43 +72,79 @@ class Code(Individual):
 RANK = Role("rank")
 ADVERSARY = Role("adversary", honest=False)
 
-genuine = rigid_relation("genuine", Node, kind=Kind.TRUTH, says="it is a GPU that its vendor made")
-certified = rigid_relation("certified", Node, says="the certificate chain under its name verifies")
-closed = rigid_relation("closed", Node, kind=Kind.TRUTH, says="it is in confidential mode")
-trains = rigid_relation("trains", Node, kind=Kind.TRUTH, says="it runs the trainer of this job")
-follows = rigid_relation("follows", Node, Node, says="the second rank is the next in the ring after the first")
-first = rigid_function("first", Chunk, to=Node, says="the rank at which the sum of the chunk begins")
-last = rigid_function("last", Chunk, to=Node, says="the rank at which the sum of the chunk is whole")
-ahead = rigid_relation("ahead", Chunk, Node, Node, says="the chunk comes to the first rank before the second")
-turn = rigid_function("turn", Phase, Chunk, Node, to=Step, says="the sub-step in which the rank sends the chunk")
+genuine = rigid_relation("genuine", Endpoint, kind=Kind.TRUTH, says="it is a GPU that its vendor made")
+certified = rigid_relation("certified", Endpoint, says="the certificate chain under its name verifies")
+closed = rigid_relation("closed", Endpoint, kind=Kind.TRUTH, says="it is in confidential mode")
+trains = rigid_relation("trains", Endpoint, kind=Kind.TRUTH, says="it runs the trainer of this job")
+follows = rigid_relation("follows", Endpoint, Endpoint, says="the second rank is the next in the ring after the first")
+first = rigid_function("first", Chunk, to=Endpoint, says="the rank at which the sum of the chunk begins")
+last = rigid_function("last", Chunk, to=Endpoint, says="the rank at which the sum of the chunk is whole")
+ahead = rigid_relation("ahead", Chunk, Endpoint, Endpoint, says="the chunk comes to the first rank before the second")
+turn = rigid_function("turn", Phase, Chunk, Endpoint, to=SubStep, says="the sub-step in which the rank sends the chunk")
 
 # -- a rank's state ----------------------------------------------------------------------------------------------------
 
-opened = relation("opened", Node, Key, kind=Kind.STATE, of=RANK, says="the rank opened the exchange for its next hop")
-ends = relation("ends", Node, Key, kind=Kind.STATE, of=RANK, says="the rank answered the exchange")
+opened = relation(
+    "opened", Endpoint, Key, kind=Kind.STATE, of=RANK, says="the rank opened the exchange for its next hop"
+)
+ends = relation("ends", Endpoint, Key, kind=Kind.STATE, of=RANK, says="the rank answered the exchange")
 outgoing = relation(
-    "outgoing", Node, Key, Node, kind=Kind.STATE, of=RANK, says="the rank sends under the key to that next rank"
+    "outgoing", Endpoint, Key, Endpoint, kind=Kind.STATE, of=RANK, says="the rank sends under the key to that next rank"
 )
 incoming = relation(
-    "incoming", Node, Key, Node, kind=Kind.STATE, of=RANK, says="the rank takes what is under the key from that rank"
+    "incoming",
+    Endpoint,
+    Key,
+    Endpoint,
+    kind=Kind.STATE,
+    of=RANK,
+    says="the rank takes what is under the key from that rank",
 )
 partial = relation(
-    "partial", Node, Iteration, Chunk, Vector, kind=Kind.STATE, of=RANK, says="the partial sum with the rank's own part"
+    "partial",
+    Endpoint,
+    Iteration,
+    Chunk,
+    Vector,
+    kind=Kind.STATE,
+    of=RANK,
+    says="the partial sum with the rank's own part",
 )
 added = relation(
-    "added", Node, Iteration, Chunk, kind=Kind.STATE, of=RANK, says="the rank added its own contribution to the chunk"
+    "added",
+    Endpoint,
+    Iteration,
+    Chunk,
+    kind=Kind.STATE,
+    of=RANK,
+    says="the rank added its own contribution to the chunk",
 )
 total = relation(
-    "total", Node, Iteration, Chunk, Vector, kind=Kind.STATE, of=RANK, says="what the rank takes to be the whole sum"
+    "total",
+    Endpoint,
+    Iteration,
+    Chunk,
+    Vector,
+    kind=Kind.STATE,
+    of=RANK,
+    says="what the rank takes to be the whole sum",
 )
 settled = relation(
-    "settled", Node, Iteration, Chunk, kind=Kind.STATE, of=RANK, says="the rank has the sum of the chunk"
+    "settled", Endpoint, Iteration, Chunk, kind=Kind.STATE, of=RANK, says="the rank has the sum of the chunk"
 )
 spent = relation(
-    "spent", Node, Key, Iteration, Phase, Chunk, kind=Kind.STATE, of=RANK, says="the rank sealed the chunk in the phase"
+    "spent",
+    Endpoint,
+    Key,
+    Iteration,
+    Phase,
+    Chunk,
+    kind=Kind.STATE,
+    of=RANK,
+    says="the rank sealed the chunk in the phase",
 )
-finished = relation("finished", Node, Iteration, kind=Kind.STATE, of=RANK, says="the rank finished the iteration")
-alarmed = relation("alarmed", Node, kind=Kind.STATE, of=RANK, says="the rank raised the alarm")
+finished = relation("finished", Endpoint, Iteration, kind=Kind.STATE, of=RANK, says="the rank finished the iteration")
+alarmed = relation("alarmed", Endpoint, kind=Kind.STATE, of=RANK, says="the rank raised the alarm")
 
 # -- messages and evidence ---------------------------------------------------------------------------------------------
 
@@ -116,7 +152,7 @@ asked = relation("asked", Key, kind=Kind.MESSAGE, says="the key exchange was sen
 answered = relation("answered", Key, kind=Kind.MESSAGE, says="the key exchange was answered")
 report = relation(
     "report",
-    *(Node, Key, Mode, Code, Node),
+    *(Endpoint, Key, Mode, Code, Endpoint),
     kind=Kind.MESSAGE,
     says="a signed report that names the exchange, the mode, the code and a place in the ring",
 )
@@ -130,44 +166,44 @@ masked = relation(
 )
 tag = relation(
     "tag",
-    *(Key, Iteration, Phase, Step, Chunk, Vector),
+    *(Key, Iteration, Phase, SubStep, Chunk, Vector),
     kind=Kind.MESSAGE,
     says="a tag for the content, the iteration, the phase, the sub-step and the chunk",
 )
 
 # -- knowledge ---------------------------------------------------------------------------------------------------------
 
-knows = relation("knows", Node, Key, kind=Kind.KNOWLEDGE, says="it can use the key")
-learnt = relation("learnt", Node, Vector, kind=Kind.KNOWLEDGE, says="it learnt the vector")
+knows = relation("knows", Endpoint, Key, kind=Kind.KNOWLEDGE, says="it can use the key")
+learnt = relation("learnt", Endpoint, Vector, kind=Kind.KNOWLEDGE, says="it learnt the vector")
 
 # -- history -----------------------------------------------------------------------------------------------------------
 
 exposed = relation("exposed", Key, kind=Kind.GHOST, says="the adversary is an end of the exchange")
 part = relation(
-    "part", Vector, Iteration, Chunk, Node, kind=Kind.GHOST, says="the rank's contribution is in the vector"
+    "part", Vector, Iteration, Chunk, Endpoint, kind=Kind.GHOST, says="the rank's contribution is in the vector"
 )
 doubled = relation("doubled", Vector, kind=Kind.GHOST, says="some contribution is in the vector twice")
 made = relation("made", Vector, kind=Kind.GHOST, says="something that the adversary made is in the vector")
 sealed = relation(
-    "sealed", Node, Iteration, Phase, Chunk, Vector, kind=Kind.GHOST, says="the rank sealed it for the phase"
+    "sealed", Endpoint, Iteration, Phase, Chunk, Vector, kind=Kind.GHOST, says="the rank sealed it for the phase"
 )
 took = relation(
-    "took", Node, Iteration, Chunk, Vector, kind=Kind.GHOST, says="the rank added its own to it in reduce-scatter"
+    "took", Endpoint, Iteration, Chunk, Vector, kind=Kind.GHOST, says="the rank added its own to it in reduce-scatter"
 )
-copied = relation("copied", Node, Iteration, Chunk, Vector, kind=Kind.GHOST, says="the rank took it in all-gather")
+copied = relation("copied", Endpoint, Iteration, Chunk, Vector, kind=Kind.GHOST, says="the rank took it in all-gather")
 ivs = relation("ivs", Key, Iteration, Phase, Chunk, kind=Kind.GHOST, says="a rank sealed something with that IV")
 reused = relation("reused", Key, Iteration, Phase, Chunk, kind=Kind.GHOST, says="two were sealed with that IV")
-unheeded = relation("unheeded", Node, kind=Kind.GHOST, says="the rank went on after its alarm")
+unheeded = relation("unheeded", Endpoint, kind=Kind.GHOST, says="the rank went on after its alarm")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def sound(node: Node) -> Formula:
+def sound(endpoint: Endpoint) -> Formula:
     """Whether it is a GPU TEE of the ring: genuine, in confidential mode, with the trainer of this job."""
-    return genuine(node) & closed(node) & trains(node)
+    return genuine(endpoint) & closed(endpoint) & trains(endpoint)
 
 
-def upto(chunk: Chunk, rank: Node, here: Node) -> Formula:
+def upto(chunk: Chunk, rank: Endpoint, here: Endpoint) -> Formula:
     """Whether the chunk comes to the rank no later than here."""
     return (rank == here) | ahead(chunk, rank, here)
