@@ -56,7 +56,7 @@ def _answer(draft: Draft) -> None:
     @draft.action(
         by=RANK,
         says="{h} takes the report of {n} for {k}, as that of {g} before it, and answers with its own.",
-        message="{h} -> network: answer to {k}, and a report that names it",
+        message="{h} -> {g}: answer to {k}, and a report that names it",
         source=_HOP,
         enforces=("REQ-SETUP-02", *_CHECKS),
     )
