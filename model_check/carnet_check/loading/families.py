@@ -13,9 +13,7 @@ import importlib
 import importlib.machinery
 import importlib.util
 import inspect
-import itertools
 import multiprocessing
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +32,8 @@ from carnet_check.loading.importing import (
     module_named,
 )
 from carnet_check.loading.places import place_of
+from carnet_check.loading.readings import changing, same_instances
+from carnet_check.loading.references import parts_of
 from carnet_check.loading.sizes import Watched, named_sizes
 from carnet_spec.language import (
     Draft,
@@ -214,21 +214,6 @@ def known_protocols() -> dict[str, str]:
         raise InvalidSpecificationError(str(error)) from None
 
 
-def parts_of(reference: str) -> tuple[str, str]:
-    """Return the path or module that a reference names, and the name in it; a folder may have a colon in its name."""
-    found = re.fullmatch(r"(.*\.py)(?::(\w+))?", reference, re.DOTALL)
-    if found is not None:
-        return found[1], found[2] or ""
-    path, _, name = reference.partition(":")
-    return path, name
-
-
-def files_of(reference: str) -> list[Path]:
-    """Return the file that a reference names; none of a module or an id."""
-    path, _ = parts_of(reference)
-    return [Path(path)] if path.endswith(".py") else []
-
-
 @functools.cache
 def load(reference: str) -> Source:
     """Return the family that ``reference`` names.
@@ -271,29 +256,9 @@ def _require_the_same_again(family: Family, file: Path, path: str, name: str, re
         again = _family_in(module_at(file, path), name, reference)
         for variant, digest in first.items():
             if again.protocol(variant).digest != digest:
-                raise _changing(file, variant)
-        if not same_instances(Source(reference, family, reference), Source(reference, again, reference)):
-            raise _changing(file, "an instance")
-
-
-def _changing(file: Path, what: str) -> InvalidSpecificationError:
-    return InvalidSpecificationError(
-        f"{file.name}: {what} says something else each time that it is loaded: "
-        "let nothing in it depend on chance, on the time or on the system"
-    )
-
-
-def same_instances(one: Source, other: Source) -> bool:
-    """Whether the instances of all profiles of two readings of a file are the same."""
-    if one.instances_are_made:
-        return True
-    for variant in one.family.main:
-        protocol = one.protocol(variant)
-        for threat, profile in itertools.product(protocol.threats, one.family.profiles.values()):
-            first, second = (each.instance(each.protocol(variant), threat.id, profile) for each in (one, other))
-            if first != second:
-                return False
-    return True
+                raise changing(file, variant)
+        if not same_instances(family, again):
+            raise changing(file, "an instance")
 
 
 def registered_families() -> list[Family]:
