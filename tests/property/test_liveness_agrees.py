@@ -90,7 +90,7 @@ def test_the_engine_says_what_is_so_if_no_rule_has_to_be_taken() -> None:
 def test_what_is_proved_by_fairness_fails_in_no_instance() -> None:
     counts: Counter[str] = Counter()
 
-    @settings(relaxed, max_examples=share(60))
+    @settings(relaxed, max_examples=60)
     @given(st.one_of(lively_samples(), staged_samples()))
     def agrees(sample: Sample) -> None:
         (live,) = sample.protocol.liveness

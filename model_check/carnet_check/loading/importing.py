@@ -140,8 +140,10 @@ def _beside(folder: Path) -> Iterator[None]:
 
 
 def _stands_in_the_way(name: str, module: ModuleType, folder: Path) -> bool:
-    top = name.partition(".")[0]
-    return name != "__main__" and _is_neighbour(top, folder) and not _is_in(module, folder)
+    file = getattr(module, "__file__", None)
+    places = [file] if isinstance(file, str) else list(getattr(module, "__path__", ()))
+    elsewhere = bool(places) and not any(folder in Path(place).parents for place in places)
+    return name != "__main__" and elsewhere and _is_neighbour(name.partition(".")[0], folder)
 
 
 class _Neighbours(importlib.abc.MetaPathFinder):

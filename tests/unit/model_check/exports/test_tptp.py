@@ -78,7 +78,7 @@ def test_a_name_is_quoted_and_what_has_no_quotation_is_refused() -> None:
 @needs_e
 def test_odd_names_are_read(tmp_path: Path) -> None:
     def act(step: Step, by: Party) -> None:
-        step.require("it's \\ a \"name\", $isn't it?", first)
+        step.require("it's a \"name\", $isn't it?", first)
         step.insert(seen(by))
 
     protocol = claimed(drafted(act), it=lambda: forall(lambda q: seen(q) | ~seen(q), Party))

@@ -116,3 +116,13 @@ def test_a_folder_with_a_colon_in_its_name_is_a_folder(folders: dict[str, Path])
     folder = folders["good"].rename(folders["good"].parent / "a:b")
     assert carnet("verify", str(folder / "helper.py"), "--jobs", "1").code == 0
     assert carnet("attack", str(folder / "helper.py"), "--without", "fresh-ticket", "--jobs", "1").code == 1
+
+
+def test_folders_of_modules_that_are_loaded_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without a file of its own, here ``tests``, is no other folder's module."""
+    monkeypatch.chdir(Path(__file__).parents[4])
+    load.cache_clear()
+    before = {name: module for name, module in sys.modules.items() if name == "tests" or name.startswith("tests.")}
+    assert before
+    load("tests.fixtures.toy:FAMILY")
+    assert [name for name, module in before.items() if sys.modules.get(name) is not module] == []
