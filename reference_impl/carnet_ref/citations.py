@@ -1,7 +1,7 @@
 """Where requirements and defences are enforced, read from the lines that cite them.
 
 A line cites by a call of `Checks.require`, `Checks.expect`, `Checks.verify` or `Checks.passes`, or by the mark
-`enforces`: see a system's module `enforcement`. The source is parsed and not run, so a line that is taken away takes
+`enforces`: see `carnet_ref.marks`. The source is parsed and not run, so a line that is taken away takes
 its place in the table with it.
 """
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import importlib.util
 import inspect
 import io
@@ -55,14 +57,14 @@ def module_at(file: Path, shown: str) -> ModuleType:
 @contextlib.contextmanager
 def afresh(folder: Path) -> Iterator[None]:
     """Let modules of a folder be imported once more, unheard; what was imported before is there again afterwards."""
-    known = {name: module for name, module in sys.modules.items() if _is_in(module, folder)}
+    known = {name: module for name, module in list(sys.modules.items()) if _is_in(module, folder)}
     for name in known:
         del sys.modules[name]
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             yield
     finally:
-        for name in [name for name, module in sys.modules.items() if _is_in(module, folder)]:
+        for name in [name for name, module in list(sys.modules.items()) if _is_in(module, folder)]:
             del sys.modules[name]
         sys.modules.update(known)
 
@@ -83,10 +85,16 @@ def _is_neighbour(name: str, folder: Path) -> bool:
 
 def _is_installed(name: str) -> bool:
     """Whether a name is that of a module of Python, of Carnet or of an installed package."""
-    folders = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    if name in sys.stdlib_module_names or name.startswith("carnet_"):
+    if name in sys.stdlib_module_names or name.startswith("carnet_") or name in _distributed():
         return True
+    folders = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
     return importlib.machinery.PathFinder.find_spec(name, folders) is not None
+
+
+@functools.cache
+def _distributed() -> frozenset[str]:
+    """Return the modules of all installed distributions, wherever they lie; it takes a while, so it is asked last."""
+    return frozenset(importlib.metadata.packages_distributions())
 
 
 def module_named(name: str) -> ModuleType:
@@ -126,7 +134,7 @@ def _beside(folder: Path) -> Iterator[None]:
 
     What other folders have under the same names is there again afterwards, unless a neighbour took its place.
     """
-    others = {name: module for name, module in sys.modules.items() if _stands_in_the_way(name, module, folder)}
+    others = {name: module for name, module in list(sys.modules.items()) if _stands_in_the_way(name, module, folder)}
     for name in others:
         del sys.modules[name]
     finder = _Neighbours(folder)

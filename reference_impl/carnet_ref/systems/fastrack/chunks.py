@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm
-from carnet_ref.systems.fastrack.enforcement import EVERY, Checks, enforces
+from carnet_ref.marks import enforces
+from carnet_ref.systems.fastrack.enforcement import EVERY, Checks
 from carnet_ref.wire.fields import join, number
 
 MAX_PLACES = 2**32
@@ -59,7 +60,7 @@ def seal(key: bytes, label: Label, block: bytes, checks: Checks = EVERY) -> byte
 
 
 def decrypt(key: bytes, chunk: bytes) -> bytes:
-    """Return what a chunk decrypts to, whoever made it: nothing is verified, so nobody may read it yet."""
+    """Return what a chunk decrypts to. Nothing is verified, and anybody may have made it, so nobody may read it yet."""
     nonce, ciphertext = chunk[:NONCE_BYTES], chunk[NONCE_BYTES:-TAG_BYTES]
     opened = Cipher(AES(key), CTR(nonce + _FIRST_COUNTER)).decryptor()
     return opened.update(ciphertext) + opened.finalize()

@@ -18,7 +18,8 @@ from carnet_ref.crypto.primitives import (
     sign_p384,
     verify_p384,
 )
-from carnet_ref.systems.fastrack.enforcement import EVERY, Checks, enforces
+from carnet_ref.marks import enforces
+from carnet_ref.systems.fastrack.enforcement import EVERY, Checks
 from carnet_ref.systems.fastrack.errors import ReportError
 from carnet_ref.wire.fields import join
 

@@ -15,8 +15,9 @@ from carnet_ref.crypto.primitives import (
     sha384,
     verify_hmac_sha384,
 )
+from carnet_ref.marks import enforces
 from carnet_ref.systems.fastrack.chunks import LEAST_BYTES, MAX_PLACES, Label, decrypt, verify
-from carnet_ref.systems.fastrack.enforcement import EVERY, Checks, enforces
+from carnet_ref.systems.fastrack.enforcement import EVERY, Checks
 from carnet_ref.systems.fastrack.errors import KernelError, TransferError
 from carnet_ref.systems.fastrack.exchange import Keys
 from carnet_ref.systems.fastrack.user import seal_answer
@@ -132,7 +133,7 @@ class Gpu:
         """Let code run on the data under the key.
 
         Raises:
-            KernelError: the user did not name it, whoever submits it.
+            KernelError: the user did not name it; who submits it does not matter.
         """
         digest = sha384(code)
         if digest not in self._named and self._checks.insist_on("kernel-named"):
@@ -143,7 +144,7 @@ class Gpu:
         """Run code that the user named on a transfer that was released, and seal the one answer to it.
 
         Raises:
-            KernelError: the user did not name the code, whoever submits it.
+            KernelError: the user did not name the code; who submits it does not matter.
             TransferError: the transfer was not released, or has its answer.
         """
         self.admit(code)

@@ -26,7 +26,6 @@ from carnet_spec.trace import TraceCheck, TraceStep
 
 _Found = TypeVar("_Found")
 _Result = TypeVar("_Result")
-_Step = TypeVar("_Step", bound=Callable[..., object])
 Plain = bytes | str | int | float | None
 
 
@@ -164,13 +163,3 @@ class Checks:
             return True
         _logged(defence, requirement, saw, holds)
         return holds
-
-
-def enforces(*ids: str) -> Callable[[_Step], _Step]:
-    """Mark a step that is itself what these requirements ask for and, named after them, these defences."""
-    del ids  # the documentation reads them from the source
-
-    def marked(step: _Step) -> _Step:
-        return step
-
-    return marked

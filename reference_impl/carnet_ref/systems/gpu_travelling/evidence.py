@@ -32,6 +32,7 @@ from carnet_ref.attestation.simulated.td import SimulatedTd
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device.mode import Mode
+from carnet_ref.marks import enforces
 from carnet_ref.spdm import (
     BlockReporter,
     MeasurementRequest,
@@ -46,7 +47,6 @@ from carnet_ref.spdm.messages import KeyExchange, Summary, Version
 from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS
 from carnet_ref.spdm.records import SPDM
 from carnet_ref.spdm.session import key_bytes
-from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.appraising import VALUES
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence

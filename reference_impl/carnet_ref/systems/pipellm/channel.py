@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, AesGcm, AuthenticationError, Random, hkdf_sha384
-from carnet_ref.systems.pipellm.enforcement import enforces
+from carnet_ref.marks import enforces
 from carnet_ref.systems.pipellm.errors import ChannelError
 from carnet_ref.wire.fields import number, to_number
 

@@ -1,4 +1,4 @@
-"""What is refused, and whose fault it is: the application's, or whoever is at the other end of the channel."""
+"""What is refused, and where the fault is: in the application, or at the other end of the channel."""
 
 from __future__ import annotations
 

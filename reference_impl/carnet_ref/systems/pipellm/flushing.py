@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import count
 
+from carnet_ref.marks import enforces
 from carnet_ref.systems.pipellm.channel import NOP, SCRATCH, Keys, Message, encrypt, iv
-from carnet_ref.systems.pipellm.enforcement import enforces
 from carnet_ref.systems.pipellm.memory import Memory
 from carnet_ref.systems.pipellm.predictors import Predictor
 from carnet_ref.systems.pipellm.runtime import Guess, Runtime, Tactics

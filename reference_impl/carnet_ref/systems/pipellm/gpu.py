@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from carnet_ref.crypto.primitives import TAG_BYTES, AuthenticationError
+from carnet_ref.marks import enforces
 from carnet_ref.systems.pipellm.channel import SCRATCH, Keys, Message, decrypt, open_command
-from carnet_ref.systems.pipellm.enforcement import enforces
 from carnet_ref.systems.pipellm.errors import ChannelError
 
 

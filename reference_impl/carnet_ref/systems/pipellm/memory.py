@@ -1,4 +1,4 @@
-"""The application's pages, and the protection of those that were encrypted ahead: whoever watches sees writes first."""
+"""The application's pages. A watcher is told of each write to a page that was encrypted ahead, before it is made."""
 
 from __future__ import annotations
 

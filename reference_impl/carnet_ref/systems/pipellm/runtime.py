@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from carnet_ref.marks import enforces
 from carnet_ref.systems.pipellm.channel import MESSAGES, NOP, SCRATCH, Keys, Message, encrypt, iv, seal_command
-from carnet_ref.systems.pipellm.enforcement import enforces
 from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
 from carnet_ref.systems.pipellm.memory import Memory
 from carnet_ref.systems.pipellm.predictors import Predictor

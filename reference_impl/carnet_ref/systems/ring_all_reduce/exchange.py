@@ -18,7 +18,7 @@ from carnet_ref.crypto.primitives import (
     sign_p384,
     verify_p384,
 )
-from carnet_ref.systems.ring_all_reduce.enforcement import enforces
+from carnet_ref.marks import enforces
 from carnet_ref.systems.ring_all_reduce.errors import ReportError
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError
@@ -45,7 +45,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """One message of the exchange: a share, and the report of whoever sends it."""
+    """One message of the exchange: a share, and the report of its sender."""
 
     share: bytes
     report: Report

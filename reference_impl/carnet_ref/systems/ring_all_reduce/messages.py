@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
-from carnet_ref.systems.ring_all_reduce.enforcement import enforces
+from carnet_ref.marks import enforces
 from carnet_ref.systems.ring_all_reduce.schedule import Phase
 from carnet_ref.wire.fields import join, number
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.systems.ring_all_reduce.enforcement import enforces
+from carnet_ref.marks import enforces
 from carnet_ref.systems.ring_all_reduce.errors import AlarmError, TurnError
 from carnet_ref.systems.ring_all_reduce.messages import Label, seal, unseal
 from carnet_ref.systems.ring_all_reduce.schedule import Phase, receives, sends

@@ -8,9 +8,9 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.device.memory import Memory, Region
 from carnet_ref.device.mode import Mode
 from carnet_ref.device.programs import TRAINING_CODE, Program, Verb, parse, run
+from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling.device.commands import Start, Upload, Write
 from carnet_ref.systems.gpu_travelling.device.orders import Fence, Fenced, MemoryRead, Scrub, Scrubbed
-from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.training import Outcome, Trainer
 from carnet_ref.wire.reader import MalformedError
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.keys import H100KeySchedule
+from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling.device.commands import Sent
 from carnet_ref.systems.gpu_travelling.device.commands import encode as encode_reply
 from carnet_ref.systems.gpu_travelling.device.orders import (
@@ -17,7 +18,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     encode,
     parse_order,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR as OWNER
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 

@@ -26,9 +26,10 @@ from carnet_ref.crypto.primitives import Random
 from carnet_ref.device.mode import Mode
 from carnet_ref.journal.store import Journal
 from carnet_ref.keys import UsageLimits
+from carnet_ref.marks import enforces
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.evidence import (
     OPEN_MODE,
     GpuVerifier,

@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import AuthenticationError, sign_p384, verify_p384
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, enforces
+from carnet_ref.marks import enforces
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import ProtocolError
 

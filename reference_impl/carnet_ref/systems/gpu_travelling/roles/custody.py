@@ -9,8 +9,9 @@ from typing import Final
 from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.device.memory import BASE, Region
 from carnet_ref.keys import Budget, Direction, KeysError
+from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, enforces, noted
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, noted
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return, encode_message

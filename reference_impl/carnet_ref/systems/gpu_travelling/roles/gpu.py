@@ -13,6 +13,7 @@ from carnet_ref.device.engines import CopyEngines, Opened, Sealed
 from carnet_ref.device.mode import Mode, mode_asked
 from carnet_ref.device.programs import Verb
 from carnet_ref.keys import H100KeySchedule, KeyLedger, KeySchedule, KeysError, LinkKeys, UsageLimits
+from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
 from carnet_ref.systems.gpu_travelling.device.commands import (
@@ -44,7 +45,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Train,
     Trained,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, enforces, noted, unclaimed
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, noted, unclaimed
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import (
     FOR_JOURNEY,

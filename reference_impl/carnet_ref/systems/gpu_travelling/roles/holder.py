@@ -10,9 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.keys import Budget, KeysError
+from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Write
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, checking, enforces, noted, unclaimed
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, checking, noted, unclaimed
 from carnet_ref.systems.gpu_travelling.names import BUFFER, GPU, HOLDER, ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator

@@ -25,10 +25,10 @@ from carnet_ref.keys import (
 )
 from carnet_ref.keys.iv import LAST_MESSAGE
 from carnet_ref.keys.usage import BLOCK_BYTES, Standing
+from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply, Write, encode, parse_reply, size_of
 from carnet_ref.systems.gpu_travelling.device.orders import ORDERS_LABEL, REPORTS_LABEL, Order, Place, Report, Rotate
-from carnet_ref.systems.gpu_travelling.enforcement import enforces
 from carnet_ref.systems.gpu_travelling.keys.schedules import FIRST_CHANNEL
 from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL
 from carnet_ref.transport.frames import ProtocolError

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload
 from carnet_ref.systems.gpu_travelling.device.orders import Fence, ReadBack, Save, Scrub, Train
-from carnet_ref.systems.gpu_travelling.enforcement import enforces, noted
+from carnet_ref.systems.gpu_travelling.enforcement import noted
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.keys import H100KeySchedule, KeySchedule
+from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, enforces, noted
+from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, noted
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, FOR_NEW_SESSION, GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts

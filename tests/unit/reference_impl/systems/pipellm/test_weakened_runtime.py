@@ -11,6 +11,8 @@ import pytest
 from carnet_ref.systems.pipellm.channel import NOP, Channel, Keys, Message, decrypt, encrypt
 from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
 from carnet_ref.systems.pipellm.flushing import FlushingRuntime
+from carnet_ref.systems.pipellm.memory import Memory
+from carnet_ref.systems.pipellm.predictors import Predictor
 from carnet_ref.systems.pipellm.runtime import Guess, Runtime, Tactics
 from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle, summed
 
@@ -30,8 +32,8 @@ def read(one: bytes, two: bytes, known: bytes) -> bytes:
 class SharedStaging(Runtime):
     """Encrypts guesses where they are sent from."""
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
+    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
+        super().__init__(keys, memory, predictor, tactics)
         self.shared: dict[int, bytes] = {}
 
     def _stage(self, count: int, guess: Guess) -> None:
@@ -172,8 +174,8 @@ def test_a_hit_that_overtakes_arrives_first(record_property: Verifies) -> None:
 class SendsBehind(Runtime):
     """Sends a guess of the page whether or not its IV has passed."""
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]
+    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
+        super().__init__(keys, memory, predictor, tactics)
         self._kept: dict[int, Guess] = {}
 
     def _stage(self, count: int, guess: Guess) -> None:
