@@ -43,6 +43,7 @@ def test_the_gpu_gets_what_was_asked_for_in_order(
 ) -> None:
     oracle = Oracle()
     bench = Bench(oracle, Tactics(4, gap, reach), kind)
+    seen: dict[int, bytes] = {}
     for written, (what, which) in enumerate(steps):
         if what == "ask":
             assert isinstance(which, int)
@@ -57,18 +58,24 @@ def test_the_gpu_gets_what_was_asked_for_in_order(
             bench.runtime.speculate()
         else:
             bench.deliver()
+        for number, ciphertext in shared(bench).items():
+            assert seen.setdefault(number, ciphertext) == ciphertext, "the host saw two ciphertexts under one IV"
     bench.deliver()
     assert list(bench.gpu.landed.items()) == list(bench.asked.items())
     assert bench.gpu.counter == bench.runtime.due == len(bench.sent)
     assert_each_iv_exposes_one_block(bench)
 
 
+def shared(bench: Bench) -> dict[int, bytes]:
+    """Return what the host sees of guesses now."""
+    return bench.runtime.shared if isinstance(bench.runtime, FlushingRuntime) else {}
+
+
 def assert_each_iv_exposes_one_block(bench: Bench) -> None:
     """Each message is under the IV of its number, and what else is exposed under that is the same ciphertext."""
-    shared = bench.runtime.shared if isinstance(bench.runtime, FlushingRuntime) else {}
     for count, message in enumerate(bench.sent):
         decrypt(bench.keys, count, message.ciphertext)
-        assert shared.get(count, message.ciphertext) == message.ciphertext
+        assert shared(bench).get(count, message.ciphertext) == message.ciphertext
 
 
 def test_copies_arrive_with_every_predictor(record_property: Verifies) -> None:
@@ -255,8 +262,10 @@ def test_flushed_guesses_are_what_the_host_saw(record_property: Verifies) -> Non
     record_property("verifies", "pipellm-REQ-FLUSH-01")
     bench = Bench(Oracle(1, 2), kind=FlushingRuntime)
     bench.runtime.speculate()
+    seen = shared(bench)
     bench.memory.write(1, b"written since")
     bench.runtime.speculate()
+    assert shared(bench) == seen
     assert bench.copy(0) == b"page 0"
     assert bench.copy(1) == b"written since"
     assert isinstance(bench.runtime, FlushingRuntime)
