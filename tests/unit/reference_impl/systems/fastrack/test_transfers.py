@@ -235,3 +235,13 @@ def test_an_answer_is_to_its_transfer(gpu: Gpu, record_property: Verifies) -> No
 def test_only_the_user_names_code(gpu: Gpu) -> None:
     with pytest.raises(AuthenticationError):
         gpu.name_code(User(OTHER).name_code(b"copy out"))
+
+
+def test_no_kernel_reads_a_chunk_before_the_whole_is_released(gpu: Gpu) -> None:
+    gpu.start(1, 3)
+    assert gpu.readable(1) == gpu.readable(2) == {}
+    for place, chunk in enumerate(SENT):
+        gpu.arrive(1, place, chunk)
+        assert gpu.readable(1) == {}
+    gpu.release(1)
+    assert gpu.readable(1) == dict(enumerate(BLOCKS))
