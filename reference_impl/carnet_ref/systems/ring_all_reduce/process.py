@@ -63,7 +63,7 @@ class Work:
     """How many messages it sends before its process ends, if it does."""
 
 
-class _Link:
+class Link:
     """The pipe to the host; a thread takes what comes, so that neither end waits for the other to read."""
 
     def __init__(self, place: int, pipe: Connection, patience: float) -> None:
@@ -86,6 +86,7 @@ class _Link:
             self._came[kind].put(frame[1:])
 
     def send(self, kind: Kind, content: bytes) -> None:
+        """Send something to the host, if it is there."""
         with contextlib.suppress(OSError):
             self._pipe.send_bytes(framed(kind, content))
 
@@ -107,14 +108,14 @@ class _Link:
 
 def run_rank(pipe: Connection, made: Manufactured, work: Work) -> None:
     """Run one rank, and say what it has: the sum of each iteration that it finishes, or its alarm."""
-    link = _Link(made.place, pipe, work.patience)
+    link = Link(made.place, pipe, work.patience)
     try:
         _work(link, made, work)
     except RingError as error:
         link.send(Kind.ALARM, str(error).encode())
 
 
-def _work(link: _Link, made: Manufactured, work: Work) -> None:
+def _work(link: Link, made: Manufactured, work: Work) -> None:
     rank = Rank(made.place, made.ranks, *_agree(link, made))
     sent = 0
     for iteration, contribution in enumerate(work.contributions):
@@ -128,14 +129,14 @@ def _work(link: _Link, made: Manufactured, work: Work) -> None:
         link.send(Kind.SUM, rank.finish().tobytes())
 
 
-def _message(rank: Rank, link: _Link) -> bytes:
+def _message(rank: Rank, link: Link) -> bytes:
     try:
         return link.take(Kind.MESSAGE)
     except AlarmError as error:
         rank.raise_alarm(error.reason)
 
 
-def _agree(link: _Link, made: Manufactured) -> tuple[bytes, bytes]:
+def _agree(link: Link, made: Manufactured) -> tuple[bytes, bytes]:
     """Return the keys of the hops to the next rank and from the one before."""
     identity = load_der_private_key(made.identity, None)
     if not isinstance(identity, ec.EllipticCurvePrivateKey):
