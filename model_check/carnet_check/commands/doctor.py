@@ -144,8 +144,8 @@ def _lines(engines: list[dict[str, Any]], found: list[ToolStatus], machine: str)
     yield ""
     for each in found:
         mark = "present" if each.present else "MISSING" if each.required else "absent"
-        yield f"{mark:<9}{each.name:<19}{each.purpose}"
-        yield from wrapped("", each.detail if each.present else f"get it: {each.detail}", 28)
+        detail = each.detail if each.present else f"get it: {each.detail}"
+        yield from wrapped(mark, f"{each.name}: {each.purpose} ({detail})")
     yield ""
     yield from wrapped("completion", "put the line for your shell into its startup file:")
     for shell, line in COMPLETION.items():

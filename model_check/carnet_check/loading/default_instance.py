@@ -50,8 +50,12 @@ def default_instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             axioms += model.axioms
     refuse_choices(protocol, Instance(elements), [axiom.formula for axiom in axioms])
     relations, functions = _Assignment(protocol, elements).solve(axioms)
-    sizes = " · ".join(f"{len(names)} {sort}" for sort, names in elements.items())
-    return Instance(elements, relations, functions, describes=sizes)
+    return Instance(elements, relations, functions)
+
+
+def sizes_of(instance: Instance) -> str:
+    """Say how many elements each sort has, for an instance that nobody describes."""
+    return " · ".join(f"{len(names)} {sort}" for sort, names in instance.elements.items())
 
 
 def elements_of(protocol: Protocol, scale: Scale) -> dict[str, Row]:

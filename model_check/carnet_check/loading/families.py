@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
-from carnet_check.loading.default_instance import EACH, default_instance
+from carnet_check.loading.default_instance import EACH, default_instance, sizes_of
 from carnet_check.loading.importing import (
     afresh,
     blamed_on_the_specification,
@@ -137,7 +137,8 @@ class Source:
             raise leaves(self.shown, error) from None
         except Exception as error:
             raise broken(self.shown, error) from error
-        return instance if profile.budget is None else replace(instance, budget=profile.budget)
+        described = replace(instance, describes=instance.describes or sizes_of(instance))
+        return described if profile.budget is None else replace(described, budget=profile.budget)
 
     def _built(self, protocol: Protocol, threat: str, scale: Scale) -> Instance:
         """Call the family's own function, which may refuse a size; then refuse one that it never looks up."""

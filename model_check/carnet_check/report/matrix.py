@@ -41,7 +41,7 @@ def _title(campaign: Campaign, plan: Plan) -> list[str]:
     variants = campaign.request.source.family.variants
     title = variants[plan.protocol.variant].title
     name = f"{plan.protocol.id} · {plan.protocol.variant}{label}"
-    return ["", name, *([] if title == "as written" else [f"  {title}"]), ""]
+    return ["", *hanging(name), *([] if title == "as written" else hanging(f"  {title}")), ""]
 
 
 def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -> list[str]:
@@ -64,7 +64,7 @@ def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -
             row = [_at(parts[claim, threat], level) for threat in threats]
             lines.append(_line([claim if level == 0 else "", *row], widths))
     if any(EXPECTED_FALL in text for cell in cells.values() for text in cell):
-        lines.append(f"{EXPECTED_FALL} expected: the claim is not made there, and the run shows the attack")
+        lines += hanging(f"{EXPECTED_FALL} expected: the claim is not made there, and the run shows the attack")
     return lines
 
 
@@ -117,7 +117,7 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
     lines = []
     if used:
         indent = max(len(claim) for claim in used) + 4
-        lines.append("assumptions that the proofs rest on, beside those of the threat model")
+        lines += hanging("assumptions that the proofs rest on, beside those of the threat model")
         for claim, ids in used.items():
             lines += wrapped(f"  {claim}", resting(ids), indent)
     exploring = {engine.name for engine in campaign.engines if isinstance(engine, Explores)}
@@ -167,6 +167,6 @@ def _unexpected(rows: Sequence[Result]) -> list[str]:
     lines = ["not as expected"]
     for row in wrong:
         what = row.claim if row.kind is Kind.CLAIM else f"{row.kind} {row.claim}"
-        lines.append(f"  {row.verdict}  {what} · {row.threat} · {row.engine} (expected {row.expected})")
+        lines += hanging(f"  {row.verdict}  {what} · {row.threat} · {row.engine} (expected {row.expected})")
         lines += wrapped("", row.detail, 4)
     return [*lines, ""]

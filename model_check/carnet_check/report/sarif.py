@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from carnet_check.report.run_folder import Run
 from carnet_check.wording.file_names import attack_name
+from carnet_command.printable import printable_values
 
 Values = Mapping[str, Any]
 
@@ -24,7 +25,7 @@ def sarif(run: Run) -> dict[str, Any]:
     failed = [row for row in run.verdicts if not row["as_expected"]]
     rules = _rules(run, failed)
     places = {rule["id"]: place for place, rule in enumerate(rules)}
-    return {
+    log = {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [
@@ -47,6 +48,8 @@ def sarif(run: Run) -> dict[str, Any]:
             }
         ],
     }
+    shown: dict[str, Any] = printable_values(log)
+    return shown
 
 
 def _claims(run: Run) -> dict[str, Values]:

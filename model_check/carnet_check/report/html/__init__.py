@@ -12,6 +12,7 @@ from carnet_check.report.artefacts import make_folder, write_text
 from carnet_check.report.html import views
 from carnet_check.report.html.drawing import drawn
 from carnet_check.report.run_folder import Run
+from carnet_command.printable import printable_lines, printable_values
 
 STATIC = ("report.css", "report.js")
 INDEX = "index.html"
@@ -63,7 +64,7 @@ def _write(folder: Path, pages: Mapping[str, str], index: Sequence[Mapping[str, 
     make_folder(folder)
     for name in STATIC:
         write_text(folder / name, files(__name__).joinpath("static", name).read_text(encoding="utf-8"))
-    write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(index)};\n")
+    write_text(folder / SEARCH, f"window.carnetSearch = {_for_script(printable_values([*index]))};\n")
     for name, page in pages.items():
         write_text(folder / name, page)
 
@@ -94,12 +95,18 @@ def _render(template: str, context: Mapping[str, Any]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__name__),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     return environment.get_template(template).render(context)
+
+
+def _shown(value: object) -> object:
+    """Return what a template shows of ``value``: text without characters that would turn or hide what stands there."""
+    return printable_lines(value) if type(value) is str else value
 
 
 def _for_script(value: object) -> str:

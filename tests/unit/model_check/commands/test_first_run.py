@@ -154,7 +154,7 @@ def test_the_doctor_says_how_to_get_what_is_not_there(monkeypatch: pytest.Monkey
     monkeypatch.setattr(doctor, "TOOLS", (absent,))
     ran = carnet("doctor")
     assert ran.code == 1
-    assert "MISSING  oracle" in ran.out
+    assert "MISSING      oracle: answers at once (get it: ask at Delphi)" in ran.out
     assert "get it: ask at Delphi" in ran.out
     assert all(len(line) <= 80 for line in ran.out.splitlines())
 

@@ -49,6 +49,12 @@ def test_a_claim_that_reads_early_is_explored_from_every_first_value(parties: in
     assert not found.left_out
 
 
+def test_an_instance_that_nobody_describes_is_told_by_its_sizes() -> None:
+    silent = replace(FAMILY, instance=lambda *wanted: replace(_instance(*wanted), describes=""))
+    source, profile = Source("small", silent, "small"), Profile("tiny", {"parties": 2})
+    assert scope_of(source, source.protocol(), "unrestricted", profile, ("late",)).describes == "2 Party"
+
+
 def test_where_there_are_too_many_it_is_said_of_those_claims() -> None:
     found = _scope(MOST_FIRST_VALUES + 1)
     assert len(found.instances) == 1

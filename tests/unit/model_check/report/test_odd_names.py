@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from carnet_check.errors import UsageError
 from carnet_check.report.html import write_html
 from carnet_check.report.run_folder import read_run, write_attack
+from carnet_check.report.sarif import sarif
 from carnet_check.report.snapshot import plain_name
 from carnet_check.wording.file_names import MOST
 from tests.fixtures.odd_texts import ODD
@@ -58,3 +60,21 @@ def test_an_attack_whose_file_has_another_name_is_refused(changed: Path) -> None
     file.rename(file.with_name("main.anyone.other.json"))
     with pytest.raises(UsageError, match="is not called after the name in it"):
         read_run(changed)
+
+
+@pytest.mark.mends("M6")
+def test_marks_that_turn_the_direction_of_text_are_shown_as_escapes(folder: Path, tmp_path: Path) -> None:
+    run = read_run(folder)
+    turned = json.loads(
+        json.dumps({"spec": run.spec, "verdicts": run.verdicts}).replace("as written", "safe\u202etset")
+    )
+    for each in turned["spec"]["variants"]:
+        each["claims"][0]["sentence"] += "\u202e\u2066"
+    row = {**turned["verdicts"][0], "as_expected": False, "detail": "all\u202ellew"}
+    odd = replace(run, spec=turned["spec"], verdicts=(row,))
+    write_html(odd, tmp_path)
+    pages = "".join(page.read_text() for page in tmp_path.iterdir())
+    shown = json.dumps(sarif(odd), ensure_ascii=False)
+    assert "\\u202e" in pages
+    assert "\\u202e" in shown
+    assert not {"\u202e", "\u2066"} & {*pages, *shown}
