@@ -1,4 +1,4 @@
-"""What each defence of PipeLLM is good for: the attack that its removal opens."""
+"""What each defence of PipeLLM is good for: the attack that its removal opens, found and carried out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import pytest
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import load
-from carnet_check.results import Verdict
-from carnet_check.semantics import Interpreter
 from carnet_spec.language import Finding
 from carnet_spec.protocols.pipellm.readings import FALLS
 from carnet_spec.protocols.pipellm.variants import FLUSHED
+from tests.fixtures.carried_out import assert_attack
 
 SOURCE = load("pipellm")
 
@@ -42,18 +41,6 @@ def hunted(without: tuple[str, ...] = (), threat: str = "lone-host", claim: str 
     return hunt(target, jobs=1, progress=lambda _: None)
 
 
-def assert_attack(found: Hunt, claim: str) -> None:
-    """Replay the attack from its trace alone: the claim falls with the last step."""
-    assert (found.verdict, found.claim) == (Verdict.VIOLATED, claim), found.detail
-    assert found.trace is not None
-    assert found.profile is not None
-    protocol = SOURCE.protocol(found.trace.variant, found.target.removed)
-    judge = Interpreter(protocol, SOURCE.instance(protocol, found.trace.threat, found.profile))
-    states = judge.replay(found.trace)
-    formula = protocol.claim(claim).checked.formula
-    assert [judge.holds(formula, state) for state in states[-2:]] == [True, False]
-
-
 def test_every_defence_has_an_attack() -> None:
     assert set(ATTACKS) == {defence.id for defence in SOURCE.protocol().defences}
 
@@ -68,6 +55,10 @@ def test_removing_it_opens_an_attack(without: str, record_property: Callable[[st
 @pytest.mark.parametrize("without", ["new-key", "private-staging", "behind-anew", "pad-first", "miss-advances"])
 def test_an_iv_that_is_used_twice_tells_the_data(without: str) -> None:
     assert_attack(hunted((without,), claim="confidentiality"), "confidentiality")
+
+
+def test_a_key_that_another_tenant_has_is_no_key_of_its_own() -> None:
+    assert_attack(hunted(("own-key",), claim="key-isolation"), "key-isolation")
 
 
 def test_flushing_rests_on_encrypting_once() -> None:

@@ -107,7 +107,6 @@ def seal_command(keys: Keys, count: int, copy: int) -> bytes:
     return AesGcm(keys.commands).encrypt(iv(count), number(copy), _COMMAND)
 
 
-@enforces("REQ-RECEIVE-03", "command-counted")
 def open_command(keys: Keys, count: int, command: bytes) -> int:
     """Return which copy the message of this number is.
 

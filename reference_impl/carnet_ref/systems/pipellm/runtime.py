@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from carnet_ref.marks import enforces
@@ -63,6 +63,11 @@ class Runtime:
         """How many messages were sent, which is the IV of the next."""
         return self._due
 
+    @property
+    def shared(self) -> Mapping[int, bytes]:
+        """What the host sees of guesses, by their IVs: nothing, since they are in private memory."""
+        return {}
+
     # -- the application ---------------------------------------------------------------------------------------------
 
     def ask(self, page: int) -> int:
@@ -121,7 +126,6 @@ class Runtime:
 
     # -- sending -----------------------------------------------------------------------------------------------------
 
-    @enforces("REQ-ORDER-01", "in-order")
     def send(self) -> list[Message]:
         """Return the messages of all pending copies, in the order in which they were asked for.
 
@@ -130,14 +134,25 @@ class Runtime:
         """
         messages: list[Message] = []
         while self._pending:
-            copy, page = self._pending[0]
             try:
-                messages += self._serve(copy, page)
+                messages += self.send_next()
             except ChannelError:
                 if not messages:
                     raise
                 break
-            self._pending.popleft()
+        return messages
+
+    @enforces("REQ-ORDER-01", "in-order")
+    def send_next(self) -> list[Message]:
+        """Return the messages of the pending copy that was asked for first.
+
+        Raises:
+            ChannelError: the channel has no IV left for it, or no copy is pending; what is pending stays so.
+        """
+        if not self._pending:
+            raise ChannelError(self._due, "no copy is pending")
+        messages = self._serve(*self._pending[0])
+        self._pending.popleft()
         return messages
 
     def _serve(self, copy: int, page: int) -> list[Message]:
@@ -155,11 +170,17 @@ class Runtime:
         self.counts.hits += 1
         yield self._message(self._staged[count].ciphertext, copy)
 
-    @enforces("REQ-SEND-01", "REQ-SEND-02", "page-checked", "behind-anew")
     def _guessed(self, page: int) -> int | None:
         """Return the next IV that the page was encrypted under ahead, if it is in reach and has not passed."""
-        ahead = range(self._due, self._due + self._tactics.reach + 1)
-        return next((count for count in ahead if count in self._staged and self._staged[count].page == page), None)
+        return next((count for count in self._in_reach() if self._is_of(count, page)), None)
+
+    @enforces("REQ-SEND-02", "behind-anew")
+    def _in_reach(self) -> range:
+        return range(self._due, self._due + self._tactics.reach + 1)
+
+    @enforces("REQ-SEND-01", "page-checked")
+    def _is_of(self, count: int, page: int) -> bool:
+        return count in self._staged and self._staged[count].page == page
 
     def _anew(self, copy: int, page: int) -> Message:
         return self._message(encrypt(self._keys, self._due, self._memory.read(page)), copy)

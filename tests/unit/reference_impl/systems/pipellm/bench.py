@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.systems.pipellm.channel import Channel, Message
 from carnet_ref.systems.pipellm.gpu import Gpu
 from carnet_ref.systems.pipellm.memory import Memory
@@ -68,8 +67,3 @@ class Bench:
         copy = self.ask(page)
         self.deliver()
         return self.gpu.landed[copy]
-
-
-def summed(one: bytes, two: bytes) -> bytes:
-    """Return the sum of two ciphertexts without their tags: that of the plaintexts, if the IV is the same."""
-    return bytes(a ^ b for a, b in zip(one[:-TAG_BYTES], two[:-TAG_BYTES], strict=False))

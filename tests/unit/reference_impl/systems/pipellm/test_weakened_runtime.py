@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
-from carnet_ref.systems.pipellm.channel import NOP, Channel, Keys, Message, decrypt, encrypt
+from carnet_ref.systems.pipellm.channel import NOP, Channel, Message, decrypt
 from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
+from carnet_ref.systems.pipellm.exploits.weakened import (
+    RUNTIMES,
+    AnyOrder,
+    GivesAgain,
+    KeepsStale,
+    LeavesTheIv,
+    NeverPads,
+    SendsBehind,
+    SendsWhatIsThere,
+    SharedStaging,
+    WritesOn,
+    summed,
+)
+from carnet_ref.systems.pipellm.exploits.world import Stepwise
 from carnet_ref.systems.pipellm.flushing import FlushingRuntime
-from carnet_ref.systems.pipellm.memory import Memory
-from carnet_ref.systems.pipellm.predictors import Predictor
-from carnet_ref.systems.pipellm.runtime import Guess, Runtime, Tactics
-from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle, summed
+from carnet_ref.systems.pipellm.runtime import Runtime, Tactics
+from carnet_ref.systems.replaying import weakened
+from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle
 
 Verifies = Callable[[str, object], None]
 SECRET = b"weights!"
@@ -27,18 +40,6 @@ def read(one: bytes, two: bytes, known: bytes) -> bytes:
 
 
 # -- what is exposed --------------------------------------------------------------------------------------------------
-
-
-class SharedStaging(Runtime):
-    """Encrypts guesses where they are sent from."""
-
-    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
-        super().__init__(keys, memory, predictor, tactics)
-        self.shared: dict[int, bytes] = {}
-
-    def _stage(self, count: int, guess: Guess) -> None:
-        self.shared[count] = guess.ciphertext
-        super()._stage(count, guess)
 
 
 def wrong_guess(kind: type[Runtime]) -> Bench:
@@ -55,7 +56,6 @@ def test_a_wrong_guess_in_shared_memory_is_read(record_property: Verifies) -> No
     record_property("verifies", "pipellm-REQ-STAGE-01")
     weak = wrong_guess(SharedStaging)
     weak.deliver()
-    assert isinstance(weak.runtime, SharedStaging)
     assert read(weak.runtime.shared[0], weak.sent[0].ciphertext, PUBLIC) == SECRET
 
 
@@ -64,7 +64,6 @@ def test_a_nop_over_a_guess_in_shared_memory_tells_a_byte() -> None:
     weak.memory.write(1, SECRET)
     weak.runtime.speculate()
     weak.copy(2)
-    assert isinstance(weak.runtime, SharedStaging)
     assert read(weak.runtime.shared[0], weak.sent[0].ciphertext, NOP) == SECRET[:1]
 
 
@@ -72,7 +71,6 @@ def test_the_gpu_decrypts_a_wrong_guess_from_shared_memory(record_property: Veri
     record_property("verifies", "pipellm-REQ-STAGE-01")
     weak = wrong_guess(SharedStaging)
     (message,) = weak.runtime.send()
-    assert isinstance(weak.runtime, SharedStaging)
     weak.gpu.receive(Message(weak.runtime.shared[0], message.command))
     assert weak.gpu.landed == {0: SECRET} != weak.asked
 
@@ -81,7 +79,6 @@ def test_flushing_leaves_the_host_one_ciphertext_to_an_iv(record_property: Verif
     record_property("verifies", "pipellm-REQ-FLUSH-01")
     real = wrong_guess(FlushingRuntime)
     real.deliver()
-    assert isinstance(real.runtime, FlushingRuntime)
     assert real.runtime.shared == {0: real.sent[0].ciphertext}
     assert real.gpu.landed == real.asked
 
@@ -93,35 +90,6 @@ def test_nothing_of_a_wrong_guess_is_in_shared_memory() -> None:
 
 
 # -- what is sent -----------------------------------------------------------------------------------------------------
-
-
-class KeepsStale(Runtime):
-    """Does not see writes."""
-
-    def _drop(self, page: int) -> None:
-        return
-
-
-class WritesOn(Runtime):
-    """Lets the application write while a copy is pending."""
-
-    def _refuse_while_pending(self, page: int) -> None:
-        return
-
-
-class SendsWhatIsThere(Runtime):
-    """Does not look whose page it staged."""
-
-    def _guessed(self, page: int) -> int | None:
-        return next(iter(self._staged), None)
-
-
-class HitsFirst(Runtime):
-    """Sends what was guessed before what was not."""
-
-    def send(self) -> list[Message]:
-        self._pending = type(self._pending)(sorted(self._pending, key=lambda each: self._guessed(each[1]) is None))
-        return super().send()
 
 
 def stale(bench: Bench) -> bytes:
@@ -159,47 +127,17 @@ def test_a_guess_of_another_page_is_another_page(record_property: Verifies) -> N
 
 def test_a_hit_that_overtakes_arrives_first(record_property: Verifies) -> None:
     record_property("verifies", "pipellm-REQ-ORDER-01")
-    for kind, order in ((HitsFirst, [1, 0]), (Runtime, [0, 1])):
+    for kind, order in ((AnyOrder, [1, 0]), (Runtime, [0, 1])):
         bench = Bench(Oracle(2), kind=kind)
-        bench.runtime.speculate()
         bench.ask(1)
-        bench.ask(2)
+        overtaking = bench.ask(2)
+        if isinstance(bench.runtime, AnyOrder):
+            bench.runtime.wanted = overtaking
         bench.deliver()
         assert list(bench.gpu.landed) == order
 
 
 # -- counters ---------------------------------------------------------------------------------------------------------
-
-
-class SendsBehind(Runtime):
-    """Sends a guess of the page whether or not its IV has passed."""
-
-    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
-        super().__init__(keys, memory, predictor, tactics)
-        self._kept: dict[int, Guess] = {}
-
-    def _stage(self, count: int, guess: Guess) -> None:
-        self._kept[guess.page] = guess
-        super()._stage(count, guess)
-
-    def _anew(self, copy: int, page: int) -> Message:
-        return self._message(self._kept[page].ciphertext, copy) if page in self._kept else super()._anew(copy, page)
-
-
-class NeverPads(Runtime):
-    """Sends a guess at once, although the GPU's counter is not there."""
-
-    def _pad(self, count: int) -> Iterator[Message]:
-        yield from ()
-
-
-class LeavesTheIv(Runtime):
-    """Thinks that what is encrypted anew leaves its IV to the next message."""
-
-    def _anew(self, copy: int, page: int) -> Message:
-        message = super()._anew(copy, page)
-        self._due -= 1
-        return message
 
 
 def test_a_guess_that_is_behind_is_read(record_property: Verifies) -> None:
@@ -243,31 +181,17 @@ def test_an_iv_that_is_left_is_used_again(record_property: Verifies) -> None:
     assert read(real.sent[0].ciphertext, real.sent[1].ciphertext, PUBLIC) != SECRET
 
 
-class PadsOverTheLast(Runtime):
-    """Has no scratch memory."""
-
-    def _nop(self) -> Message:
-        return self._message(encrypt(self._keys, self._due, NOP), self._asked - 2)
-
-
 def test_a_nop_that_goes_anywhere_overwrites_a_copy(record_property: Verifies) -> None:
     record_property("verifies", "pipellm-REQ-PAD-01")
-    for kind, first in ((PadsOverTheLast, NOP), (Runtime, b"page 0")):
-        bench = Bench(Oracle(1), Tactics(gap=1), kind)
+    for off, first in ((frozenset(("pad-discarded",)), NOP), (frozenset[str](), b"page 0")):
+        bench = Bench(Oracle(), kind=weakened(Stepwise, RUNTIMES, off))
         bench.copy(0)
-        bench.runtime.speculate()
-        bench.copy(1)
-        assert bench.gpu.landed == {0: first, 1: b"page 1"}
+        assert isinstance(bench.runtime, Stepwise)
+        bench.gpu.receive(bench.runtime.pad())
+        assert bench.gpu.landed == {0: first}
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
-
-
-class GivesAgain(Channel):
-    """Gives an end away as often as somebody asks for it."""
-
-    def _take(self, end: str) -> Keys:
-        return self._keys
 
 
 def test_a_counter_that_begins_again_is_read(record_property: Verifies) -> None:
