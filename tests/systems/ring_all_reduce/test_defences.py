@@ -9,8 +9,8 @@ import pytest
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import load
 from carnet_check.results import Verdict
-from carnet_check.semantics import Interpreter
 from carnet_spec.language import Finding
+from tests.fixtures.carried_out import assert_attack
 
 SOURCE = load("ring-all-reduce")
 
@@ -46,18 +46,6 @@ def hunted(without: tuple[str, ...] = (), threat: str = "tenants", claim: str = 
     return hunt(target, jobs=1, progress=lambda _: None)
 
 
-def assert_attack(found: Hunt, claim: str) -> None:
-    """Replay the attack from its trace alone: the claim falls with the last step."""
-    assert (found.verdict, found.claim) == (Verdict.VIOLATED, claim), found.detail
-    assert found.trace is not None
-    assert found.profile is not None
-    protocol = SOURCE.protocol(found.trace.variant, found.target.removed)
-    judge = Interpreter(protocol, SOURCE.instance(protocol, found.trace.threat, found.profile))
-    states = judge.replay(found.trace)
-    formula = protocol.claim(claim).checked.formula
-    assert [judge.holds(formula, state) for state in states[-2:]] == [True, False]
-
-
 def test_every_defence_has_an_outcome() -> None:
     assert {*ATTACKS, *REDUNDANT} == {defence.id for defence in SOURCE.protocol().defences}
 
@@ -77,6 +65,11 @@ def test_another_defence_is_proved_to_be_enough(without: str) -> None:
 @pytest.mark.parametrize("without", SECOND_LINES)
 def test_without_either_it_falls(without: tuple[str, str]) -> None:
     assert_attack(hunted(without, claim=SECOND_LINES[without]), SECOND_LINES[without])
+
+
+@pytest.mark.parametrize(("variant", "claim"), [("group-key", "hop-isolation"), ("any-phase", "same-sum")])
+def test_what_a_reading_loses_is_attacked(variant: str, claim: str) -> None:
+    assert_attack(hunted(claim=claim, variant=variant), claim)
 
 
 @pytest.mark.parametrize("finding", SOURCE.family.findings, ids=lambda each: each.id)

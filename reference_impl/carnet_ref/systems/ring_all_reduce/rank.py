@@ -123,19 +123,24 @@ class Rank:
         if chunk % self._ranks == (self._place + 1) % self._ranks:
             self._settled.add(chunk)
 
-    @enforces("REQ-GATHER-02", "whole-iteration")
     def finish(self) -> Vector:
         """Return the sum of all ranks' gradients.
 
         Raises:
-            TurnError: the sum of some chunk is missing.
+            TurnError: the sum of some chunk is missing, or no iteration was begun.
             AlarmError: the rank raised the alarm before.
         """
         self._heed_alarm()
-        missing = len(self._chunks) - len(self._settled)
-        if missing or not self._chunks:
-            raise TurnError(self._place, f"the sums of {missing} of {len(self._chunks)} chunks are missing")
+        if not self._chunks:
+            raise TurnError(self._place, "no iteration was begun")
+        self._check_whole()
         return np.concatenate(self._chunks)
+
+    @enforces("REQ-GATHER-02", "whole-iteration")
+    def _check_whole(self) -> None:
+        missing = len(self._chunks) - len(self._settled)
+        if missing:
+            raise TurnError(self._place, f"the sums of {missing} of {len(self._chunks)} chunks are missing")
 
     @enforces("REQ-ALARM-01")
     def raise_alarm(self, reason: str) -> NoReturn:

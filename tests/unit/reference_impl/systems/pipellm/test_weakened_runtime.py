@@ -188,7 +188,7 @@ def test_a_nop_that_goes_anywhere_overwrites_a_copy(record_property: Verifies) -
         bench.copy(0)
         assert isinstance(bench.runtime, Stepwise)
         bench.gpu.receive(bench.runtime.pad())
-        assert bench.gpu.landed == {0: first}
+        assert bench.gpu.landed == {1: first}
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------

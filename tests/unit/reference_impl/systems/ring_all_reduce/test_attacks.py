@@ -6,13 +6,24 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES
+from carnet_ref.crypto.primitives import NONCE_BYTES
+from carnet_ref.systems.replaying import weakened
 from carnet_ref.systems.ring_all_reduce.errors import AlarmError, TurnError
-from carnet_ref.systems.ring_all_reduce.messages import Label
+from carnet_ref.systems.ring_all_reduce.exploits.weakened import (
+    RANKS,
+    AddsAgain,
+    AnyChunk,
+    AnyIteration,
+    Deaf,
+    GoesOn,
+    Hasty,
+    LateCheck,
+    OneKey,
+    SameKeys,
+    SealsAgain,
+    summed,
+)
 from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
 from carnet_ref.systems.ring_all_reduce.schedule import Phase
 from tests.unit.reference_impl.systems.ring_all_reduce.rings import (
@@ -26,15 +37,11 @@ from tests.unit.reference_impl.systems.ring_all_reduce.rings import (
 REDUCE, GATHER = Phase.REDUCE, Phase.GATHER
 GIVEN = contributions(3)
 SUM = np.sum(GIVEN, axis=0, dtype=np.float32)
+ANY_PHASE = weakened(Rank, RANKS, frozenset(("bound-phase", "bound-step")))
 
 
-def vector(message: bytes) -> bytes:
-    """Return the ciphertext of a message without its IV and its tag."""
-    return message[NONCE_BYTES:-TAG_BYTES]
-
-
-def xor(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+def xor(one: Vector, other: Vector) -> bytes:
+    return bytes(a ^ b for a, b in zip(one.tobytes(), other.tobytes(), strict=True))
 
 
 def swapped(when: Turn, sender: int, message: Callable[[], bytes]) -> Callable[[Turn, list[bytes]], list[bytes]]:
@@ -45,14 +52,6 @@ def swapped(when: Turn, sender: int, message: Callable[[], bytes]) -> Callable[[
 
 
 # -- verify-first ------------------------------------------------------------------------------------------------------
-
-
-class LateCheck(Rank):
-    """Adds what arrives, and looks at the tag never."""
-
-    def _verified(self, label: Label, message: bytes) -> Vector:
-        stream = Cipher(AES(self._incoming), CTR(message[:NONCE_BYTES] + (2).to_bytes(4, "big"))).decryptor()
-        return self._parsed(label, stream.update(vector(message)) + stream.finalize())
 
 
 def flipped(turn: Turn, sent: list[bytes]) -> list[bytes]:
@@ -70,23 +69,6 @@ def test_without_verify_first_a_changed_bit_is_in_every_sum() -> None:
 
 
 # -- what a tag binds --------------------------------------------------------------------------------------------------
-
-
-class AnyIteration(Rank):
-    def _bound(self, label: Label) -> bytes:
-        return Label(0, label.phase, label.step, label.chunk).bound
-
-
-class AnyPhase(Rank):
-    """Binds neither the phase nor the sub-step."""
-
-    def _bound(self, label: Label) -> bytes:
-        return Label(label.iteration, REDUCE, 0, label.chunk).bound
-
-
-class AnyChunk(Rank):
-    def _bound(self, label: Label) -> bytes:
-        return Label(label.iteration, label.phase, label.step, 0).bound
 
 
 def stale(kind: type[Rank]) -> list[Vector]:
@@ -131,7 +113,7 @@ def crossed(kind: type[Rank]) -> list[Vector]:
 
 REPLAYS = {
     "bound-iteration": (AnyIteration, stale),
-    "bound-phase and bound-step": (AnyPhase, partly),
+    "bound-phase and bound-step": (ANY_PHASE, partly),
     "bound-chunk": (AnyChunk, crossed),
 }
 
@@ -150,13 +132,6 @@ def test_without_what_a_tag_binds_a_replay_is_in_a_sum(
 # -- IVs ---------------------------------------------------------------------------------------------------------------
 
 
-class OneKey(Rank):
-    """Takes one key for both hops."""
-
-    def _check_hops(self, outgoing: bytes, incoming: bytes) -> None:
-        pass
-
-
 def test_with_one_key_two_partial_sums_are_under_one_iv() -> None:
     members, seen = ring(3, OneKey, one_key=True), dict[tuple[Turn, int], bytes]()
 
@@ -168,23 +143,9 @@ def test_with_one_key_two_partial_sums_are_under_one_iv() -> None:
     first, second = seen[(0, REDUCE, 0), 0], seen[(0, REDUCE, 1), 1]
     assert first[:NONCE_BYTES] == second[:NONCE_BYTES]
     chunk = slice(0, 4)
-    assert xor(vector(first), vector(second)) == xor(GIVEN[0][chunk].tobytes(), (GIVEN[0] + GIVEN[1])[chunk].tobytes())
+    assert summed(first, second) == xor(GIVEN[0][chunk], (GIVEN[0] + GIVEN[1])[chunk])
     with pytest.raises(TurnError, match="one key for both"):
         ring(3, one_key=True)
-
-
-class SameKeys(Rank):
-    """Begins an iteration again, as from a checkpoint."""
-
-    def begin(self, iteration: int, gradients: Vector, buckets: int = 1) -> None:
-        self._latest = -1
-        super().begin(iteration, gradients, buckets)
-
-
-class SealsAgain(Rank):
-    def send(self, bucket: int, phase: Phase, step: int) -> bytes:
-        self._spent.clear()
-        return super().send(bucket, phase, step)
 
 
 def begun_again(kind: type[Rank]) -> list[bytes]:
@@ -218,16 +179,11 @@ def test_without_once_an_iv_repeats(what: str) -> None:
 
 def test_the_xor_of_two_messages_under_one_iv_is_that_of_the_gradients() -> None:
     one, other = begun_again(SameKeys)
-    before, after = (contributions(2, seed=seed)[0][:6].tobytes() for seed in (1, 2))
-    assert xor(vector(one), vector(other)) == xor(before, after)
+    before, after = (contributions(2, seed=seed)[0][:6] for seed in (1, 2))
+    assert summed(one, other) == xor(before, after)
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
-
-
-class AddsAgain(Rank):
-    def _check_first(self, label: Label) -> None:
-        pass
 
 
 def sent_again(kind: type[Rank]) -> list[Vector]:
@@ -250,30 +206,12 @@ def test_without_add_once_a_contribution_counts_twice() -> None:
         sent_again(Rank)
 
 
-class GoesOn(Rank):
-    """Makes of a failed tag a sum with fewer contributions."""
-
-    def _verified(self, label: Label, message: bytes) -> Vector:
-        try:
-            return super()._verified(label, message)
-        except AlarmError:
-            self._alarm, self._chunks = "", np.array_split(GIVEN[self._place], 3)
-            return np.zeros_like(self._chunks[label.chunk])
-
-
 def test_without_waiting_ranks_finish_with_sums_that_lack_contributions() -> None:
     wrong = all_reduce(ring(3, GoesOn), GIVEN, 0, flipped)
     for each in wrong:
         assert np.allclose(each[:4], (GIVEN[1] + GIVEN[2])[:4], atol=1e-5)
     with pytest.raises(AlarmError):
         all_reduce(ring(3), GIVEN, 0, flipped)
-
-
-class Hasty(Rank):
-    """Finishes with what there is."""
-
-    def finish(self) -> Vector:
-        return np.concatenate(self._chunks)
 
 
 def early(kind: type[Rank]) -> Vector:
@@ -286,13 +224,6 @@ def test_without_waiting_for_every_chunk_a_rank_finishes_with_its_own() -> None:
     assert np.array_equal(early(Hasty), GIVEN[0])
     with pytest.raises(TurnError, match="are missing"):
         early(Rank)
-
-
-class Deaf(Rank):
-    """Takes part after its alarm."""
-
-    def _heed_alarm(self) -> None:
-        pass
 
 
 def after_alarm(kind: type[Rank]) -> bytes:
@@ -311,5 +242,5 @@ def test_without_a_final_alarm_a_rank_goes_on() -> None:
 
 
 def test_nothing_of_this_is_due_to_the_copies() -> None:
-    for kind in (LateCheck, AnyIteration, AnyPhase, AnyChunk, SameKeys, SealsAgain, AddsAgain, GoesOn, Deaf):
+    for kind in (LateCheck, AnyIteration, ANY_PHASE, AnyChunk, SameKeys, SealsAgain, AddsAgain, GoesOn, Deaf):
         assert all(np.allclose(each, SUM, atol=1e-5) for each in all_reduce(ring(3, kind), GIVEN, 0, as_sent))

@@ -21,6 +21,7 @@ from carnet_ref.systems.ring_all_reduce.exchange import (
     answer_hop,
     certify,
 )
+from carnet_ref.systems.ring_all_reduce.exploits.weakened import AnyExchange, NoCertificate, NoCode, NoMode, NoPlace
 
 Verifies = Callable[[str, object], None]
 
@@ -54,26 +55,6 @@ def test_both_ends_have_the_same_key(record_property: Verifies) -> None:
     assert one[0] != other[0]
 
 
-class NoCertificate(ReportCheck):
-    def certificate(self, report: Report) -> None:
-        pass
-
-
-class NoMode(ReportCheck):
-    def mode(self, report: Report) -> None:
-        pass
-
-
-class NoCode(ReportCheck):
-    def code(self, report: Report) -> None:
-        pass
-
-
-class NoPlace(ReportCheck):
-    def place(self, report: Report, place: int) -> None:
-        pass
-
-
 STRANGERS: dict[str, tuple[str, type[ReportCheck], Callable[[int], Device], str]] = {
     "gpu-certificate": ("SETUP-04", NoCertificate, lambda place: device(place, identity=FAKE), "certificate"),
     "mode-check": ("SETUP-05", NoMode, lambda place: device(place, OPEN), "mode open"),
@@ -95,21 +76,19 @@ def test_without_the_check_a_stranger_has_the_key_of_a_hop(defence: str, record_
             agree(*ends)
 
 
-class NoExchange(ReportCheck):
-    def names_exchange(self, report: Report, exchange: bytes) -> None:
-        pass
-
-
 def test_a_relayed_report_is_not_taken(record_property: Verifies) -> None:
     """Somebody between answers with a share of its own, and with the report that the neighbour made for another one."""
     record_property("verifies", "ring-all-reduce-REQ-SETUP-03")
     check = ReportCheck(ROOT.public_key(), TRAINER)
     between = device(1, identity=FAKE)
-    relayed, _ = answer_hop(device(1), HopOpening(device(0), os.urandom).half, check, 0, os.urandom)
+    other = HopOpening(device(0), os.urandom)
+    relayed, _ = answer_hop(device(1), other.half, check, 0, os.urandom)
     opening = HopOpening(device(0), os.urandom)
     own, key = answer_hop(between, opening.half, check, 0, os.urandom)
     answer = Half(own.share, relayed.report)
-    assert opening.take(answer, NoExchange(ROOT.public_key(), TRAINER), 1) == key
+    weak = AnyExchange(ROOT.public_key(), TRAINER)
+    weak.exchanges.append(other.half.share + relayed.share)
+    assert opening.take(answer, weak, 1) == key
     with pytest.raises(ReportError, match="report does not verify"):
         opening.take(answer, check, 1)
 
