@@ -10,22 +10,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from carnet_pages import carried_out, registered_families
+from carnet_pages.carried_out import stopped
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
 from carnet_check.conformance.clocks import Clock
 from carnet_check.conformance.demands import silent_defences, undemanded
-from carnet_check.wording.narrate import told_place
 from carnet_ref.citations import citations, places
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
-from carnet_spec.language import Action
+from carnet_spec.language import Action, Family
 from carnet_spec.language import Protocol as Design
 from carnet_spec.language.terms import symbols_of
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
 FOLDER = "conformance"
-RECORD = "results/replays/gpu-travelling.json"
+RECORDS = "results/replays"
+RECORD = f"{RECORDS}/gpu-travelling.json"
 REMOVED = Path(__file__).parents[1] / "results" / "removed-checks.csv"
 
 _TRACES = """
@@ -132,6 +134,14 @@ report and one from another. Sometimes the implementation has no object for the 
 long messages under one IV is not computed.
 If the shortest attack has such a step, `carnet attack --replay` looks for another attack on the same claim.
 """
+_OTHERS = """
+The parties of these systems are simpler, and a weakened one leaves out what the removed defences ask for. The host
+picks messages by their places, as it can. It reads what its own keys open, and what two ciphertexts under one IV tell
+who knows what one of them says, or the sum of both. A report of a ring's rank names one message of the exchange or
+both, and so stops attacks of the specification in which a rank takes its own report for an answer.
+
+`python -m docs._ext.carnet_pages.record replays` carries all of these attacks out again.
+"""
 _KNOWN = """
 Others described these attacks, or they follow directly from such descriptions. The named row of the record carries
 each of them out.
@@ -156,7 +166,12 @@ def setup(app: _Sphinx) -> dict[str, Any]:
 def _write(app: _Sphinx) -> None:
     root = Path(app.srcdir)
     attacks = json.loads((root / RECORD).read_text("utf-8"))
-    texts = {"traces.md": traces(), "replays.md": replays(attacks), "orchestrator.md": states()}
+    others = [
+        (family, json.loads(path.read_text("utf-8")))
+        for family in registered_families()
+        if family is not FAMILY and (path := root / RECORDS / f"{family.id}.json").exists()
+    ]
+    texts = {"traces.md": traces(), "replays.md": replays(attacks, others), "orchestrator.md": states()}
     for name, text in texts.items():
         path = root / FOLDER / name
         path.parent.mkdir(exist_ok=True)
@@ -258,8 +273,10 @@ def _steps(actions: Mapping[str, Action]) -> Iterator[Sequence[str]]:
         yield code(name), action.by.name, code(params), code(place)
 
 
-def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page that lists attacks and the outcome of carrying out each of them."""
+def replays(
+    attacks: Sequence[Mapping[str, Any]], others: Sequence[tuple[Family, Sequence[Mapping[str, Any]]]] = ()
+) -> str:
+    """Return the page that lists attacks and the outcome of carrying out each of them; those on others come after."""
     done = [attack for attack in attacks if attack["replay"]["reproduced"]]
     thefts = [attack for attack in done if attack["claim"] == "confidentiality"]
     summary = (
@@ -286,6 +303,8 @@ def replays(attacks: Sequence[Mapping[str, Any]]) -> str:
         "## Reproduce it",
         "This command carries out all attacks again:",
         _AGAIN,
+        *(("## Other protocols", _OTHERS.strip()) if others else ()),
+        *(carried_out.shown(family, rows) for family, rows in others),
     )
 
 
@@ -294,17 +313,11 @@ def _row(attack: Mapping[str, Any]) -> Sequence[str]:
     known = {action.name: action for action in FAMILY.drafted(attack["variant"]).actions}
     actions = [known[step["action"]] for step in attack["steps"]]
     removed = f" without {', '.join(attack['removed'])}" if attack["removed"] else ""
-    shown = prose(outcome["recovered"]) if outcome["reproduced"] else f"no: {_stopped(outcome['stopped'], actions)}"
+    shown = prose(outcome["recovered"]) if outcome["reproduced"] else f"no: {stopped(outcome['stopped'], actions)}"
     return (
         code(attack["id"]),
         prose(f"{attack['variant']}{removed}"),
         code(attack["claim"]),
         shown,
-        _stopped(outcome["defended"]["stopped"], actions),
+        stopped(outcome["defended"]["stopped"], actions),
     )
-
-
-def _stopped(stopped: Mapping[str, Any] | None, actions: Sequence[Action]) -> str:
-    if stopped is None:
-        return "every step is taken, and the claim holds"
-    return f"stops {told_place(actions, stopped['index'])}, {code(stopped['action'])}"

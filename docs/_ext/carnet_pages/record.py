@@ -3,6 +3,8 @@
 * ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
   reader would type, unless the answer is about the design as it is; about an hour.
 * ``falls``: every claim is attacked without each defence, under each threat model; more than an hour.
+* ``replays``: the attack of every finding and without every defence is looked for, and carried out with real bytes; a
+  minute for each protocol. GPU Travelling keeps a record of its own.
 * ``gallery``: the attack of each finding is looked for again, to be shown step by step; some five minutes.
 * ``verdicts``: each protocol is verified, about a minute and a half.
 * ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
@@ -31,7 +33,18 @@ from xml.etree import ElementTree
 from carnet_ref.citations import citations
 from carnet_spec.language import Family, SpecificationError
 
-from . import accounts, agreement, counted_mutants, counted_proofs, discriminating, falls, gallery, round_picture, shown
+from . import (
+    accounts,
+    agreement,
+    carried_out,
+    counted_mutants,
+    counted_proofs,
+    discriminating,
+    falls,
+    gallery,
+    round_picture,
+    shown,
+)
 from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
@@ -108,6 +121,19 @@ def shown_attacks(family: Family) -> None:
     """Keep the attack of each finding as the gallery shows it."""
     if family.findings:
         _write(RESULTS / "gallery" / f"{family.id}.json", gallery.record(family))
+
+
+def replays(family: Family) -> None:
+    """Keep what becomes of the attacks on a protocol when they are carried out with real bytes.
+
+    Raises:
+        SystemExit: an attack is not reproduced, or is with every defence on; nothing is kept.
+    """
+    rows = carried_out.record(family)
+    if any(not row["replay"]["reproduced"] or row["replay"]["defended"]["reproduced"] for row in rows):
+        raise SystemExit("a replay is not as expected, so nothing is recorded")
+    if rows:
+        _write(RESULTS / "replays" / f"{family.id}.json", rows)
 
 
 def verdicts(family: Family) -> None:
@@ -234,6 +260,7 @@ RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "falls": fallen,
     "gallery": shown_attacks,
     "mutants": mutated,
+    "replays": replays,
     "verdicts": verdicts,
     "rounds": rounds,
     "places": places,

@@ -1,0 +1,98 @@
+"""Attacks that are carried out with real bytes: what is recorded of each, and the table that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from carnet_check.attacks.hunt import Hunt, attack_target, hunt
+from carnet_check.loading.families import load
+from carnet_check.results import steps_as_json
+from carnet_check.wording.narrate import told_place
+from carnet_ref.systems import replay_of
+from carnet_ref.systems.replaying import Replay
+from carnet_spec.language import Action, Family, Finding
+
+from .markdown import Lines, code, prose, table
+
+Values = Mapping[str, Any]
+STALE = "Stale: the specification has changed since these attacks were recorded."
+
+
+def record(family: Family) -> list[dict[str, Any]]:
+    """Look for the attack of every finding and without every defence, and carry out those that there are.
+
+    Nothing is returned for a system that keeps a record of its own.
+    """
+    replay = replay_of(family.id)
+    if not isinstance(replay, Replay):
+        return []
+    asked = [
+        *((finding.id, finding) for finding in family.findings),
+        *((f"without {each.id}", Finding("", "", "", "", without=(each.id,))) for each in family.protocol().defences),
+    ]
+    return [_recorded(name, found, replay) for name, each in asked if (found := _found(family, each)).trace is not None]
+
+
+def _found(family: Family, finding: Finding) -> Hunt:
+    target = attack_target(
+        load(family.id), variant=finding.variant, without=finding.without, threat=finding.threat, claim=finding.claim
+    )
+    return hunt(target, jobs=1, progress=lambda _: None)
+
+
+def _recorded(name: str, found: Hunt, replay: Replay[Any]) -> dict[str, Any]:
+    assert found.trace is not None
+    design = {"variant": found.trace.variant, "removed": list(found.target.removed)}
+    outcome = replay({**design, "claim": found.claim, "steps": steps_as_json(found.trace.steps)})
+    kept = {"reproduced": outcome["reproduced"], "stopped": _place(outcome["stopped"])}
+    defended = {
+        "reproduced": outcome["defended"]["reproduced"],
+        "stopped": _place(outcome["defended"]["stopped"]),
+    }
+    return {
+        **{"id": name, **design, "threat": found.target.threat.id, "claim": found.claim},
+        "digest": found.target.protocol.digest,
+        "actions": [step.action for step in found.trace.steps],
+        "replay": {**kept, "defended": defended},
+    }
+
+
+def _place(stopped: Values | None) -> dict[str, Any] | None:
+    return None if stopped is None else {"index": stopped["index"], "action": stopped["step"]["action"]}
+
+
+def is_stale(family: Family, rows: Sequence[Values]) -> bool:
+    """Whether some attack is on another design than the specification has now."""
+    return any(family.protocol(row["variant"], tuple(row["removed"])).digest != row["digest"] for row in rows)
+
+
+def shown(family: Family, rows: Sequence[Values]) -> Lines:
+    """Yield the section of a protocol: its attacks, and what became of each."""
+    done = sum(row["replay"]["reproduced"] for row in rows)
+    yield from (f"### {prose(family.title)}", "", f"Of {len(rows)} attacks, {done} are reproduced.", "")
+    if is_stale(family, rows):
+        yield from (":::{warning}", STALE, ":::", "")
+    yield from table(("attack", "design", "claim", "reproduced", "with every defence on"), _rows(family, rows))
+
+
+def _rows(family: Family, rows: Sequence[Values]) -> Iterator[Sequence[str]]:
+    for row in rows:
+        known = {action.name: action for action in family.drafted(row["variant"]).actions}
+        actions = [known[name] for name in row["actions"]]
+        outcome = row["replay"]
+        removed = f" without {', '.join(row['removed'])}" if row["removed"] else ""
+        yield (
+            code(row["id"]),
+            prose(f"{row['variant']}{removed}"),
+            code(row["claim"]),
+            "yes" if outcome["reproduced"] else f"no: {stopped(outcome['stopped'], actions)}",
+            stopped(outcome["defended"]["stopped"], actions),
+        )
+
+
+def stopped(place: Values | None, actions: Sequence[Action]) -> str:
+    """Say where an attack stopped, if it did."""
+    if place is None:
+        return "every step is taken, and the claim holds"
+    return f"stops {told_place(actions, place['index'])}, {code(place['action'])}"
