@@ -31,6 +31,7 @@ from .defences import map_link
 from .diagrams import Flow, course, flows, kept, phases, schedule
 from .knowledge import knowledge
 from .markdown import Lines, code, contents, formula, indexed, label, page, prose, table
+from .measured import measured
 from .services import services
 from .sources import linked, with_links
 from .verdicts import freshness
@@ -75,6 +76,7 @@ class ProtocolPages:
             self._variants(),
             services(self.family),
             self._findings(),
+            measured(self.family),
         )
 
     def requirements(self) -> str:

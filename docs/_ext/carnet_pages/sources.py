@@ -31,7 +31,7 @@ def _table() -> tuple[Mapping[str, str], Mapping[str, bool], tuple[str, ...]]:
     """Return the addresses by citation, those whose sections are anchors, and what has no address."""
     own = sorted(Path(protocols.__path__[0]).glob("*/sources.toml"))
     read = [tomllib.loads(table.read_text("utf-8")) for table in (COMMON, *own)]
-    sources = [each for table in read for each in table["source"]]
+    sources = [each for table in read for each in table.get("source", ())]
     urls = {each["cites"]: read[0]["roots"].get(each.get("root"), "") + each["url"] for each in sources}
     sections = {each["cites"]: bool(each.get("section")) for each in sources}
     return urls, sections, tuple(each["cites"] for table in read for each in table.get("nowhere", ()))
