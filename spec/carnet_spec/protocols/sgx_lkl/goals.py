@@ -1,0 +1,59 @@
+"""Goals: what must be reachable, or claims would be empty."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, TwoRuns
+from carnet_spec.protocols.sgx_lkl.vocabulary import (
+    Message,
+    Phase,
+    Status,
+    Tick,
+    answered,
+    carried,
+    chunk,
+    dummy,
+    extent,
+    frame,
+    phase,
+    resent,
+    start,
+    status,
+    waiting,
+)
+
+
+def state_goals_of_one(draft: Draft) -> None:
+    """Add what one run has to be able to reach to ``draft``."""
+
+    @draft.goal(sentence="A call leaves, is served, and another one waits.")
+    def served(t: Tick, m: Message) -> Formula:
+        return frame(t) & (carried(t) != dummy) & answered(t) & ~waiting(carried(t)) & waiting(m)
+
+    @draft.goal(sentence="A run ends well.")
+    def ends_well() -> Formula:
+        return (phase == Phase.OVER) & (status == Status.DONE)
+
+    @draft.goal(sentence="A run ends and tells that the host did not serve it.")
+    def ends_badly() -> Formula:
+        return (phase == Phase.OVER) & (status == Status.FAILED)
+
+    @draft.goal(sentence="A call that was refused is sent again, and served.")
+    def refused(t: Tick) -> Formula:
+        return resent(t) & answered(t) & (carried(t) != dummy) & ~waiting(carried(t))
+
+
+def state_goals_of_both(runs: TwoRuns) -> None:
+    """Add what two runs have to be able to reach together to ``runs``."""
+
+    @runs.goal(sentence="A call leaves in one run and a dummy in the other, and both are answered.")
+    def one_is_idle(t: Tick) -> Formula:
+        left, right = runs.left(carried(t)), runs.right(carried(t))
+        return frame(t) & answered(t) & (left != dummy) & (right == dummy)
+
+    @runs.goal(sentence="A chunk has data in one run, and is filler in the other.")
+    def one_has_less(t: Tick) -> Formula:
+        return chunk(t) & (runs.left(extent) == t) & (runs.right(extent) == start) & (t != start)
+
+    @runs.goal(sentence="Both runs end, and in one of them a call still waits.")
+    def one_is_not_done(m: Message) -> Formula:
+        return (phase == Phase.OVER) & runs.left(waiting(m)) & ~runs.right(waiting(m))
