@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, TwoRuns
+from carnet_spec.protocols.sgx_lkl.variants import has
 from carnet_spec.protocols.sgx_lkl.vocabulary import (
     Message,
     Phase,
@@ -43,17 +44,22 @@ def state_goals_of_one(draft: Draft) -> None:
 
 
 def state_goals_of_both(runs: TwoRuns) -> None:
-    """Add what two runs have to be able to reach together to ``runs``."""
+    """Add what two runs have to be able to reach together to ``runs``; where a defence lacks, one cannot follow."""
+    if has(runs.variant, "dummy-calls"):
 
-    @runs.goal(sentence="A call leaves in one run and a dummy in the other, and both are answered.")
-    def one_is_idle(t: Tick) -> Formula:
-        left, right = runs.left(carried(t)), runs.right(carried(t))
-        return frame(t) & answered(t) & (left != dummy) & (right == dummy)
+        @runs.goal(sentence="A call leaves in one run and a dummy in the other, and both are answered.")
+        def one_is_idle(t: Tick) -> Formula:
+            left, right = runs.left(carried(t)), runs.right(carried(t))
+            return frame(t) & answered(t) & (left != dummy) & (right == dummy)
 
-    @runs.goal(sentence="A chunk has data in one run, and is filler in the other.")
-    def one_has_less(t: Tick) -> Formula:
-        return chunk(t) & (runs.left(extent) == t) & (runs.right(extent) == start) & (t != start)
+    if has(runs.variant, "fill-chunks", "fixed-hand-over"):
 
-    @runs.goal(sentence="Both runs end, and in one of them a call still waits.")
-    def one_is_not_done(m: Message) -> Formula:
-        return (phase == Phase.OVER) & runs.left(waiting(m)) & ~runs.right(waiting(m))
+        @runs.goal(sentence="A chunk has data in one run, and is filler in the other.")
+        def one_has_less(t: Tick) -> Formula:
+            return chunk(t) & (runs.left(extent) == t) & (runs.right(extent) == start) & (t != start)
+
+    if has(runs.variant, "fixed-end"):
+
+        @runs.goal(sentence="Both runs end, and in one of them a call still waits.")
+        def one_is_not_done(m: Message) -> Formula:
+            return (phase == Phase.OVER) & runs.left(waiting(m)) & ~runs.right(waiting(m))

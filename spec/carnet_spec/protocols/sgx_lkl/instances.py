@@ -76,7 +76,7 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile("tiny", {}, title="two chunks, and two ticks of a run"),
-        Profile("ci", {"chunks": 1, "ticks": 3}, title="three ticks of a run"),
+        Profile("ci", {"ticks": 3}, title="three ticks of a run"),
     )
 }
 

@@ -29,3 +29,8 @@ VARIANTS = {
         ),
     )
 }
+
+
+def has(variant: str, *defences: str) -> bool:
+    """Whether a variant has all these defences."""
+    return not set(defences) & set(VARIANTS[variant].without)
