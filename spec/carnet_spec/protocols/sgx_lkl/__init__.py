@@ -24,7 +24,7 @@ FAMILY = Family(
     profiles=PROFILES,
     hunts=HUNTS,
     findings=FINDINGS,
-    default_threat="active",
+    default_threat="meddling",
     round_goal="ends-well",
     text=TEXT,
 )

@@ -21,7 +21,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     status,
 )
 
-THREATS = ("passive", "active")
+THREATS = ("watching", "meddling")
 """The threat models under which every claim is made."""
 
 _OBLIVIOUS = "SGX-LKL, abstract: host operations independent of the workload"

@@ -17,12 +17,12 @@ from carnet_spec.protocols.sgx_lkl.text import TEXT
 from carnet_spec.protocols.sgx_lkl.variants import MAIN, ON_DEMAND, SHUFFLED
 from carnet_spec.protocols.sgx_lkl.vocabulary import (
     Block,
+    Ending,
     Message,
     Moment,
     Operation,
     Phase,
     Size,
-    Status,
     Tick,
     address,
     before,
@@ -73,8 +73,8 @@ def one_run(variant: str = MAIN[0]) -> Draft:
     """Draft one run of the named variant."""
     draft = Draft(ID, TITLE, variant)
     _assume(draft)
-    draft.threat("passive", "the host serves every call, and watches", serves=~hostile)
-    draft.threat("active", "the host also refuses calls, and makes answers up")
+    draft.threat("watching", "the host serves every call, and watches", serves=~hostile)
+    draft.threat("meddling", "the host also refuses calls, and makes answers up")
     declare_defences(draft)
     _start(draft)
     specify_hand_over(draft)
@@ -113,7 +113,7 @@ def _start(draft: Draft) -> None:
     draft.initially(phase, Phase.PLANNED)
     draft.initially(now, start)
     draft.initially(extent, start)
-    draft.initially(status, Status.NONE)
+    draft.initially(status, Ending.NONE)
     draft.initially(result_size, bound)
 
     def one_size(t: Tick) -> Size:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Step, exists, forall
 from carnet_spec.protocols.sgx_lkl.vocabulary import (
     ENCLAVE,
+    Ending,
     Message,
     Phase,
-    Status,
     Tick,
     bound,
     deadline,
@@ -40,10 +40,10 @@ def specify_end(draft: Draft) -> None:
         step.require("nothing waits", forall(lambda n: ~waiting(n), Message), unless="fixed-end")
         step.require("a result that fits", fits(m))
         step.set(phase, Phase.OVER)
-        step.set(status, Status.FAILED, when=failed, defence="uniform-status", name="tell what the host did")
-        step.set(status, Status.DONE, when=~failed, defence="uniform-status", name="tell that the host served")
+        step.set(status, Ending.FAILED, when=failed, defence="uniform-status", name="tell what the host did")
+        step.set(status, Ending.DONE, when=~failed, defence="uniform-status", name="tell that the host served")
         left = exists(waiting, Message)
-        step.set(status, Status.FAILED, when=left, unless="uniform-status", name="tell that calls wait")
-        step.set(status, Status.DONE, when=~left, unless="uniform-status", name="tell that no call waits")
+        step.set(status, Ending.FAILED, when=left, unless="uniform-status", name="tell that calls wait")
+        step.set(status, Ending.DONE, when=~left, unless="uniform-status", name="tell that no call waits")
         step.set(result_size, bound, defence="pad-result", name="pad the result")
         step.set(result_size, length(m), unless="pad-result", name="show the length of the result")

@@ -13,7 +13,7 @@ from carnet_spec.protocols.sgx_lkl.variants import ON_DEMAND, SHUFFLED
 ABSTRACT = "the abstract of the paper, read literally"
 HAND_OVER = "a hand-over of GPU Travelling that nobody pads"
 
-_finding = partial(Finding, threat="passive", about=ABSTRACT)
+_finding = partial(Finding, threat="watching", about=ABSTRACT)
 
 FINDINGS = (
     _finding(
@@ -38,14 +38,14 @@ FINDINGS = (
     _finding(
         "finding-5",
         "the host refuses a call, and sees by the retry that it was none of the dummies",
-        threat="active",
+        threat="meddling",
         claim="refusal",
         variant="needed-retry",
     ),
     _finding(
         "finding-6",
         "the host spoils an answer, and sees by the error that it was read",
-        threat="active",
+        threat="meddling",
         claim="error",
         variant="calls-checked",
     ),

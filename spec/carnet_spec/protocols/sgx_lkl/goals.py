@@ -5,9 +5,9 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Formula, TwoRuns
 from carnet_spec.protocols.sgx_lkl.variants import has
 from carnet_spec.protocols.sgx_lkl.vocabulary import (
+    Ending,
     Message,
     Phase,
-    Status,
     Tick,
     answered,
     carried,
@@ -32,11 +32,11 @@ def state_goals_of_one(draft: Draft) -> None:
 
     @draft.goal(sentence="A run ends well.")
     def ends_well() -> Formula:
-        return (phase == Phase.OVER) & (status == Status.DONE)
+        return (phase == Phase.OVER) & (status == Ending.DONE)
 
     @draft.goal(sentence="A run ends and tells that the host did not serve it.")
     def ends_badly() -> Formula:
-        return (phase == Phase.OVER) & (status == Status.FAILED)
+        return (phase == Phase.OVER) & (status == Ending.FAILED)
 
     @draft.goal(sentence="A call that was refused is sent again, and served.")
     def refused(t: Tick) -> Formula:

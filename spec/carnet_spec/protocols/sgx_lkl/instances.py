@@ -5,7 +5,7 @@ from __future__ import annotations
 from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale
 from carnet_spec.protocols.sgx_lkl.variants import ON_DEMAND, SHUFFLED
 
-DEFAULTS = {"chunks": 2, "ticks": 2, "messages": 2, "long": 0}
+DEFAULTS = {"chunks": 2, "ticks": 2, "host_calls": 2, "long_calls": 0}
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
 
 _TURNS = ("READ", "WRITE", "PACKET")
@@ -14,13 +14,13 @@ _TURNS = ("READ", "WRITE", "PACKET")
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes: ticks for chunks and for frames, and messages that differ in everything.
 
-    Messages ask for READ, WRITE and PACKET in turn, and ``long`` more of them do not fit a frame.
+    Messages ask for READ, WRITE and PACKET in turn, and ``long_calls`` more of them do not fit a frame.
     """
     size = {**DEFAULTS, **scale}
     ticks = tuple(f"tick{number}" for number in range(1, 1 + size["chunks"] + size["ticks"]))
     run = ticks[size["chunks"] :]
-    calls = tuple(f"call{number}" for number in range(1, 1 + size["messages"]))
-    longs = tuple(f"long{number}" for number in range(1, 1 + size["long"]))
+    calls = tuple(f"call{number}" for number in range(1, 1 + size["host_calls"]))
+    longs = tuple(f"long{number}" for number in range(1, 1 + size["long_calls"]))
     turns = {tick: _TURNS[at % len(_TURNS)] for at, tick in enumerate((*run, *ticks[: size["chunks"]]))}
     aims = {call: _TURNS[at % len(_TURNS)] for at, call in enumerate((*calls, *longs))}
     own = {call: f"of {call}" for call in (*calls, *longs)}
@@ -35,7 +35,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         relations={
             "before": InLine(ticks),
             "fits": frozenset((each,) for each in ("dummy", *calls)),
-            "hostile": _fact(threat == "active"),
+            "hostile": _fact(threat == "meddling"),
             "shuffled": _fact(protocol.variant == SHUFFLED),
             "filled": frozenset({("PACKET",)} if protocol.variant == ON_DEMAND else ()),
         },
@@ -66,8 +66,8 @@ def _describe(size: dict[str, int]) -> str:
     counted = (
         (size["chunks"], "chunk"),
         (size["ticks"], "tick"),
-        (size["messages"], "call"),
-        (size["long"], "long call"),
+        (size["host_calls"], "call"),
+        (size["long_calls"], "long call"),
     )
     return ", ".join(f"{number} {what}{'s' if number > 1 else ''}" for number, what in counted if number)
 
@@ -82,8 +82,8 @@ PROFILES = {
 
 HUNTS = (
     Profile("one tick", {"chunks": 1, "ticks": 1}, budget=1),
-    Profile("two chunks", {"chunks": 2, "ticks": 1, "messages": 1}, budget=1),
-    Profile("a long message", {"chunks": 1, "ticks": 1, "messages": 0, "long": 1}, budget=1),
+    Profile("two chunks", {"chunks": 2, "ticks": 1, "host_calls": 1}, budget=1),
+    Profile("a long message", {"chunks": 1, "ticks": 1, "host_calls": 0, "long_calls": 1}, budget=1),
     Profile("two ticks", {"chunks": 1, "ticks": 2}, budget=1),
 )
 """The sizes a search for an attack goes through."""

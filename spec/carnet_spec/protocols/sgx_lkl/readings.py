@@ -9,15 +9,15 @@ from carnet_spec.language import TwoRuns
 from carnet_spec.protocols.sgx_lkl.claims import THREATS
 from carnet_spec.protocols.sgx_lkl.variants import ON_DEMAND, SHUFFLED
 
-_ACTIVE = THREATS[1:]
+_MEDDLING = THREATS[1:]
 
 FALLS: dict[str, dict[str, tuple[str, ...]]] = {
     SHUFFLED: {"revisits": THREATS},
     ON_DEMAND: {"count": THREATS},
     "protected-only": dict.fromkeys(("size", "count", "order", "time", "address", "revisits"), THREATS),
     "early-end": {"end": THREATS},
-    "needed-retry": {"refusal": _ACTIVE},
-    "calls-checked": {"error": _ACTIVE},
+    "needed-retry": {"refusal": _MEDDLING},
+    "calls-checked": {"error": _MEDDLING},
     "bare-hand-over": dict.fromkeys(("hand-over-count", "hand-over-end", "hand-over-size"), THREATS),
 }
 """For each variant the claims that fall, and under which threat models."""

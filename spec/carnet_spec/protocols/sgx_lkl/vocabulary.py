@@ -63,7 +63,7 @@ class Phase(Individual):
     OVER = member()
 
 
-class Status(Individual):
+class Ending(Individual):
     """What a run shows of its end."""
 
     NONE = member()
@@ -125,7 +125,7 @@ revisit = relation("revisit", Tick, Tick, kind=Kind.MESSAGE, says="the frames of
 alike = relation("alike", Tick, Tick, kind=Kind.MESSAGE, says="the frames of both ticks are equal, bit for bit")
 answered = relation("answered", Tick, kind=Kind.MESSAGE, says="the host answered the frame of the tick, or refused it")
 resent = relation("resent", Tick, kind=Kind.MESSAGE, says="the frame of the tick was sent again at once")
-status = function("status", to=Status, kind=Kind.MESSAGE, says="what the run shows of its end")()
+status = function("status", to=Ending, kind=Kind.MESSAGE, says="what the run shows of its end")()
 result_size = function("result_size", to=Size, kind=Kind.MESSAGE, says="how long the result is")()
 
 # -- history -----------------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def test_engines_find_what_all_pairs_of_runs_show(without: tuple[str, ...]) -> N
     assert explored.complete or len(explored.violations) == len(claims)
     assert set(explored.violations) == _told_apart(without)
     proofs = prove_claims(protocol)
+    assert set(proofs) == {(name, "post") for name in claims}
     assert {name for (name, _), proof in proofs.items() if not proof.proved} == _told_apart(without)
 
 
