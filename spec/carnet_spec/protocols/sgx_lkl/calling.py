@@ -69,6 +69,7 @@ def specify_calls(draft: Draft) -> None:
         step.require("what waits, or a dummy", waiting(m) | (m == dummy))
         step.require("something to say", (m != dummy) | filled(turn(t)), unless="dummy-calls")
         step.require("its turn", (m == dummy) | (aim(m) == turn(t)), defence="fixed-order")
+        step.require("its block", (m == dummy) | (place(m) == sweep(t)), defence="fixed-scan")
         step.insert(frame(t))
         step.set(carried(t), m)
         _show(step, t, m)

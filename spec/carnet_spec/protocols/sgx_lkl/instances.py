@@ -12,24 +12,22 @@ _TURNS = ("READ", "WRITE", "PACKET")
 
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
-    """Build the instance of the given sizes: ticks for chunks and for frames, and messages that differ in everything.
+    """Build the instance of the given sizes: ticks for chunks and for frames, and calls that differ in everything.
 
-    Messages ask for READ, WRITE and PACKET in turn, and ``long_calls`` more of them do not fit a frame.
+    What calls ask for, and which blocks they are about, is in the order in which ticks are for it. ``long_calls`` more
+    of them do not fit a frame.
     """
     size = {**DEFAULTS, **scale}
-    ticks = tuple(f"tick{number}" for number in range(1, 1 + size["chunks"] + size["ticks"]))
-    run = ticks[size["chunks"] :]
-    calls = tuple(f"call{number}" for number in range(1, 1 + size["host_calls"]))
-    longs = tuple(f"long{number}" for number in range(1, 1 + size["long_calls"]))
-    turns = {tick: _TURNS[at % len(_TURNS)] for at, tick in enumerate((*run, *ticks[: size["chunks"]]))}
-    aims = {call: _TURNS[at % len(_TURNS)] for at, call in enumerate((*calls, *longs))}
-    own = {call: f"of {call}" for call in (*calls, *longs)}
+    chunks, run = _numbered("chunk", size["chunks"]), _numbered("tick", size["ticks"])
+    calls, longs = _numbered("call", size["host_calls"]), _numbered("long", size["long_calls"])
+    ticks, own = (*chunks, *run), {call: f"of {call}" for call in (*calls, *longs)}
+    blocks = _numbered("block", max(1, size["host_calls"]))
     return Instance(
         elements={
             "Tick": ticks,
             "Message": ("dummy", *calls, *longs),
             "Size": ("bound", "tail", *own.values()),
-            "Block": ("block", *own.values()),
+            "Block": ("spare", *blocks),
             "Moment": ("edge", *own.values()),
         },
         relations={
@@ -41,21 +39,30 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         },
         functions={
             "start": {(): ticks[0]},
-            "manifest": {(): ticks[size["chunks"] - 1]},
-            "deadline": {(): ticks[-1]},
+            "manifest": {(): chunks[-1]},
+            "deadline": {(): run[-1]},
             "bound": {(): "bound"},
             "tail": {(): "tail"},
             "edge": {(): "edge"},
             "dummy": {(): "dummy"},
-            "turn": {(tick,): turn for tick, turn in turns.items()},
-            "sweep": {(tick,): "block" for tick in ticks},
+            "turn": _in_turn((*run, *chunks), _TURNS),
+            "sweep": _in_turn((*run, *chunks), blocks),
             "length": {("dummy",): "tail", **{(call,): each for call, each in own.items()}},
-            "place": {("dummy",): "block", **{(call,): each for call, each in own.items()}},
             "effort": {("dummy",): "edge", **{(call,): each for call, each in own.items()}},
-            "aim": {("dummy",): "READ", **{(call,): aim for call, aim in aims.items()}},
+            "aim": {("dummy",): "READ", **_in_turn(calls, _TURNS), **_in_turn(longs, _TURNS)},
+            "place": {("dummy",): "spare", **_in_turn(calls, blocks), **_in_turn(longs, blocks)},
         },
         describes=_describe(size),
     )
+
+
+def _numbered(what: str, count: int) -> Row:
+    return tuple(f"{what}{number}" for number in range(1, 1 + count))
+
+
+def _in_turn(names: Row, values: Row) -> dict[Row, str]:
+    """Give each name the next of the values, again and again."""
+    return {(name,): values[at % len(values)] for at, name in enumerate(names)}
 
 
 def _fact(true: bool) -> frozenset[Row]:
