@@ -73,4 +73,4 @@ def specify_host(draft: Draft) -> None:
         step.insert(answered(t))
         step.insert(failed, defence="check-dummies", name="note the failure")
         step.insert(failed, when=carried(t) != dummy, unless="check-dummies", name="note the failure of a call")
-        step.insert(misled(t), unless="verify-answer")
+        step.insert(misled(t), when=carried(t) != dummy, unless="verify-answer")
