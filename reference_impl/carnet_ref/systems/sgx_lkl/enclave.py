@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from carnet_ref.crypto.primitives import AuthenticationError
+from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.marks import enforces
 from carnet_ref.systems.sgx_lkl.calls import Call, pieces
 from carnet_ref.systems.sgx_lkl.enforcement import EVERY, Checks
@@ -169,7 +169,7 @@ class Enclave:
             return unverified(self._keys.back, answer)
         try:
             return unpadded(opened(self._keys.back, ANSWERS, tick, answer))
-        except (AuthenticationError, PaddingError, ValueError):
+        except (CryptoError, PaddingError):
             raise AnswerError(tick) from None
 
     def _unanswered(self, tick: int) -> Call | None:

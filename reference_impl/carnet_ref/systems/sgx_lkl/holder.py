@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from carnet_ref.crypto.primitives import AuthenticationError
+from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.marks import enforces
 from carnet_ref.systems.sgx_lkl.enforcement import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.errors import AnswerError, PaddingError, ShapeError, TurnError
@@ -94,6 +94,6 @@ def collected(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
     for place, frame in enumerate(frames):
         try:
             parts.append(unpadded(opened(key, CHUNKS, place, frame.body)))
-        except (AuthenticationError, PaddingError, ValueError):
+        except (CryptoError, PaddingError):
             raise AnswerError(place) from None
     return b"".join(parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft, Step
 from carnet_spec.protocols.sgx_lkl.vocabulary import (
-    ENCLAVE,
     HOLDER,
     Phase,
     Tick,
@@ -27,9 +26,7 @@ _HAND_OVER = "Carnet (the shape of a hand-over)"
 def specify_hand_over(draft: Draft) -> None:
     """Add what the holder sends to ``draft``."""
 
-    @draft.action(
-        by=HOLDER, says="The holder has data up to chunk {n}.", source=_HAND_OVER, enforces="REQ-HAND-OVER-01"
-    )
+    @draft.action(by=HOLDER, says="The holder has data up to {n}.", source=_HAND_OVER, enforces="REQ-HAND-OVER-01")
     def plan(step: Step, n: Tick) -> None:
         """A holder whose data does not fit the manifest's bound takes no part."""
         step.require("at first", phase == Phase.PLANNED)
@@ -57,9 +54,9 @@ def specify_hand_over(draft: Draft) -> None:
         step.set(chunk_size(t), tail, when=t == extent, unless="pad-chunks", name="what is left")
 
     @draft.action(
-        by=ENCLAVE,
+        by=HOLDER,
         says="The hand-over is over, and the application begins in {t}.",
-        message="enclave -> host: the hand-over is over",
+        message="holder -> host: the hand-over is over",
         source=_HAND_OVER,
         enforces="REQ-HAND-OVER-03",
     )
@@ -68,6 +65,6 @@ def specify_hand_over(draft: Draft) -> None:
         step.require("loading", phase == Phase.LOADING)
         step.require("its tick", now == t)
         step.require("the manifest's bound has passed", before(manifest, t), defence="fixed-hand-over")
-        step.given("the data has passed", before(extent, t), unless="fixed-hand-over")
+        step.require("the data has passed", before(extent, t), unless="fixed-hand-over")
         step.set(phase, Phase.RUNNING)
         step.set(extent, start, name="forget the plan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from carnet_spec.language import Draft, Step, forall
 from carnet_spec.protocols.sgx_lkl.vocabulary import (
     ADVERSARY,
+    ENCLAVE,
     HOST,
     Tick,
     answered,
@@ -24,7 +25,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
 def specify_host(draft: Draft) -> None:
     """Add what the host does, and how the enclave reacts, to ``draft``."""
 
-    @draft.action(by=HOST, says="The host gives tick {u}, after {t}.", source="Carnet (the host schedules)")
+    @draft.action(by=HOST, says="The host gives {u}, after {t}.", source="Carnet (the host schedules)")
     def advance(step: Step, t: Tick, u: Tick) -> None:
         """When the enclave runs, the host decides."""
         step.require("now", now == t)
@@ -32,8 +33,8 @@ def specify_host(draft: Draft) -> None:
         step.set(now, u)
 
     @draft.action(
-        by=HOST,
-        says="The host serves the frame of {t}.",
+        by=ENCLAVE,
+        says="The host serves the frame of {t}, and the enclave takes the answer.",
         message="host -> enclave: the answer to the frame of {t}",
         source="SGX-LKL, abstract: encrypts and integrity-protects all data",
     )
