@@ -49,8 +49,8 @@ Spoken = TypeVar("Spoken", bound=Expression | Relation | Function[Any])
 class TwoRuns(Draft):
     """Two runs of the protocol that another draft says, which differ in what is secret.
 
-    What that draft assumes holds of both runs, as do its claims and lemmas; its goals are of the left run. Claims,
-    lemmas and goals about both runs are added to this draft as to any other, and nothing else is.
+    What that draft assumes holds of both runs, as do its claims and lemmas, and both together reach its goals: they do
+    if one run can. Claims, lemmas and goals about both are added to this draft as to any other, and nothing else is.
 
     Args:
         one: what one run does; it has no rules and no liveness.
@@ -82,7 +82,7 @@ class TwoRuns(Draft):
         self._initial = [value for each in whole.initial for value in self._first_values(each)]
         self._lemmas = [replace(each, body=self._split.both(each.body)) for each in whole.lemmas]
         self._claims = list(map(self._claimed_of_both, whole.claims))
-        self._goals = [replace(each, body=self._split.term(each.body, Side.LEFT)) for each in whole.goals]
+        self._goals = [replace(each, body=self._split.both(each.body)) for each in whole.goals]
         self.stated_at = one.stated_at | self.stated_at
         for action in whole.actions:
             for side in Side:

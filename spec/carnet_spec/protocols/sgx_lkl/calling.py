@@ -30,6 +30,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     size,
     sweep,
     turn,
+    underway,
     waiting,
 )
 
@@ -55,6 +56,7 @@ def specify_calls(draft: Draft) -> None:
         enforces=(
             "REQ-SIZE-01",
             "REQ-COUNT-01",
+            "REQ-COUNT-02",
             "REQ-ORDER-01",
             "REQ-TIME-01",
             "REQ-ADDRESS-01",
@@ -67,11 +69,13 @@ def specify_calls(draft: Draft) -> None:
         step.require("its tick", now == t)
         step.require("no frame yet", ~frame(t))
         step.require("what waits, or a dummy", waiting(m) | (m == dummy))
+        step.require("not on its way", ~underway(m))
         step.require("something to say", (m != dummy) | filled(turn(t)), unless="dummy-calls")
         step.require("its turn", (m == dummy) | (aim(m) == turn(t)), defence="fixed-order")
         step.require("its block", (m == dummy) | (place(m) == sweep(t)), defence="fixed-scan")
         step.insert(frame(t))
         step.set(carried(t), m)
+        step.insert(underway(m), when=m != dummy)
         _show(step, t, m)
 
 

@@ -4,21 +4,38 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, TwoRuns
+from carnet_spec.language import Draft, Formula, TwoRuns, implies
 from carnet_spec.protocols.sgx_lkl.text import sentence
 from carnet_spec.protocols.sgx_lkl.vocabulary import (
+    Phase,
     Tick,
     address,
+    aim,
     alike,
+    answered,
+    before,
+    carried,
+    chunk,
     chunk_size,
+    deadline,
+    dummy,
+    frame,
+    manifest,
     misled,
     moment,
+    now,
     operation,
+    phase,
+    place,
     resent,
     result_size,
     revisit,
+    shuffled,
     size,
     status,
+    underway,
+    waiting,
+    within,
 )
 
 THREATS = ("watching", "meddling")
@@ -27,8 +44,8 @@ THREATS = ("watching", "meddling")
 _OBLIVIOUS = "SGX-LKL, abstract: host operations independent of the workload"
 
 
-def state_integrity(draft: Draft) -> None:
-    """Add the claim about one run to ``draft``."""
+def state_claims_of_one(draft: Draft) -> None:
+    """Add the claims about one run to ``draft``: a silent interface would be oblivious, too."""
 
     @draft.claim(
         name="verified",
@@ -39,6 +56,42 @@ def state_integrity(draft: Draft) -> None:
     )
     def verified(t: Tick) -> Formula:
         return ~misled(t)
+
+    @draft.claim(
+        name="faithful",
+        sentence=sentence("CLAIM-FAITHFUL"),
+        requirement="CLAIM-FAITHFUL",
+        source="Carnet (use)",
+        under=THREATS,
+    )
+    def faithful(t: Tick) -> Formula:
+        shown = (aim(carried(t)) == operation(t)) & ((place(carried(t)) == address(t)) | shuffled)
+        return implies(carried(t) != dummy, frame(t) & shown)
+
+    @draft.claim(
+        name="kept",
+        sentence=sentence("CLAIM-KEPT"),
+        requirement="CLAIM-KEPT",
+        source="Carnet (use)",
+        under=THREATS,
+    )
+    def kept(t: Tick, u: Tick) -> Formula:
+        on_its_way = frame(t) & ~answered(t) & (carried(t) != dummy)
+        twice = frame(u) & ~answered(u) & (carried(u) == carried(t))
+        known = waiting(carried(t)) & underway(carried(t))
+        return implies(on_its_way, known & implies(twice, t == u))
+
+    @draft.claim(
+        name="schedule",
+        sentence=sentence("CLAIM-SCHEDULE"),
+        requirement="CLAIM-SCHEDULE",
+        source="Carnet (use)",
+        under=THREATS,
+    )
+    def schedule(t: Tick) -> Formula:
+        chunks = implies(chunk(t), within(t, manifest) & within(t, now))
+        frames = implies(frame(t), before(manifest, t) & within(t, now)) & implies(answered(t), frame(t))
+        return chunks & frames & implies(phase == Phase.OVER, within(deadline, now))
 
 
 def state_claims(runs: TwoRuns) -> None:

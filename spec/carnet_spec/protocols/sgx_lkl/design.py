@@ -5,7 +5,7 @@ from __future__ import annotations
 from carnet_spec.language import Draft, TwoRuns, forall, implies
 from carnet_spec.language.requirements import Level
 from carnet_spec.protocols.sgx_lkl.calling import specify_calls
-from carnet_spec.protocols.sgx_lkl.claims import state_claims, state_integrity
+from carnet_spec.protocols.sgx_lkl.claims import state_claims, state_claims_of_one
 from carnet_spec.protocols.sgx_lkl.defences import declare_defences
 from carnet_spec.protocols.sgx_lkl.ending import specify_end
 from carnet_spec.protocols.sgx_lkl.goals import state_goals_of_both, state_goals_of_one
@@ -81,7 +81,7 @@ def one_run(variant: str = MAIN[0]) -> Draft:
     specify_calls(draft)
     specify_end(draft)
     specify_host(draft)
-    state_integrity(draft)
+    state_claims_of_one(draft)
     state_lemmas_of_one(draft)
     state_goals_of_one(draft)
     return draft

@@ -18,6 +18,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     misled,
     now,
     resent,
+    underway,
     waiting,
 )
 
@@ -43,6 +44,7 @@ def specify_host(draft: Draft) -> None:
         step.require("a frame", frame(t) & ~answered(t))
         step.insert(answered(t))
         step.remove(waiting(carried(t)))
+        step.remove(underway(carried(t)))
 
     @draft.action(
         by=ADVERSARY,
@@ -72,6 +74,7 @@ def specify_host(draft: Draft) -> None:
         step.given("hostile", hostile)
         step.given("a frame", frame(t) & ~answered(t))
         step.insert(answered(t))
+        step.remove(underway(carried(t)))
         step.insert(failed, defence="check-dummies", name="note the failure")
         step.insert(failed, when=carried(t) != dummy, unless="check-dummies", name="note the failure of a call")
         step.insert(misled(t), when=carried(t) != dummy, unless="verify-answer")

@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, TwoRuns, implies
-from carnet_spec.protocols.sgx_lkl.vocabulary import Message, failed, fits, waiting
+from carnet_spec.protocols.sgx_lkl.vocabulary import (
+    Message,
+    Phase,
+    Tick,
+    before,
+    carried,
+    chunk,
+    dummy,
+    failed,
+    fits,
+    frame,
+    manifest,
+    now,
+    phase,
+    underway,
+    waiting,
+)
 
 
 def state_lemmas_of_one(draft: Draft) -> None:
@@ -13,6 +29,24 @@ def state_lemmas_of_one(draft: Draft) -> None:
     def what_waits_fits(m: Message) -> Formula:
         """What waits is no longer than a frame."""
         return implies(waiting(m), fits(m))
+
+    @draft.lemma
+    def what_is_under_way_waits(m: Message) -> Formula:
+        """Only calls that wait are on their way, so a dummy may always leave."""
+        return implies(underway(m), waiting(m) & (m != dummy))
+
+    @draft.lemma
+    def frames_have_their_time(t: Tick) -> Formula:
+        """What was sent or answered had its tick, and frames leave only after the hand-over."""
+        begun = (phase == Phase.RUNNING) | (phase == Phase.OVER)
+        return (
+            implies(frame(t), begun) & implies(begun, before(manifest, now)) & implies(chunk(t), phase != Phase.PLANNED)
+        )
+
+    @draft.lemma
+    def nothing_is_carried_without_a_frame(t: Tick) -> Formula:
+        """Where no frame left, nothing is carried."""
+        return implies(~frame(t), carried(t) == dummy)
 
 
 def state_lemmas_of_both(runs: TwoRuns) -> None:

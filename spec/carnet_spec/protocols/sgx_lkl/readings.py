@@ -15,14 +15,14 @@ FALLS: dict[str, dict[str, tuple[str, ...]]] = {
     SHUFFLED: {"revisits": THREATS},
     ON_DEMAND: {"count": THREATS},
     "protected-only": dict.fromkeys(("size", "count", "order", "time", "address", "revisits"), THREATS),
-    "early-end": {"end": THREATS},
+    "early-end": dict.fromkeys(("end", "schedule"), THREATS),
     "needed-retry": {"refusal": _MEDDLING},
     "calls-checked": {"error": _MEDDLING},
-    "bare-hand-over": dict.fromkeys(("hand-over-count", "hand-over-end", "hand-over-size"), THREATS),
+    "bare-hand-over": dict.fromkeys(("hand-over-count", "hand-over-end", "hand-over-size", "schedule"), THREATS),
 }
 """For each variant the claims that fall, and under which threat models."""
 
-UNTRUE: dict[str, tuple[str, ...]] = {}
+UNTRUE: dict[str, tuple[str, ...]] = {"bare-hand-over": ("frames_have_their_time",)}
 """For each variant the lemmas that do not hold in it."""
 
 

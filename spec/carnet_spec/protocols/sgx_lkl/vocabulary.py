@@ -107,6 +107,7 @@ tail = constant("tail", Size, says="the size of a chunk that is not full")
 
 extent = variable("extent", Tick, of=HOLDER, says="the tick of the last chunk that has data")
 waiting = relation("waiting", Message, kind=Kind.STATE, of=ENCLAVE, says="the application waits for it")
+underway = relation("underway", Message, kind=Kind.STATE, of=ENCLAVE, says="it is on its way, and nobody answered")
 carried = function("carried", Tick, to=Message, kind=Kind.STATE, of=ENCLAVE, says="what the frame of the tick carries")
 failed = flag("failed", of=ENCLAVE, says="an answer did not verify")
 
