@@ -63,7 +63,7 @@ class Enclave:
         self.shape, self._keys, self._checks = shape, keys, checks
         self._filled, self._order = filled, order
         self._sealer = Sealer(keys.out, FRAMES, checks)
-        self._carried: dict[int, Call | None] = {}
+        self.carried: dict[int, Call | None] = {}
         self._answered: set[int] = set()
         self.waiting: list[Call] = []
         self.taken: list[tuple[Call, bytes]] = []
@@ -87,14 +87,20 @@ class Enclave:
         return ordered and swept
 
     def due(self, tick: int) -> Call | None:
-        """Return the call that leaves in a tick: the first that waits and has its turn."""
-        return next((call for call in self.waiting if self.has_turn(tick, call)), None)
+        """Return the call that leaves in a tick: the first that waits, is not on its way, and has its turn."""
+        return next((call for call in self.waiting if self.may_emit(tick, call)), None)
 
-    @enforces("REQ-COUNT-01", "dummy-calls")
+    @property
+    def on_the_way(self) -> list[Call]:
+        """The calls that are in frames which nobody answered yet."""
+        return [call for tick, call in self.carried.items() if call is not None and tick not in self._answered]
+
+    @enforces("REQ-COUNT-01", "REQ-COUNT-02", "dummy-calls")
     def may_emit(self, tick: int, call: Call | None) -> bool:
         """Whether a frame leaves in a tick that carries this call, or none."""
         if call is not None:
-            return call in self.waiting and self.has_turn(tick, call)
+            free = self.waiting.count(call) > self.on_the_way.count(call)
+            return free and self.has_turn(tick, call)
         return self._checks.insist_on("dummy-calls") or self.shape.turn(tick) in self._filled
 
     def emit(self, tick: int, call: Call | None) -> Frame:
@@ -103,11 +109,11 @@ class Enclave:
         Raises:
             TurnError: the run is over, a frame left in the tick, or there is nothing that may leave.
         """
-        if self.over or not 0 <= tick < self.shape.ticks or tick in self._carried:
+        if self.over or not 0 <= tick < self.shape.ticks or tick in self.carried:
             raise TurnError(tick, "no frame is due")
         if not self.may_emit(tick, call):
             raise TurnError(tick, "there is nothing to say")
-        self._carried[tick] = call
+        self.carried[tick] = call
         return self._frame(tick, call)
 
     @enforces("REQ-SIZE-01", "REQ-TIME-01", "pad-frames", "constant-rate")
@@ -173,9 +179,9 @@ class Enclave:
             raise AnswerError(tick) from None
 
     def _unanswered(self, tick: int) -> Call | None:
-        if tick not in self._carried or tick in self._answered:
+        if tick not in self.carried or tick in self._answered:
             raise TurnError(tick, "no frame waits for an answer")
-        return self._carried[tick]
+        return self.carried[tick]
 
     @enforces("REQ-END-01", "fixed-end")
     def may_finish(self, tick: int) -> bool:

@@ -30,6 +30,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     size,
     sweep,
     turn,
+    twice,
     underway,
     waiting,
 )
@@ -73,6 +74,7 @@ def specify_calls(draft: Draft) -> None:
         step.require("something to say", (m != dummy) | filled(turn(t)), unless="dummy-calls")
         step.require("its turn", (m == dummy) | (aim(m) == turn(t)), defence="fixed-order")
         step.require("its block", (m == dummy) | (place(m) == sweep(t)), defence="fixed-scan")
+        step.insert(twice(t), when=frame(t))
         step.insert(frame(t))
         step.set(carried(t), m)
         step.insert(underway(m), when=m != dummy)

@@ -7,6 +7,8 @@ from functools import partial
 from carnet_spec.language import Draft, Formula, TwoRuns, implies
 from carnet_spec.protocols.sgx_lkl.text import sentence
 from carnet_spec.protocols.sgx_lkl.vocabulary import (
+    Ending,
+    Message,
     Phase,
     Tick,
     address,
@@ -19,6 +21,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     chunk_size,
     deadline,
     dummy,
+    extent,
     frame,
     manifest,
     misled,
@@ -33,6 +36,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     shuffled,
     size,
     status,
+    twice,
     underway,
     waiting,
     within,
@@ -77,9 +81,9 @@ def state_claims_of_one(draft: Draft) -> None:
     )
     def kept(t: Tick, u: Tick) -> Formula:
         on_its_way = frame(t) & ~answered(t) & (carried(t) != dummy)
-        twice = frame(u) & ~answered(u) & (carried(u) == carried(t))
+        same_call = frame(u) & ~answered(u) & (carried(u) == carried(t))
         known = waiting(carried(t)) & underway(carried(t))
-        return implies(on_its_way, known & implies(twice, t == u))
+        return ~waiting(dummy) & implies(on_its_way, known & implies(same_call, t == u))
 
     @draft.claim(
         name="schedule",
@@ -89,9 +93,20 @@ def state_claims_of_one(draft: Draft) -> None:
         under=THREATS,
     )
     def schedule(t: Tick) -> Formula:
-        chunks = implies(chunk(t), within(t, manifest) & within(t, now))
-        frames = implies(frame(t), before(manifest, t) & within(t, now)) & implies(answered(t), frame(t))
-        return chunks & frames & implies(phase == Phase.OVER, within(deadline, now))
+        chunks = implies(chunk(t), within(t, manifest) & within(t, now)) & within(extent, manifest)
+        frames = implies(frame(t), before(manifest, t) & within(t, now)) & implies(answered(t) | resent(t), frame(t))
+        ends = implies(phase == Phase.OVER, within(deadline, now)) & implies(status != Ending.NONE, phase == Phase.OVER)
+        return chunks & frames & ends & ~twice(t)
+
+    @draft.claim(
+        name="begun",
+        sentence=sentence("CLAIM-BEGUN"),
+        requirement="CLAIM-BEGUN",
+        source="Carnet (use)",
+        under=THREATS,
+    )
+    def begun(m: Message) -> Formula:
+        return implies(waiting(m) | (phase == Phase.OVER), before(manifest, now))
 
 
 def state_claims(runs: TwoRuns) -> None:

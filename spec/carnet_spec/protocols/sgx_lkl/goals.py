@@ -14,11 +14,14 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     chunk,
     dummy,
     extent,
+    failed,
     frame,
+    manifest,
     phase,
     resent,
     start,
     status,
+    underway,
     waiting,
 )
 
@@ -29,6 +32,15 @@ def state_goals_of_one(draft: Draft) -> None:
     @draft.goal(sentence="A call leaves, is served, and another one waits.")
     def served(t: Tick, m: Message) -> Formula:
         return frame(t) & (carried(t) != dummy) & answered(t) & ~waiting(carried(t)) & waiting(m)
+
+    @draft.goal(sentence="A call whose answer was made up waits for another turn.")
+    def spoilt(t: Tick) -> Formula:
+        again = waiting(carried(t)) & ~underway(carried(t))
+        return failed & answered(t) & (carried(t) != dummy) & again
+
+    @draft.goal(sentence="The first chunk is sent, and the last.")
+    def all_chunks() -> Formula:
+        return chunk(start) & chunk(manifest) & (start != manifest)
 
     @draft.goal(sentence="A run ends well.")
     def ends_well() -> Formula:
@@ -51,6 +63,11 @@ def state_goals_of_both(runs: TwoRuns) -> None:
         def one_is_idle(t: Tick) -> Formula:
             left, right = runs.left(carried(t)), runs.right(carried(t))
             return frame(t) & answered(t) & (left != dummy) & (right == dummy)
+
+        @runs.goal(sentence="A dummy leaves in one run and a call in the other.")
+        def other_is_idle(t: Tick) -> Formula:
+            left, right = runs.left(carried(t)), runs.right(carried(t))
+            return frame(t) & (left == dummy) & (right != dummy)
 
     if has(runs.variant, "fill-chunks", "fixed-hand-over"):
 

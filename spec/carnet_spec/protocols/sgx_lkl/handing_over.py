@@ -15,8 +15,8 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     manifest,
     now,
     phase,
-    start,
     tail,
+    twice,
     within,
 )
 
@@ -48,6 +48,7 @@ def specify_hand_over(draft: Draft) -> None:
         step.require("not yet", ~chunk(t))
         step.require("up to the manifest's bound", within(t, manifest))
         step.require("data left", within(t, extent), unless="fill-chunks")
+        step.insert(twice(t), when=chunk(t))
         step.insert(chunk(t))
         step.set(chunk_size(t), bound, defence="pad-chunks", name="a whole chunk")
         step.set(chunk_size(t), bound, when=t != extent, unless="pad-chunks", name="a full chunk")
@@ -67,4 +68,3 @@ def specify_hand_over(draft: Draft) -> None:
         step.require("the manifest's bound has passed", before(manifest, t), defence="fixed-hand-over")
         step.require("the data has passed", before(extent, t), unless="fixed-hand-over")
         step.set(phase, Phase.RUNNING)
-        step.set(extent, start, name="forget the plan")

@@ -37,11 +37,15 @@ def state_lemmas_of_one(draft: Draft) -> None:
 
     @draft.lemma
     def frames_have_their_time(t: Tick) -> Formula:
-        """What was sent or answered had its tick, and frames leave only after the hand-over."""
+        """Frames leave only after the hand-over."""
         begun = (phase == Phase.RUNNING) | (phase == Phase.OVER)
-        return (
-            implies(frame(t), begun) & implies(begun, before(manifest, now)) & implies(chunk(t), phase != Phase.PLANNED)
-        )
+        loaded = implies(chunk(t), phase != Phase.PLANNED)
+        return implies(frame(t), begun) & implies(begun, before(manifest, now)) & loaded
+
+    @draft.lemma
+    def calls_have_their_time(m: Message) -> Formula:
+        """Calls wait only after the hand-over."""
+        return implies(waiting(m), (phase == Phase.RUNNING) | (phase == Phase.OVER))
 
     @draft.lemma
     def nothing_is_carried_without_a_frame(t: Tick) -> Formula:

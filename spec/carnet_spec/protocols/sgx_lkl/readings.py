@@ -18,7 +18,9 @@ FALLS: dict[str, dict[str, tuple[str, ...]]] = {
     "early-end": dict.fromkeys(("end", "schedule"), THREATS),
     "needed-retry": {"refusal": _MEDDLING},
     "calls-checked": {"error": _MEDDLING},
-    "bare-hand-over": dict.fromkeys(("hand-over-count", "hand-over-end", "hand-over-size", "schedule"), THREATS),
+    "bare-hand-over": dict.fromkeys(
+        ("hand-over-count", "hand-over-end", "hand-over-size", "schedule", "begun"), THREATS
+    ),
 }
 """For each variant the claims that fall, and under which threat models."""
 

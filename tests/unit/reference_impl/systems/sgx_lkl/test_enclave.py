@@ -44,6 +44,18 @@ def test_a_call_waits_for_its_operation_and_its_block(enclave: Enclave) -> None:
     assert [tick for tick in range(6) if enclave.due(tick)] == [4]
 
 
+def test_a_call_is_on_its_way_once(record_property: Callable[[str, object], None]) -> None:
+    record_property("verifies", "sgx-lkl-REQ-COUNT-02")
+    enclave = Enclave(Shape(ticks=7, block_bytes=64), KEYS)
+    enclave.ask(READ)
+    enclave.emit(0, READ)
+    assert enclave.due(6) is None
+    with pytest.raises(TurnError, match="nothing to say"):
+        enclave.emit(6, READ)
+    enclave.answered(0, bytes(100))
+    assert enclave.due(6) == READ
+
+
 def test_a_dummy_is_a_frame_like_others(enclave: Enclave) -> None:
     enclave.ask(READ)
     call, dummy = enclave.emit(0, READ), enclave.emit(1, None)
