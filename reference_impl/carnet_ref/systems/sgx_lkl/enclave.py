@@ -130,7 +130,7 @@ class Enclave:
     def _operation(self, tick: int, call: Call | None) -> Operation:
         if self._checks.insist_on("fixed-order"):
             return self.shape.turn(tick)
-        return Operation.READ if call is None else call.operation
+        return Operation.PACKET if call is None else call.operation
 
     def _address(self, tick: int, call: Call | None) -> int:
         if self._checks.insist_on("fixed-scan"):

@@ -18,6 +18,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     phase,
     result_size,
     status,
+    twice,
     waiting,
 )
 
@@ -39,6 +40,7 @@ def specify_end(draft: Draft) -> None:
         step.require("at the deadline", t == deadline, defence="fixed-end")
         step.require("nothing waits", forall(lambda n: ~waiting(n), Message), unless="fixed-end")
         step.require("a result that fits", fits(m))
+        step.insert(twice(t), when=phase == Phase.OVER)
         step.set(phase, Phase.OVER)
         step.set(status, Ending.FAILED, when=failed, defence="uniform-status", name="tell what the host did")
         step.set(status, Ending.DONE, when=~failed, defence="uniform-status", name="tell that the host served")

@@ -17,6 +17,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import (
     failed,
     frame,
     manifest,
+    now,
     phase,
     resent,
     start,
@@ -41,6 +42,14 @@ def state_goals_of_one(draft: Draft) -> None:
     @draft.goal(sentence="The first chunk is sent, and the last.")
     def all_chunks() -> Formula:
         return chunk(start) & chunk(manifest) & (start != manifest)
+
+    @draft.goal(sentence="The first chunk is sent in the first tick.")
+    def chunk_in_time() -> Formula:
+        return chunk(start) & (now == start)
+
+    @draft.goal(sentence="A run ends that had a hand-over.")
+    def whole_run() -> Formula:
+        return (phase == Phase.OVER) & chunk(start)
 
     @draft.goal(sentence="A run ends well.")
     def ends_well() -> Formula:
@@ -74,6 +83,10 @@ def state_goals_of_both(runs: TwoRuns) -> None:
         @runs.goal(sentence="A chunk has data in one run, and is filler in the other.")
         def one_has_less(t: Tick) -> Formula:
             return chunk(t) & (runs.left(extent) == t) & (runs.right(extent) == start) & (t != start)
+
+        @runs.goal(sentence="A chunk is filler in one run, and has data in the other.")
+        def other_has_less(t: Tick) -> Formula:
+            return chunk(t) & (runs.right(extent) == t) & (runs.left(extent) == start) & (t != start)
 
     if has(runs.variant, "fixed-end"):
 

@@ -49,7 +49,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "sweep": _in_turn((*run, *chunks), blocks),
             "length": {("dummy",): "tail", **{(call,): each for call, each in own.items()}},
             "effort": {("dummy",): "edge", **{(call,): each for call, each in own.items()}},
-            "aim": {("dummy",): "READ", **_in_turn(calls, _TURNS), **_in_turn(longs, _TURNS)},
+            "aim": {("dummy",): "PACKET", **_in_turn(calls, _TURNS), **_in_turn(longs, _TURNS)},
             "place": {("dummy",): "spare", **_in_turn(calls, blocks), **_in_turn(longs, blocks)},
         },
         describes=_describe(size),

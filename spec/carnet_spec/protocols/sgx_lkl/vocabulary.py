@@ -131,7 +131,7 @@ result_size = function("result_size", to=Size, kind=Kind.MESSAGE, says="how long
 
 # -- history -----------------------------------------------------------------------------------------------------------
 
-twice = relation("twice", Tick, kind=Kind.GHOST, says="two frames or two chunks left in the tick")
+twice = relation("twice", Tick, kind=Kind.GHOST, says="two frames, two chunks or two ends were in the tick")
 misled = relation("misled", Tick, kind=Kind.GHOST, says="the application took an answer that the host made up")
 
 
