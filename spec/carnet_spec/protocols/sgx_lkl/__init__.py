@@ -25,6 +25,6 @@ FAMILY = Family(
     hunts=HUNTS,
     findings=FINDINGS,
     default_threat="meddling",
-    round_goal="ends-well",
+    round_goal="whole-run",
     text=TEXT,
 )

@@ -45,11 +45,12 @@ def state_goals_of_one(draft: Draft) -> None:
 
     @draft.goal(sentence="The first chunk is sent in the first tick.")
     def chunk_in_time() -> Formula:
-        return chunk(start) & (now == start)
+        return chunk(start) & (now == start) & (start != manifest)
 
-    @draft.goal(sentence="A run ends that had a hand-over.")
-    def whole_run() -> Formula:
-        return (phase == Phase.OVER) & chunk(start)
+    @draft.goal(sentence="A run ends well that had a hand-over, and served a call.")
+    def whole_run(t: Tick) -> Formula:
+        served_call = (carried(t) != dummy) & answered(t) & ~waiting(carried(t))
+        return (phase == Phase.OVER) & (status == Ending.DONE) & chunk(start) & served_call
 
     @draft.goal(sentence="A run ends well.")
     def ends_well() -> Formula:
