@@ -95,7 +95,7 @@ class Enclave:
         """The calls that are in frames which nobody answered yet."""
         return [call for tick, call in self.carried.items() if call is not None and tick not in self._answered]
 
-    @enforces("REQ-COUNT-01", "REQ-COUNT-02", "dummy-calls")
+    @enforces("REQ-COUNT-01", "REQ-COUNT-02", "CLAIM-COUNT", "CLAIM-KEPT", "dummy-calls")
     def may_emit(self, tick: int, call: Call | None) -> bool:
         """Whether a frame leaves in a tick that carries this call, or none."""
         if call is not None:
@@ -169,7 +169,7 @@ class Enclave:
             self.waiting.remove(call)
             self.taken.append((call, content))
 
-    @enforces("REQ-ERROR-01", "verify-answer")
+    @enforces("REQ-ERROR-01", "CLAIM-VERIFIED", "verify-answer")
     def _content(self, tick: int, answer: bytes) -> bytes:
         if not self._checks.insist_on("verify-answer"):
             return unverified(self._keys.back, answer)
@@ -183,7 +183,7 @@ class Enclave:
             raise TurnError(tick, "no frame waits for an answer")
         return self.carried[tick]
 
-    @enforces("REQ-END-01", "fixed-end")
+    @enforces("REQ-END-01", "CLAIM-END", "fixed-end")
     def may_finish(self, tick: int) -> bool:
         """Whether a run ends in a tick."""
         if self._checks.insist_on("fixed-end"):

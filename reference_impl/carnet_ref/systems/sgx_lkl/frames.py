@@ -67,7 +67,7 @@ class Sealer:
     checks: Checks = EVERY
     used: int = 0
 
-    @enforces("REQ-CONTENT-01", "fresh-iv")
+    @enforces("REQ-CONTENT-01", "CLAIM-EQUALITY", "fresh-iv")
     def seal(self, tick: int, content: bytes) -> bytes:
         """Return IV, ciphertext and tag of what belongs to a tick."""
         if self.checks.insist_on("fresh-iv"):

@@ -51,7 +51,7 @@ class Holder:
         self._parts = cut(self.dataset, self.shape.room)
         self._sealer = Sealer(self.key, CHUNKS, self.checks)
 
-    @enforces("REQ-HAND-OVER-01", "fill-chunks")
+    @enforces("REQ-HAND-OVER-01", "CLAIM-HAND-OVER-COUNT", "fill-chunks")
     def may_send(self, place: int) -> bool:
         """Whether a chunk is sent for a place: up to the manifest's bound, whatever data there is."""
         if place in self._sent or not 0 <= place < self.shape.chunks:
@@ -74,7 +74,7 @@ class Holder:
         body = self._sealer.seal(place, content)
         return Frame(place, Operation.PACKET, self.shape.sweep(place), self.shape.edge, body)
 
-    @enforces("REQ-HAND-OVER-03", "fixed-hand-over")
+    @enforces("REQ-HAND-OVER-03", "CLAIM-HAND-OVER-END", "fixed-hand-over")
     def may_begin(self, place: int) -> bool:
         """Whether the hand-over is over when this many chunks had their turn."""
         bound = self.shape.chunks if self.checks.insist_on("fixed-hand-over") else len(self._parts)
