@@ -2,12 +2,13 @@
 
 One import gives an author the whole language: sorts (:class:`Individual`), symbols (:func:`relation`, :func:`function`,
 :func:`variable` and their rigid kin), formulas, and :class:`Draft`, which collects actions, rules, claims, lemmas,
-goals, threat models and defences into a :class:`Protocol`.
+goals, threat models and defences into a :class:`Protocol`. :class:`TwoRuns` puts two runs of a draft side by side.
 """
 
 from __future__ import annotations
 
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Step, Update
+from carnet_spec.language.composition import TwoRuns
 from carnet_spec.language.declarations import (
     constant,
     flag,
@@ -91,6 +92,7 @@ __all__ = [
     "Symbol",
     "Term",
     "Threat",
+    "TwoRuns",
     "Update",
     "Variant",
     "all_of",

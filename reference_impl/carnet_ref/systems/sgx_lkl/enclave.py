@@ -1,0 +1,209 @@
+"""The enclave: a library OS that keeps an application's calls, and lets one frame leave in each tick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from carnet_ref.crypto.primitives import CryptoError
+from carnet_ref.marks import enforces
+from carnet_ref.systems.sgx_lkl.calls import Call, pieces
+from carnet_ref.systems.sgx_lkl.enforcement import EVERY, Checks
+from carnet_ref.systems.sgx_lkl.errors import AnswerError, PaddingError, ShapeError, TurnError
+from carnet_ref.systems.sgx_lkl.frames import Frame, Sealer, opened, unverified
+from carnet_ref.systems.sgx_lkl.padding import padded, unpadded
+from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
+
+FRAMES, ANSWERS, RESULT = b"carnet sgx-lkl frame", b"carnet sgx-lkl answer", b"carnet sgx-lkl result"
+
+
+class Status(Enum):
+    """What a run shows of its end."""
+
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one run, one for each direction."""
+
+    out: bytes
+    back: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a run: its status, and its result, sealed."""
+
+    status: Status
+    result: bytes = field(repr=False)
+
+
+class Enclave:
+    """One run of an application.
+
+    Args:
+        shape: what is public of the run.
+        keys: shared with who stands behind the host: the disk's owner, or another trusted node.
+        checks: all, unless the design is weakened.
+        filled: operations whose turns have dummies in any design.
+        order: where the disk has its blocks.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        keys: Keys,
+        checks: Checks = EVERY,
+        filled: frozenset[Operation] = frozenset(),
+        order: Callable[[int], int] = int,
+    ) -> None:
+        self.shape, self._keys, self._checks = shape, keys, checks
+        self._filled, self._order = filled, order
+        self._sealer = Sealer(keys.out, FRAMES, checks)
+        self.carried: dict[int, Call | None] = {}
+        self._answered: set[int] = set()
+        self.waiting: list[Call] = []
+        self.taken: list[tuple[Call, bytes]] = []
+        self.failed = self.over = False
+
+    def ask(self, call: Call) -> None:
+        """Keep a call until it was served.
+
+        Raises:
+            ShapeError: it is about a block that the disk does not have.
+        """
+        if not 0 <= call.block < self.shape.blocks:
+            raise ShapeError(f"no block {call.block} of {self.shape.blocks}")
+        self.waiting += pieces(call, self.shape, self._checks)
+
+    @enforces("REQ-ORDER-01", "REQ-ADDRESS-01", "fixed-order", "fixed-scan")
+    def has_turn(self, tick: int, call: Call) -> bool:
+        """Whether the schedule lets a call leave in a tick: its operation and its block have their turn."""
+        ordered = call.operation is self.shape.turn(tick) or not self._checks.insist_on("fixed-order")
+        swept = call.block == self.shape.sweep(tick) or not self._checks.insist_on("fixed-scan")
+        return ordered and swept
+
+    def due(self, tick: int) -> Call | None:
+        """Return the call that leaves in a tick: the first that waits, is not on its way, and has its turn."""
+        return next((call for call in self.waiting if self.may_emit(tick, call)), None)
+
+    @property
+    def on_the_way(self) -> list[Call]:
+        """The calls that are in frames which nobody answered yet."""
+        return [call for tick, call in self.carried.items() if call is not None and tick not in self._answered]
+
+    @enforces("REQ-COUNT-01", "REQ-COUNT-02", "CLAIM-COUNT", "CLAIM-KEPT", "dummy-calls")
+    def may_emit(self, tick: int, call: Call | None) -> bool:
+        """Whether a frame leaves in a tick that carries this call, or none."""
+        if call is not None:
+            free = self.waiting.count(call) > self.on_the_way.count(call)
+            return free and self.has_turn(tick, call)
+        return self._checks.insist_on("dummy-calls") or self.shape.turn(tick) in self._filled
+
+    def emit(self, tick: int, call: Call | None) -> Frame:
+        """Return the frame of a tick, which carries a call that waits, or a dummy.
+
+        Raises:
+            TurnError: the run is over, a frame left in the tick, or there is nothing that may leave.
+        """
+        if self.over or not 0 <= tick < self.shape.ticks or tick in self.carried:
+            raise TurnError(tick, "no frame is due")
+        if not self.may_emit(tick, call):
+            raise TurnError(tick, "there is nothing to say")
+        self.carried[tick] = call
+        return self._frame(tick, call)
+
+    @enforces("REQ-SIZE-01", "REQ-TIME-01", "pad-frames", "constant-rate")
+    def _frame(self, tick: int, call: Call | None) -> Frame:
+        content = b"" if call is None else call.content
+        fits = len(content) <= self.shape.room
+        if self._checks.insist_on("pad-frames") and fits:
+            content = padded(content, self.shape.block_bytes)
+        work = 0 if call is None else call.work
+        moment = self.shape.edge if self._checks.insist_on("constant-rate") else work
+        body = self._sealer.seal(tick, content)
+        return Frame(tick, self._operation(tick, call), self._address(tick, call), moment, body)
+
+    def _operation(self, tick: int, call: Call | None) -> Operation:
+        if self._checks.insist_on("fixed-order"):
+            return self.shape.turn(tick)
+        return Operation.PACKET if call is None else call.operation
+
+    def _address(self, tick: int, call: Call | None) -> int:
+        if self._checks.insist_on("fixed-scan"):
+            return self.shape.sweep(tick)
+        return self._order(self.shape.blocks if call is None else call.block)
+
+    @enforces("REQ-REFUSAL-01", "retry-alike")
+    def refused(self, tick: int) -> Frame | None:
+        """Seal a frame that the host refused again; ``None`` if nothing is sent again.
+
+        Raises:
+            TurnError: there is no such frame, or it was answered.
+        """
+        call = self._unanswered(tick)
+        if call is None and not self._checks.insist_on("retry-alike"):
+            return None
+        return self._frame(tick, call)
+
+    @enforces("REQ-ERROR-02", "check-dummies")
+    def answered(self, tick: int, answer: bytes) -> None:
+        """Take the answer to a frame: verified whatever the frame carried, and used only if that carried a call.
+
+        Raises:
+            TurnError: there is no such frame, or it was answered.
+        """
+        call = self._unanswered(tick)
+        self._answered.add(tick)
+        if call is None and not self._checks.insist_on("check-dummies"):
+            return
+        try:
+            content = self._content(tick, answer)
+        except AnswerError:
+            self.failed = True
+            return
+        if call is not None:
+            self.waiting.remove(call)
+            self.taken.append((call, content))
+
+    @enforces("REQ-ERROR-01", "CLAIM-VERIFIED", "verify-answer")
+    def _content(self, tick: int, answer: bytes) -> bytes:
+        if not self._checks.insist_on("verify-answer"):
+            return unverified(self._keys.back, answer)
+        try:
+            return unpadded(opened(self._keys.back, ANSWERS, tick, answer))
+        except (CryptoError, PaddingError):
+            raise AnswerError(tick) from None
+
+    def _unanswered(self, tick: int) -> Call | None:
+        if tick not in self.carried or tick in self._answered:
+            raise TurnError(tick, "no frame waits for an answer")
+        return self.carried[tick]
+
+    @enforces("REQ-END-01", "CLAIM-END", "fixed-end")
+    def may_finish(self, tick: int) -> bool:
+        """Whether a run ends in a tick."""
+        if self._checks.insist_on("fixed-end"):
+            return tick == self.shape.ticks - 1
+        return not self.waiting
+
+    @enforces("REQ-END-02", "REQ-END-03", "uniform-status", "pad-result")
+    def finish(self, tick: int, result: bytes) -> End:
+        """End the run.
+
+        Raises:
+            TurnError: it does not end in this tick, or is over.
+            ShapeError: the result does not fit.
+        """
+        if self.over or not self.may_finish(tick):
+            raise TurnError(tick, "the run does not end here")
+        content = padded(result, self.shape.block_bytes)
+        self.over = True
+        bad = self.failed if self._checks.insist_on("uniform-status") else bool(self.waiting)
+        if not self._checks.insist_on("pad-result"):
+            content = result
+        sealed = Sealer(self._keys.out, RESULT, self._checks, self._sealer.used).seal(tick, content)
+        return End(Status.FAILED if bad else Status.DONE, sealed)

@@ -1,0 +1,117 @@
+"""A whole run against a host: a hand-over, ticks with one frame each, and the end; and what the host sees of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from carnet_ref.crypto.primitives import KEY_BYTES, Random
+from carnet_ref.systems.sgx_lkl.calls import Call
+from carnet_ref.systems.sgx_lkl.enclave import ANSWERS, Enclave, End, Keys
+from carnet_ref.systems.sgx_lkl.enforcement import EVERY, Checks
+from carnet_ref.systems.sgx_lkl.frames import Direction, Frame, Sealer, Seen, equal, seen
+from carnet_ref.systems.sgx_lkl.holder import Holder, collected
+from carnet_ref.systems.sgx_lkl.padding import padded
+from carnet_ref.systems.sgx_lkl.shape import Shape
+
+
+class Reaction(Enum):
+    """What the host does with a frame."""
+
+    SERVE = "serve"
+    REFUSE = "refuse"
+    SPOIL = "spoil"
+
+
+Host = Callable[[int], Reaction]
+"""What the host does in each tick; a host that reacts to what it sees is a function of what both runs show."""
+
+
+class Peer:
+    """Who stands behind the host and has the keys: the disk's owner, or another trusted node."""
+
+    def __init__(self, shape: Shape, keys: Keys) -> None:
+        self._shape, self._sealer = shape, Sealer(keys.back, ANSWERS)
+
+    def answer(self, tick: int) -> bytes:
+        """Return the answer to the frame of a tick, of one size."""
+        return self._sealer.seal(tick, padded(b"served", self._shape.block_bytes))
+
+
+@dataclass(slots=True)
+class Performance:
+    """What became of a run, and all that the host saw of it."""
+
+    view: list[Seen] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    dataset: bytes = b""
+    served: int = 0
+    end: End | None = None
+    end_tick: int = -1
+
+    @property
+    def observed(self) -> tuple[object, ...]:
+        """All that the host can tell: what it saw, what was equal, and when and how the run ended."""
+        end = None if self.end is None else (self.end_tick, self.end.status, len(self.end.result))
+        return tuple(self.view), tuple(self.repetitions), end
+
+    @property
+    def repetitions(self) -> list[tuple[int, int]]:
+        """The pairs of frames that the host sees are equal."""
+        pairs = ((i, j) for i in range(len(self.frames)) for j in range(i))
+        return [(i, j) for i, j in pairs if equal(self.frames[i], self.frames[j])]
+
+    def note(self, frame: Frame) -> None:
+        """Show a frame to the host."""
+        self.frames.append(frame)
+        self.view.append(seen(frame))
+
+
+def performed(
+    shape: Shape,
+    random: Random,
+    dataset: bytes,
+    calls: Sequence[Call],
+    host: Host = lambda _tick: Reaction.SERVE,
+    checks: Checks = EVERY,
+    result: bytes = b"done",
+) -> Performance:
+    """Perform a run: hand the dataset over, and let the application ask for everything at once.
+
+    Raises:
+        ObliviousError: a design that lacks a defence has nothing to send, or the dataset does not fit.
+    """
+    keys, hand_over_key = Keys(random(KEY_BYTES), random(KEY_BYTES)), random(KEY_BYTES)
+    holder, enclave = Holder(shape, hand_over_key, dataset, checks), Enclave(shape, keys, checks)
+    peer, done = Peer(shape, keys), Performance()
+    for place in range(shape.chunks):
+        if holder.may_send(place):
+            done.note(holder.send(place))
+    if checks is EVERY:
+        done.dataset = collected(shape, hand_over_key, done.frames)
+    for call in calls:
+        enclave.ask(call)
+    for tick in range(shape.ticks):
+        _tick(done, enclave, peer, tick, host(tick))
+        if done.end is None and enclave.may_finish(tick):
+            done.end, done.end_tick = enclave.finish(tick, result), tick
+    done.served = len(enclave.taken)
+    return done
+
+
+def _tick(done: Performance, enclave: Enclave, peer: Peer, tick: int, reaction: Reaction) -> None:
+    call = enclave.due(tick)
+    if enclave.over or not enclave.may_emit(tick, call):
+        return
+    done.note(enclave.emit(tick, call))
+    if reaction is Reaction.REFUSE:
+        again = enclave.refused(tick)
+        if again is not None:
+            done.note(again)
+    answer = peer.answer(tick)
+    if reaction is Reaction.SPOIL:
+        answer = bytes(len(answer))
+    last = done.frames[-1]
+    done.view.append(seen(Frame(tick, last.operation, last.address, last.moment, answer), Direction.IN))
+    enclave.answered(tick, answer)

@@ -1,0 +1,290 @@
+"""Self-composition: two runs of one protocol side by side, so that what both show is a claim like any other.
+
+A draft says what one run does. :class:`TwoRuns` makes of it the product of two runs that differ in what is secret. A
+*label* is the name of an action with the values of all parameters that a run does not choose for itself: what the
+platform chooses, and sees. Both runs take each step together, under one label. Of a symbol that may depend on a secret
+there are two, ``left_x`` and ``right_x``; of any other there is one, since it is the same in both. Whether one run
+has a step of a label when the other has one, an observer looks: if not, ``apart_ACTION`` becomes true.
+
+So a state of the product is reached if and only if two runs with the same labels end in its two sides; ``same(x)``
+holds in every state if and only if no two such runs differ in ``x``; and ``together(ACTION)`` holds in every state if
+and only if after the same labels both runs can take the same labels of the action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NoReturn, TypeVar
+
+from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
+from carnet_spec.language.draft import Draft
+from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.expressions import Expression, Formula, Function, Relation
+from carnet_spec.language.protocol import Protocol, listed
+from carnet_spec.language.splitting import Side, Split, dependent, named, own_parameters, refuse_what_has_no_product
+from carnet_spec.language.statements import Axiom, Claim, Initial
+from carnet_spec.language.terms import (
+    BOOL,
+    Apply,
+    Equal,
+    Forall,
+    Implies,
+    Kind,
+    Role,
+    Symbol,
+    Term,
+    Var,
+    conjunction,
+    disjunction,
+    free_variables,
+    negation,
+)
+
+OBSERVER = Role("observer", honest=False)
+"""Whoever compares what two runs show, and takes no other step."""
+Spoken = TypeVar("Spoken", bound=Expression | Relation | Function[Any])
+
+
+class TwoRuns(Draft):
+    """Two runs of the protocol that another draft says, which differ in what is secret.
+
+    What that draft assumes holds of both runs, as do its claims and lemmas, and both together reach its goals: they do
+    if one run can. Claims, lemmas and goals about both are added to this draft as to any other, and nothing else is.
+
+    Args:
+        one: what one run does; it has no rules and no liveness.
+        secret: relations, functions, variables and flags that may be different from the start, or be written from what
+            is. What may depend on them is worked out.
+        own: by the name of an action, the parameters that each run chooses for itself.
+
+    Raises:
+        SpecificationError: ``one`` has a rule or states liveness, or ``own`` names what is not there.
+    """
+
+    def __init__(
+        self,
+        one: Draft,
+        *,
+        secret: Iterable[Expression | Relation | Function[Any]] = (),
+        own: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
+        super().__init__(one.id, one.title, one.variant)
+        whole = one.whole()
+        refuse_what_has_no_product(whole)
+        chosen = own_parameters(whole, own or {})
+        self._split = Split(dependent(whole, frozenset(map(_symbol_of, secret)), chosen), chosen)
+        self._one = one
+        self._actions = list(whole.actions)
+        self._threats = [replace(each, axioms=tuple(self._doubled(each.axioms))) for each in whole.threats]
+        self._axioms = list(self._doubled(whole.axioms))
+        self._assumptions, self._defences = list(whole.assumptions), list(whole.defences)
+        self._initial = [value for each in whole.initial for value in self._first_values(each)]
+        self._lemmas = [replace(each, body=self._split.both(each.body)) for each in whole.lemmas]
+        self._claims = list(map(self._claimed_of_both, whole.claims))
+        self._goals = [replace(each, body=self._split.both(each.body)) for each in whole.goals]
+        self.stated_at = one.stated_at | self.stated_at
+        for action in whole.actions:
+            for side in Side:
+                self.stated_at["action", _comparing(action, side)] = one.stated_at.get(("action", action.name))
+
+    # -- what is said of both runs --------------------------------------------------------------------------------
+
+    def left(self, what: Spoken) -> Spoken:
+        """Return what ``what`` is in the left run."""
+        return self._of(what, Side.LEFT)
+
+    def right(self, what: Spoken) -> Spoken:
+        """Return what ``what`` is in the right run."""
+        return self._of(what, Side.RIGHT)
+
+    def same(self, what: Expression) -> Formula:
+        """Say that an expression has one value in both runs.
+
+        Raises:
+            SpecificationError: it cannot depend on a secret, so that nothing would be said.
+        """
+        if not self._split.reaches(what.term):
+            raise SpecificationError(f"{what!r} is the same in both runs, whatever happens: it depends on no secret")
+        left, right = self.left(what).term, self.right(what).term
+        if isinstance(what, Formula):
+            return Formula(conjunction((Implies(left, right), Implies(right, left))))
+        return Formula(Equal(left, right))
+
+    def together(self, action: str) -> Formula:
+        """Say that there never was a step of an action that one run could take and the other could not.
+
+        Raises:
+            SpecificationError: there is no such action, or whether it is possible depends on no secret.
+        """
+        if action not in self.secretly_possible:
+            known = listed(self.secretly_possible)
+            raise SpecificationError(f"whether '{action}' is possible depends on no secret; those that do: {known}")
+        return ~Formula(Apply(_apart(action), ()))
+
+    @property
+    def seen(self) -> tuple[Symbol, ...]:
+        """The messages of one run that may depend on a secret: what a platform might tell the runs apart by."""
+        return tuple(each for each in self._one.whole().symbols if each in self._split.symbols and _shows(each))
+
+    @property
+    def secretly_possible(self) -> tuple[str, ...]:
+        """The actions of which a secret may decide whether they are possible, shortcuts included."""
+        return tuple(each.name for each in self._one.whole().actions if any(self._secret_guards(each)))
+
+    def _of(self, what: Spoken, side: Side) -> Spoken:
+        match what:
+            case Function():
+                return type(what)(self._split.symbol(what.symbol, side), what.to)
+            case Relation():
+                return type(what)(self._split.symbol(what.symbol, side))
+            case _:
+                return type(what)(self._split.term(what.term, side))
+
+    # -- the product ----------------------------------------------------------------------------------------------
+
+    def _traced(self, *_args: object) -> NoReturn:
+        raise SpecificationError(f"{self.id}: what one run does is said before there are two of it")
+
+    def superpose(self, *_args: object, **_more: object) -> NoReturn:
+        """Refuse a layer: it belongs on the draft of one run."""
+        self._traced()
+
+    def initially(self, *_args: object) -> NoReturn:
+        """Refuse a first value: it belongs in the draft of one run."""
+        self._traced()
+
+    def _built(self, actions: tuple[Action, ...], removed: tuple[str, ...]) -> Protocol:
+        """Compose what is left of the actions of one run, so that no step rests on a guard that was removed."""
+        product = tuple(step for action in actions for step in (self._lock_step(action), *self._compared(action)))
+        return super()._built(product, removed)
+
+    def _lock_step(self, action: Action) -> Action:
+        own = self._split.of(action)
+        return replace(
+            action,
+            params=tuple(param for var in action.params for param in _chosen(var, own)),
+            guards=tuple(part for guard in action.guards for part in self._guards(guard, own)),
+            updates=tuple(part for update in action.updates for part in self._updates(update, own)),
+            says=_in_both(action.says, own),
+            message=_in_both(action.message, own),
+        )
+
+    def _guards(self, guard: Guard, own: frozenset[Var]) -> Iterator[Guard]:
+        if not self._split.reaches(guard.formula, own):
+            yield guard
+            return
+        for side in Side:
+            yield self._guard(guard, side, own)
+
+    def _guard(self, guard: Guard, side: Side, own: frozenset[Var]) -> Guard:
+        return replace(guard, name=f"{side.value}: {guard.name}", formula=self._split.term(guard.formula, side, own))
+
+    def _updates(self, update: Update, own: frozenset[Var]) -> Iterator[Update]:
+        if update.symbol not in self._split.symbols:
+            yield update
+            return
+        for side in Side:
+            swept = frozenset(update.each)
+
+            def said(term: Term, side: Side = side, swept: frozenset[Var] = swept) -> Term:
+                return self._split.term(term, side, own | swept)
+
+            yield replace(
+                update,
+                name=f"{side.value}: {update.name}",
+                symbol=self._split.symbol(update.symbol, side),
+                args=tuple(map(said, update.args)),
+                value=None if update.value is None else said(update.value),
+                when=said(update.when),
+                each=tuple(named(var, side) for var in update.each),
+            )
+
+    def _secret_guards(self, action: Action) -> Iterator[Guard]:
+        return (each for each in action.guards if self._split.reaches(each.formula, self._split.of(action)))
+
+    def _compared(self, action: Action) -> Iterator[Action]:
+        """Yield the steps that look whether one run can take a step when the other can."""
+        secret = tuple(self._secret_guards(action))
+        if not secret:
+            return
+        own = self._split.of(action)
+        public = tuple(each for each in action.guards if each not in secret and each.kind is not GuardKind.FRESH)
+        for side in Side:
+            guards = (*public, *(self._guard(each, side, own) for each in secret))
+            read = frozenset().union(*(free_variables(each.formula) for each in guards))
+            unable = _unable(self._split, secret, own, side.other)
+            yield Action(
+                name=_comparing(action, side),
+                by=OBSERVER,
+                params=tuple(param for var in action.params for param in _chosen(var, own) if param in read),
+                guards=tuple(replace(each, kind=GuardKind.GIVEN) for each in guards),
+                updates=(Update("tell the runs apart", _apart(action.name), Effect.INSERT, (), when=unable),),
+                says=f"In the {side.value} run this is possible: {_in_one(action.says, side, own, read)}",
+                source=action.source,
+                shortcut_of=action.shortcut_of,
+                why=f"Where it is not possible in the {side.other.value} run, the two are told apart.",
+            )
+
+    def _doubled(self, axioms: Iterable[Axiom]) -> Iterator[Axiom]:
+        for axiom in axioms:
+            yield replace(axiom, formula=self._split.both(axiom.formula))
+
+    def _claimed_of_both(self, claim: Claim) -> Claim:
+        said = claim.invariant
+        return replace(claim, invariant=said and replace(said, body=self._split.both(said.body)))
+
+    def _first_values(self, first: Initial) -> Iterator[Initial]:
+        if first.symbol not in self._split.symbols:
+            yield first
+            return
+        for side in Side:
+            value = self._split.term(first.value, side)
+            yield Initial(self._split.symbol(first.symbol, side), first.params, value)
+
+
+def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[Var], side: Side) -> Term:
+    """Say that no choice of its own lets a run take a step."""
+    cannot = disjunction(tuple(negation(split.term(guard.formula, side, own)) for guard in guards))
+    choices = sorted(named(var, side).name for var in own)
+    bound = tuple(var for name in choices for var in free_variables(cannot) if var.name == name)
+    return Forall(bound, cannot) if bound else cannot
+
+
+def _comparing(action: Action, side: Side) -> str:
+    return f"compare_{side.value}_{action.name}"
+
+
+def _apart(action: str) -> Symbol:
+    says = f"one run could take a step of {action} that the other could not"
+    return Symbol(f"apart_{action}", (), BOOL, Kind.GHOST, mutable=True, says=says)
+
+
+def _shows(symbol: Symbol) -> bool:
+    return symbol.kind is Kind.MESSAGE
+
+
+def _chosen(var: Var, own: frozenset[Var]) -> tuple[Var, ...]:
+    return tuple(named(var, side) for side in Side) if var in own else (var,)
+
+
+def _in_both(text: str, own: frozenset[Var]) -> str:
+    """Return a sentence with what each run chose in place of what one run chose."""
+    for var in own:
+        text = text.replace(f"{{{var.name}}}", f"{{left_{var.name}}} (right run: {{right_{var.name}}})")
+    return text
+
+
+def _in_one(text: str, side: Side, own: frozenset[Var], read: frozenset[Var]) -> str:
+    for var in own:
+        chosen = f"{{{named(var, side).name}}}" if named(var, side) in read else "something"
+        text = text.replace(f"{{{var.name}}}", chosen)
+    return text
+
+
+def _symbol_of(what: Expression | Relation | Function[Any]) -> Symbol:
+    if isinstance(what, Relation | Function):
+        return what.symbol
+    if isinstance(what.term, Apply):
+        return what.term.symbol
+    raise SpecificationError(f"{what!r} is no symbol: only a relation, function, variable or flag is secret")

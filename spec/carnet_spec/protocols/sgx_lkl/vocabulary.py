@@ -1,0 +1,143 @@
+"""The words of one run: sorts, parties, and every symbol a state is made of.
+
+A *tick* is a quantum that the host gives; the ticks stand in line. In the ticks up to the manifest's bound a hand-over
+sends chunks, and afterwards the enclave sends frames. A *message* is what a frame carries: a call of the application,
+or nothing, which is the dummy. Messages of kind MESSAGE are what the host sees.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import (
+    Formula,
+    Individual,
+    Kind,
+    Role,
+    constant,
+    flag,
+    function,
+    member,
+    relation,
+    rigid_flag,
+    rigid_function,
+    rigid_relation,
+    variable,
+)
+
+# -- sorts -------------------------------------------------------------------------------------------------------------
+
+
+class Tick(Individual):
+    """A quantum of time that the host gives."""
+
+
+class Message(Individual):
+    """What a frame carries: a call of the application, or the dummy."""
+
+
+class Size(Individual):
+    """How long something is."""
+
+
+class Block(Individual):
+    """A block of the host's disk, or a buffer of its network."""
+
+
+class Moment(Individual):
+    """When in a tick a frame leaves."""
+
+
+class Operation(Individual):
+    """What the host is asked for."""
+
+    READ = member()
+    WRITE = member()
+    PACKET = member()
+
+
+class Phase(Individual):
+    """How far a run has come."""
+
+    PLANNED = member()
+    LOADING = member()
+    RUNNING = member()
+    OVER = member()
+
+
+class Ending(Individual):
+    """What a run shows of its end."""
+
+    NONE = member()
+    DONE = member()
+    FAILED = member()
+
+
+# -- parties -----------------------------------------------------------------------------------------------------------
+
+HOLDER = Role("holder")
+ENCLAVE = Role("enclave")
+HOST = Role("host")
+ADVERSARY = Role("adversary", honest=False)
+
+hostile = rigid_flag("hostile", says="the host refuses calls and makes answers up")
+shuffled = rigid_relation("shuffled", says="blocks are put in an order that nobody knows, once")()
+filled = rigid_relation("filled", Operation, says="its turns are filled with dummies, even where no others are")
+
+# -- the public shape --------------------------------------------------------------------------------------------------
+
+before = rigid_relation("before", Tick, Tick, says="the first tick comes before the second")
+start = constant("start", Tick, says="the first tick")
+manifest = constant("manifest", Tick, says="the last tick of the hand-over, as the manifest says")
+deadline = constant("deadline", Tick, says="the tick in which the run ends")
+turn = rigid_function("turn", Tick, to=Operation, says="what the tick is for")
+sweep = rigid_function("sweep", Tick, to=Block, says="the block whose turn it is")
+bound = constant("bound", Size, says="the size of every frame, chunk and result")
+edge = constant("edge", Moment, says="the end of a tick")
+
+# -- what messages are -------------------------------------------------------------------------------------------------
+
+dummy = constant("dummy", Message, says="nothing to say")
+fits = rigid_relation("fits", Message, says="the message is no longer than a frame")
+length = rigid_function("length", Message, to=Size, says="how long the message is")
+aim = rigid_function("aim", Message, to=Operation, says="what the message asks for")
+place = rigid_function("place", Message, to=Block, says="the block that the message is about")
+effort = rigid_function("effort", Message, to=Moment, says="when the message is ready to leave")
+tail = constant("tail", Size, says="the size of a chunk that is not full")
+
+# -- a run's own state -------------------------------------------------------------------------------------------------
+
+extent = variable("extent", Tick, of=HOLDER, says="the tick of the last chunk that has data")
+waiting = relation("waiting", Message, kind=Kind.STATE, of=ENCLAVE, says="the application waits for it")
+underway = relation("underway", Message, kind=Kind.STATE, of=ENCLAVE, says="it is on its way, and nobody answered")
+carried = function("carried", Tick, to=Message, kind=Kind.STATE, of=ENCLAVE, says="what the frame of the tick carries")
+failed = flag("failed", of=ENCLAVE, says="an answer did not verify")
+
+# -- what the host sees ------------------------------------------------------------------------------------------------
+
+now = function("now", to=Tick, kind=Kind.MESSAGE, says="the tick that the host has given")()
+phase = function("phase", to=Phase, kind=Kind.MESSAGE, says="how far the run has come")()
+chunk = relation("chunk", Tick, kind=Kind.MESSAGE, says="a chunk was sent in the tick")
+chunk_size = function("chunk_size", Tick, to=Size, kind=Kind.MESSAGE, says="how long the chunk of the tick is")
+frame = relation("frame", Tick, kind=Kind.MESSAGE, says="a frame left in the tick")
+size = function("size", Tick, to=Size, kind=Kind.MESSAGE, says="how long the frame of the tick is")
+moment = function("moment", Tick, to=Moment, kind=Kind.MESSAGE, says="when the frame of the tick left")
+operation = function("operation", Tick, to=Operation, kind=Kind.MESSAGE, says="what the frame of the tick asks for")
+address = function("address", Tick, to=Block, kind=Kind.MESSAGE, says="the block that the frame of the tick names")
+revisit = relation("revisit", Tick, Tick, kind=Kind.MESSAGE, says="the frames of both ticks name one block")
+alike = relation("alike", Tick, Tick, kind=Kind.MESSAGE, says="the frames of both ticks are equal, bit for bit")
+answered = relation("answered", Tick, kind=Kind.MESSAGE, says="the host answered the frame of the tick, or refused it")
+resent = relation("resent", Tick, kind=Kind.MESSAGE, says="the frame of the tick was sent again at once")
+status = function("status", to=Ending, kind=Kind.MESSAGE, says="what the run shows of its end")()
+result_size = function("result_size", to=Size, kind=Kind.MESSAGE, says="how long the result is")()
+
+# -- history -----------------------------------------------------------------------------------------------------------
+
+twice = relation("twice", Tick, kind=Kind.GHOST, says="two frames, two chunks or two ends were in the tick")
+misled = relation("misled", Tick, kind=Kind.GHOST, says="the application took an answer that the host made up")
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def within(tick: Tick, last: Tick) -> Formula:
+    """Whether the tick comes no later than ``last``."""
+    return (tick == last) | before(tick, last)

@@ -1,0 +1,150 @@
+"""The enclave: one frame for a tick, answers that verify, and an end at the deadline."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+
+from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES
+from carnet_ref.systems.sgx_lkl.calls import Call
+from carnet_ref.systems.sgx_lkl.enclave import FRAMES, Enclave, Keys, Status
+from carnet_ref.systems.sgx_lkl.errors import ShapeError, TurnError
+from carnet_ref.systems.sgx_lkl.frames import opened
+from carnet_ref.systems.sgx_lkl.padding import unpadded
+from carnet_ref.systems.sgx_lkl.run import Peer
+from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
+
+SHAPE = Shape(ticks=6, block_bytes=64)
+KEYS = Keys(secrets.token_bytes(KEY_BYTES), secrets.token_bytes(KEY_BYTES))
+READ = Call("read", Operation.READ, 0, b"what is there?")
+
+
+@pytest.fixture
+def enclave() -> Enclave:
+    return Enclave(SHAPE, KEYS)
+
+
+@pytest.fixture
+def peer() -> Peer:
+    return Peer(SHAPE, KEYS)
+
+
+def test_a_frame_carries_what_waits_and_its_turn_has_come(enclave: Enclave) -> None:
+    enclave.ask(READ)
+    assert enclave.due(0) == READ
+    frame = enclave.emit(0, READ)
+    assert unpadded(opened(KEYS.out, FRAMES, 0, frame.body)) == READ.content
+    assert (frame.operation, frame.address, frame.moment) == (Operation.READ, 0, SHAPE.edge)
+
+
+def test_a_call_waits_for_its_operation_and_its_block(enclave: Enclave) -> None:
+    enclave.ask(Call("late", Operation.WRITE, 0, b"x"))
+    assert [tick for tick in range(6) if enclave.due(tick)] == [4]
+
+
+def test_a_call_is_on_its_way_once(record_property: Callable[[str, object], None]) -> None:
+    record_property("verifies", "sgx-lkl-REQ-COUNT-02")
+    enclave = Enclave(Shape(ticks=7, block_bytes=64), KEYS)
+    enclave.ask(READ)
+    enclave.emit(0, READ)
+    assert enclave.due(6) is None
+    with pytest.raises(TurnError, match="nothing to say"):
+        enclave.emit(6, READ)
+    enclave.answered(0, bytes(100))
+    assert enclave.due(6) == READ
+
+
+def test_a_dummy_is_a_frame_like_others(enclave: Enclave) -> None:
+    enclave.ask(READ)
+    call, dummy = enclave.emit(0, READ), enclave.emit(1, None)
+    assert len(call.body) == len(dummy.body)
+    assert unpadded(opened(KEYS.out, FRAMES, 1, dummy.body)) == b""
+
+
+def test_a_served_call_waits_no_more(enclave: Enclave, peer: Peer) -> None:
+    enclave.ask(READ)
+    enclave.emit(0, READ)
+    enclave.answered(0, peer.answer(0))
+    assert not enclave.waiting
+    assert enclave.taken == [(READ, b"served")]
+
+
+@pytest.mark.parametrize("carried", [READ, None], ids=["a call", "a dummy"])
+def test_what_does_not_verify_is_not_used_and_noted(enclave: Enclave, carried: Call | None) -> None:
+    enclave.ask(READ)
+    enclave.emit(0, carried)
+    enclave.answered(0, bytes(100))
+    assert (enclave.failed, enclave.taken, enclave.waiting) == (True, [], [READ])
+    assert enclave.finish(5, b"").status is Status.FAILED
+
+
+@pytest.mark.parametrize("answer", [b"", b"short", bytes(NONCE_BYTES)], ids=repr)
+def test_an_answer_that_is_none_is_noted(enclave: Enclave, answer: bytes) -> None:
+    enclave.emit(0, None)
+    enclave.answered(0, answer)
+    assert enclave.failed
+
+
+def test_an_answer_to_another_tick_is_not_used(enclave: Enclave, peer: Peer) -> None:
+    enclave.ask(READ)
+    enclave.emit(0, READ)
+    enclave.answered(0, peer.answer(1))
+    assert (enclave.failed, enclave.waiting) == (True, [READ])
+
+
+def test_a_refused_frame_is_sealed_again(enclave: Enclave) -> None:
+    enclave.ask(READ)
+    first, dummy = enclave.emit(0, READ), enclave.emit(1, None)
+    again, dummy_again = enclave.refused(0), enclave.refused(1)
+    assert again is not None
+    assert dummy_again is not None
+    ivs = {frame.body[:NONCE_BYTES] for frame in (first, dummy, again, dummy_again)}
+    assert len(ivs) == 4
+    assert len(again.body) == len(first.body)
+
+
+def test_a_long_call_leaves_in_pieces(enclave: Enclave) -> None:
+    enclave.ask(Call("long", Operation.READ, 0, bytes(SHAPE.room + 1)))
+    assert [(piece.piece, len(piece.content)) for piece in enclave.waiting] == [(0, SHAPE.room), (1, 1)]
+
+
+def test_the_end_says_nothing_of_the_application(enclave: Enclave) -> None:
+    idle = Enclave(SHAPE, KEYS)
+    enclave.ask(READ)
+    ends = [each.finish(5, result) for each, result in ((enclave, b"long result"), (idle, b""))]
+    assert {(end.status, len(end.result)) for end in ends} == {(Status.DONE, 64 + 28)}
+
+
+REFUSED: dict[str, Callable[[Enclave], object]] = {
+    "two frames in a tick": lambda enclave: [enclave.emit(0, None), enclave.emit(0, None)],
+    "a tick after the deadline": lambda enclave: enclave.emit(6, None),
+    "a tick before the first": lambda enclave: enclave.emit(-1, None),
+    "a call that does not wait": lambda enclave: enclave.emit(0, READ),
+    "an answer to no frame": lambda enclave: enclave.answered(0, b""),
+    "a second answer": lambda enclave: [enclave.emit(0, None), enclave.answered(0, b""), enclave.answered(0, b"")],
+    "a refusal of no frame": lambda enclave: enclave.refused(0),
+    "an end before the deadline": lambda enclave: enclave.finish(4, b""),
+    "a second end": lambda enclave: [enclave.finish(5, b""), enclave.finish(5, b"")],
+    "a frame after the end": lambda enclave: [enclave.finish(5, b""), enclave.emit(5, None)],
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_it_is_refused(what: str, enclave: Enclave) -> None:
+    with pytest.raises(TurnError):
+        REFUSED[what](enclave)
+
+
+def test_a_result_that_does_not_fit_ends_nothing(enclave: Enclave) -> None:
+    with pytest.raises(ShapeError):
+        enclave.finish(5, bytes(61))
+    assert not enclave.over
+    assert enclave.finish(5, b"").status is Status.DONE
+
+
+def test_a_block_that_the_disk_does_not_have_is_refused(enclave: Enclave) -> None:
+    with pytest.raises(ShapeError, match="no block 2 of 2"):
+        enclave.ask(Call("far", Operation.READ, 2, b""))
+    assert not enclave.waiting

@@ -1,0 +1,164 @@
+"""Two runs side by side: what there is twice, what an observer compares, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.induction import prove_claims
+from carnet_check.semantics import Interpreter
+from carnet_check.semantics.state import State
+from carnet_spec.language import Draft, Formula, GuardKind, Protocol, SpecificationError, Step, TwoRuns, forall
+from carnet_spec.language.lints import lint_draft
+from tests.fixtures.parcels import SENDER, Thing, instance, largest, needs, one_run, packed, ready, seen, two_runs
+
+RUNS = two_runs()
+
+
+def _told_apart(without: tuple[str, ...]) -> set[str]:
+    """Take all pairs of runs of at most three steps under the same labels, and say what tells two runs apart."""
+    one = one_run().protocol(without)
+    judge = Interpreter(one, instance())
+    found: set[str] = set()
+    pairs = {(judge.start(), judge.start())}
+    for _ in range(3):
+        after: set[tuple[State, State]] = set()
+        for left, right in pairs:
+            steps = [
+                [(action, env, {name: env[name] for name in env if name != "t"}) for action, env in judge.enabled(at)]
+                for at in (left, right)
+            ]
+            labels = [{(action.name, str(label)) for action, _, label in each} for each in steps]
+            found |= {"asked" for name, _ in labels[0] ^ labels[1] if name == "ask"}
+            for (action, env, label), (other, chosen, same) in product(*steps):
+                if (action.name, label) == (other.name, same):
+                    after.add((judge.fire(left, action, env), judge.fire(right, other, chosen)))
+        found |= {"box" for left, right in after if left.functions["seen"] != right.functions["seen"]}
+        pairs = after
+    return found
+
+
+@pytest.mark.parametrize("without", [(), ("pad",)], ids=["padded", "as large as needed"])
+def test_engines_find_what_all_pairs_of_runs_show(without: tuple[str, ...]) -> None:
+    protocol = RUNS.protocol(without)
+    claims = {claim.name: claim.checked for claim in protocol.claims}
+    explored = explore(protocol, instance(), invariants=tuple(claims.values()))
+    assert explored.complete or len(explored.violations) == len(claims)
+    assert set(explored.violations) == _told_apart(without)
+    proofs = prove_claims(protocol)
+    assert set(proofs) == {(name, "post") for name in claims}
+    assert {name for (name, _), proof in proofs.items() if not proof.proved} == _told_apart(without)
+
+
+def test_what_may_depend_on_a_secret_is_there_twice() -> None:
+    names = {symbol.name for symbol in RUNS.protocol(("pad",)).symbols}
+    assert names == {
+        *("largest", "needs", "ready", "left_packed", "right_packed", "left_seen", "right_seen"),
+        "apart_ask",
+    }
+    assert [symbol.name for symbol in RUNS.seen] == ["seen"]
+    assert RUNS.secretly_possible == ("ask",)
+
+
+def test_each_run_chooses_for_itself_and_both_take_the_step() -> None:
+    pack = RUNS.protocol().action("pack")
+    assert [param.name for param in pack.params] == ["left_t", "right_t"]
+    assert [update.name for update in pack.updates] == ["left: set packed", "right: set packed", "insert ready"]
+    assert pack.says == "The sender packs {left_t} (right run: {right_t})."
+
+
+def test_an_observer_compares_what_is_left_of_the_guards() -> None:
+    """The guard of a defence that is removed is compared by nobody."""
+
+    def compared(protocol: Protocol) -> set[str]:
+        return {action.name for action in protocol.actions if action.name.startswith("compare")}
+
+    assert compared(RUNS.protocol()) == set()
+    leaking = RUNS.protocol(("pad",))
+    assert compared(leaking) == {"compare_left_ask", "compare_right_ask"}
+    compare = leaking.action("compare_left_ask")
+    assert not compare.by.honest
+    assert {guard.kind for guard in compare.guards} == {GuardKind.GIVEN}
+    assert [update.symbol.name for update in compare.updates] == ["apart_ask"]
+
+
+def test_nothing_is_wrong_with_the_product() -> None:
+    wrong = {complaint.rule for complaint in lint_draft(RUNS)}
+    assert wrong <= {"claims"}  # these claims name no requirement
+
+
+def test_statements_of_one_run_hold_of_both() -> None:
+    one = one_run()
+
+    @one.lemma
+    def small(t: Thing) -> Formula:
+        return needs(packed) == needs(t)
+
+    @one.goal(sentence="Something is packed.")
+    def something(t: Thing) -> Formula:
+        return ready & (packed == t)
+
+    runs = TwoRuns(one, secret=(packed,))
+    (lemma,) = runs.protocol().lemmas
+    assert {symbol.name for symbol in runs.protocol().symbols} >= {"left_packed", "right_packed"}
+    assert "right_packed" in str(lemma.body)
+    assert "right_packed" in str(runs.protocol().goals[0].body)
+
+
+def _rule() -> Draft:
+    draft = Draft("rule", "Rule")
+
+    @draft.rule(by=SENDER, says="It is ready.", source="test")
+    def get_ready(step: Step) -> None:
+        step.insert(ready)
+
+    return draft
+
+
+def _wait(step: Step) -> None:
+    """Do nothing."""
+
+
+def _lively() -> Draft:
+    draft = one_run()
+    draft.eventually("ends", ready, ~ready, sentence="It ends.", fair=("post",))
+    return draft
+
+
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "a rule": (lambda: TwoRuns(_rule()), "get_ready is a rule"),
+    "liveness": (lambda: TwoRuns(_lively()), "states liveness"),
+    "an unknown action": (lambda: TwoRuns(one_run(), own={"wrap": ("t",)}), "no action 'wrap'"),
+    "an unknown parameter": (lambda: TwoRuns(one_run(), own={"pack": ("b",)}), "no parameter 'b'; known: t"),
+    "a formula": (lambda: TwoRuns(one_run(), secret=(needs(packed) == largest,)), "is no symbol"),
+    "what is the same anyway": (lambda: RUNS.same(ready), "depends on no secret"),
+    "what is possible anyway": (lambda: RUNS.together("post"), "those that do: ask"),
+    "a step of both": (
+        lambda: RUNS.action(by=SENDER, says="x", source="x")(lambda step: None),
+        "said before there are",
+    ),
+    "a layer": (lambda: RUNS.superpose("post"), "said before there are"),
+    "a first value": (lambda: RUNS.initially(seen, largest), "said before there are"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_it_is_refused(what: str) -> None:
+    refused, why = REFUSED[what]
+    with pytest.raises(SpecificationError, match=why):
+        refused()
+
+
+def test_a_quantified_guard_is_denied_as_a_whole() -> None:
+    draft = Draft("all", "All")
+
+    @draft.action(by=SENDER, says="All fit.", source="test")
+    def all_fit(step: Step) -> None:
+        step.given("all", forall(lambda t: (needs(t) == needs(packed)) & ~ready, Thing))
+
+    compare = TwoRuns(draft, secret=(packed,)).protocol().action("compare_left_all_fit")
+    assert [guard.name for guard in compare.guards] == ["left: all"]
+    assert "right_packed" in str(compare.updates[0].when)
