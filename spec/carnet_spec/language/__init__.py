@@ -8,7 +8,6 @@ goals, threat models and defences into a :class:`Protocol`. :class:`TwoRuns` put
 from __future__ import annotations
 
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Step, Update
-from carnet_spec.language.composition import TwoRuns
 from carnet_spec.language.declarations import (
     constant,
     flag,
@@ -53,6 +52,7 @@ from carnet_spec.language.statements import (
     Threat,
 )
 from carnet_spec.language.terms import Kind, Role, Sort, Symbol, Term
+from carnet_spec.language.two_runs import TwoRuns
 
 __all__ = [
     "Action",
