@@ -105,6 +105,9 @@ def _chains(draft: Draft) -> None:
         forall(lambda c, r: implies(belongs(c, r), (r == tail(c)) | ahead(c, r, tail(c))), *(Chain, Replica)),
         assumption="A5",
     )
+    draft.axiom(
+        "none is before the head", forall(lambda c, r: ~ahead(c, r, head(c)), *(Chain, Replica)), assumption="A5"
+    )
     draft.axiom("a tail is a member", forall(lambda c: belongs(c, tail(c)), Chain), assumption="A5")
     draft.axiom("chains do not loop", forall(lambda c: ~earlier(c, c), Chain), assumption="A5")
     draft.axiom("none is before the first", forall(lambda c: ~earlier(c, origin), Chain), assumption="A5")

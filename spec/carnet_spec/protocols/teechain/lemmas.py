@@ -14,6 +14,7 @@ from carnet_spec.protocols.teechain.vocabulary import (
     Epoch,
     Holder,
     Replica,
+    ahead,
     announced,
     answered,
     bar,
@@ -104,6 +105,12 @@ def _logs(draft: Draft) -> None:
     def what_is_passed_on(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
         """What a replica passed on is counted, and so never lost."""
         return implies(passed(r, c, e, h) & own(c, r), logged(r, c, e, h) & upto(e, counter(r, c)))
+
+    @draft.lemma
+    def down_the_chain(r: Replica, c: Chain, e: Epoch, h: Holder, q: Replica) -> Formula:
+        """What a backup logged, every replica before it passed on, and the head."""
+        there = listed(c, q) & implies(own(c, q), logged(q, c, e, h) & upto(e, counter(q, c)))
+        return implies(logged(r, c, e, h) & (r != head(c)) & ahead(c, q, r), there)
 
 
 def _votes(draft: Draft) -> None:
