@@ -79,6 +79,17 @@ class Replica:
             raise ChainError(f"{self.name} is no member of {chain.hex()[:16]}…")
         return self._seats[chain]
 
+    def let_in(self, chain: bytes) -> Seat:
+        """Return what the replica keeps for a chain whose head has let it in.
+
+        Raises:
+            ChainError: it is no member, or has had no welcome.
+        """
+        seat = self.seat(chain)
+        if not seat.secret:
+            raise ChainError(f"{self.name} has had no welcome to {chain.hex()[:16]}…")
+        return seat
+
     def take_seat(self, seat: Seat) -> None:
         """Keep a new chain.
 
@@ -122,7 +133,7 @@ class Replica:
         plan, start, share = read_call(call, self.policy, self.checks)
         if self.name not in plan.members[1:]:
             raise ChainError(f"{self.name} is no backup of {plan.name.hex()[:16]}…")
-        seat = Seat(plan, self.name, draw_key(self.random), start)
+        seat = Seat(plan, self.name, draw_key(self.random), start if self.checks.insist_on("floor-handed") else 0)
         seat.roster[plan.head] = read_said(call)[2]
         own = X25519Share(self.random(KEY_BYTES))
         self.take_seat(seat)
@@ -146,7 +157,8 @@ class Replica:
         except AuthenticationError as error:
             raise ChainError(f"the welcome does not open: {error}") from None
         secret, history = _fields(opened, 2)
-        seat.history = decode_log(history)
+        if self.checks.insist_on("floor-handed"):
+            seat.history = decode_log(history)
         seat.secret = secret
         del self._links[chain]
 
@@ -169,7 +181,7 @@ class Replica:
             ChainError: the entry is refused.
         """
         update = Update.decode(message)
-        seat = self.seat(update.chain)
+        seat = self.let_in(update.chain)
         if update.at not in seat.log or seat.log[update.at].entry != open_entry(seat.secret, update):
             self.log(message)
         self.count(update.chain)
@@ -183,7 +195,7 @@ class Replica:
             ChainError: a word is missing or wrong, the entry is no new one, or the chain is frozen here.
         """
         update = Update.decode(message)
-        seat = self.seat(update.chain)
+        seat = self.let_in(update.chain)
         entry, words = open_entry(seat.secret, update), dict(update.words)
         asked = seat.plan.ahead(self.name) if self.checks.insist_on("chain-order") else (seat.plan.head,)
         for member in asked:
@@ -225,7 +237,7 @@ class Replica:
             ChainError: it did not, or has not counted it.
         """
         update = Update.decode(message)
-        seat = self.seat(update.chain)
+        seat = self.let_in(update.chain)
         if update.at not in seat.log or seat.log[update.at].entry != open_entry(seat.secret, update):
             raise ChainError(f"entry {update.at} is not logged")
         self.insist_counted(seat, update.at)
@@ -251,8 +263,9 @@ class Replica:
         """
         _, encoded = _fields(message, 2)
         plan = Plan.decode(encoded)
-        seat = self.seat(plan.follows)
-        seat.listed(plan.head)
+        seat = self.let_in(plan.follows)
+        if self.checks.insist_on("votes-for-members"):
+            seat.listed(plan.head)
         if seat.voted not in {b"", plan.name} and self.checks.insist_on("one-vote"):
             raise ChainError(f"{self.name} froze the chain for {seat.voted.hex()[:16]}…")
         if not seat.voted:

@@ -56,6 +56,7 @@ def _act(draft: Draft) -> None:
     )
     def forge_list(step: Step, c: Chain, r: Replica) -> None:
         step.given("its own", ~sound(head(c)) & belongs(c, r))
+        step.given("a key", answered(c, r) | (r == head(c)))
         step.insert(listed(c, r))
 
 

@@ -30,6 +30,7 @@ from carnet_spec.protocols.teechain.vocabulary import (
     sound,
     tail,
     upto,
+    zero,
 )
 
 _CHAIN = "Teechain, abstract: a new variant of chain replication"
@@ -55,6 +56,7 @@ def _log(draft: Draft) -> None:
         """What the head has logged it grants later, or never."""
         step.actor(p, sound(p))
         step.require("own chain", opened(p, c))
+        step.require("an epoch", e != zero)
         step.require("after the last one", before(last(p, c), e), defence="issue-grows")
         step.require("not frozen", ~frozen(p, c), defence="freeze")
         _keep(step, p, c, e, h)
@@ -69,7 +71,7 @@ def _log(draft: Draft) -> None:
     def log(step: Step, r: Replica, c: Chain, e: Epoch, h: Holder) -> None:
         """The platform delivers what was passed on when it likes, and old entries again."""
         step.actor(r, sound(r))
-        step.require("a backup of it", joined(r, c) & (r != head(c)))
+        step.require("a backup of it", joined(r, c) & listed(c, r) & (r != head(c)))
         step.require("the head's", listed(c, head(c)) & passed(head(c), c, e, h))
         down = forall(lambda q: implies(ahead(c, q, r), listed(c, q) & passed(q, c, e, h)), Replica)
         step.require("all before it passed it on", down, defence="chain-order")

@@ -16,7 +16,6 @@ UNTRUE: dict[str, tuple[str, ...]] = {}
 
 def expect_falls(draft: Draft) -> None:
     """Say which claims fall in the variant that is drafted, and take back the lemmas that do not hold."""
-    made = {claim.name: claim.under for claim in ()}
     for claim, fails in FALLS.get(draft.variant, {}).items():
-        draft.expect(claim, under=tuple(t for t in made[claim] if t not in fails), fails_under=fails)
+        draft.expect(claim, under=tuple(threat for threat in THREATS if threat not in fails), fails_under=fails)
     draft.withdraw(*UNTRUE.get(draft.variant, ()))

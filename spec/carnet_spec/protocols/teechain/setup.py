@@ -76,7 +76,7 @@ def specify_setup(draft: Draft) -> None:
         enforces=("REQ-SETUP-03", "REQ-SETUP-04"),
     )
     def enlist(step: Step, p: Replica, c: Chain, r: Replica, d: Chain) -> None:
-        """The list tells all members under which keys the others speak."""
+        """The list tells all members under which keys the others speak; who is on it is let in."""
         step.actor(p, sound(p))
         step.require("own chain", opened(p, c) & belongs(c, r))
         step.require("answered", answered(c, r))

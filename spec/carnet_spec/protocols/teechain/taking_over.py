@@ -55,7 +55,7 @@ def _vote(draft: Draft) -> None:
     def freeze(step: Step, r: Replica, b: Chain, d: Chain) -> None:
         """A state that is read out is a state that does not go on; the counter takes that in, too."""
         step.actor(r, sound(r))
-        step.require("a member", joined(r, b) & follows(b, d))
+        step.require("a member", joined(r, b) & listed(b, r) & follows(b, d))
         step.require("for a member", listed(b, head(d)), defence="votes-for-members")
         step.require("not voted", ~frozen(r, b), defence="one-vote")
         step.insert(frozen(r, b))
@@ -74,7 +74,7 @@ def _take_over(draft: Draft) -> None:
         """The next chain starts after whatever any voter has logged, granted or not."""
         step.actor(p, sound(p))
         step.require("to be the head", (p == head(d)) & follows(b, d) & ~opened(p, d))
-        step.require("a member of it", joined(p, b), defence="from-the-chain")
+        step.require("a member of it", joined(p, b) & listed(b, p), defence="from-the-chain")
         step.require("a vote", listed(b, m) & vote(m, b, x, f))
         step.require("for this chain", x == d, defence="vote-bound")
         step.insert(polled(d, m))
