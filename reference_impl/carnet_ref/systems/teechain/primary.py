@@ -96,14 +96,14 @@ class Primary:
         Raises:
             ChainError: the replica is no member of the chain before, or the vote is not by one, or not for this chain.
         """
+        before = self.replica.seat(self.plan.follows)
         try:
-            _, label, sealed, signature = split(vote, "vote", "kind", "label", "log", "signature")
+            outer, label, sealed, signature = split(vote, "vote", "kind", "label", "log", "signature")
             kind, chain, named, voted_for, end = split(label, "vote", "kind", "chain", "member", "next", "number")
             ends, member = to_number(end, "vote", "number"), named.decode()
         except (MalformedError, UnicodeDecodeError) as error:
             raise ChainError(str(error)) from None
-        before = self.replica.seat(self.plan.follows)
-        if kind != VOTE or chain != self.plan.follows:
+        if {outer, kind} != {VOTE} or chain != self.plan.follows:
             raise ChainError("no vote in the chain before this one")
         check_signature(before.listed(member), signature, join(label, sealed), f"the vote of {member}")
         if voted_for != self.plan.name and self._checks.insist_on("vote-bound"):
@@ -154,14 +154,14 @@ class Primary:
             ChainError: it is no member, or is listed already.
         """
         try:
-            _, chain, named, key, share, quoted = split(
+            kind, chain, named, key, share, quoted = split(
                 answer, "answer", "kind", "chain", "name", "key", "share", "quote"
             )
             member = named.decode()
         except (MalformedError, UnicodeDecodeError) as error:
             raise ChainError(str(error)) from None
         seat, quote = self.seat, Quote.decode(quoted)
-        if chain != self.plan.name or member not in self.plan.members:
+        if kind != ANSWER or chain != self.plan.name or member not in self.plan.members:
             raise ChainError(f"{member} is no member of this chain")
         if member in seat.roster:
             raise ChainError(f"{member} is listed already")

@@ -9,6 +9,7 @@ opened stand in one line, each after the bar of those before it (line).
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies
+from carnet_spec.protocols.teechain.variants import TAIL_ALONE
 from carnet_spec.protocols.teechain.vocabulary import (
     Chain,
     Epoch,
@@ -51,7 +52,10 @@ from carnet_spec.protocols.teechain.vocabulary import (
 
 
 def state_lemmas(draft: Draft) -> None:
-    """Add the lemmas to ``draft``."""
+    """Add the lemmas to ``draft``.
+
+    Where the tail's word is enough, what was granted is in every log only while TEEs hold.
+    """
     _keys(draft)
     _logs(draft)
     _votes(draft)
@@ -97,9 +101,13 @@ def _logs(draft: Draft) -> None:
 
     @draft.lemma
     def the_counter_is_behind(r: Replica, c: Chain) -> Formula:
-        """The counter is never ahead of the log, and that of a frozen replica is not behind."""
-        level = implies(frozen(r, c), (counter(r, c) == last(r, c)) & joined(r, c))
-        return implies(joined(r, c), upto(counter(r, c), last(r, c))) & level
+        """The counter is never ahead of the log."""
+        return implies(joined(r, c), upto(counter(r, c), last(r, c)))
+
+    @draft.lemma
+    def a_freeze_is_counted(r: Replica, c: Chain) -> Formula:
+        """A frozen log is counted."""
+        return implies(frozen(r, c), joined(r, c) & (counter(r, c) == last(r, c)))
 
     @draft.lemma
     def what_is_passed_on(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
@@ -115,10 +123,19 @@ def _logs(draft: Draft) -> None:
 
 def _votes(draft: Draft) -> None:
     @draft.lemma
-    def a_vote_freezes(m: Replica, b: Chain, d: Chain, x: Chain, f: Epoch, g: Epoch) -> Formula:
-        """A replica votes once, and its log ends there."""
-        one = implies(vote(m, b, x, g), (x == d) & (f == g))
-        return implies(vote(m, b, d, f) & own(b, m), one & frozen(m, b) & (f == last(m, b)))
+    def a_vote_freezes(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
+        """A replica that voted is frozen."""
+        return implies(vote(m, b, d, f) & own(b, m), frozen(m, b))
+
+    @draft.lemma
+    def a_vote_tells_the_end(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
+        """The log of a replica that voted ends where the vote says."""
+        return implies(vote(m, b, d, f) & own(b, m), f == last(m, b))
+
+    @draft.lemma
+    def one_vote(m: Replica, b: Chain, d: Chain, x: Chain, f: Epoch, g: Epoch) -> Formula:
+        """A replica votes for one chain."""
+        return implies(vote(m, b, d, f) & own(b, m) & vote(m, b, x, g), x == d)
 
     @draft.lemma
     def votes_are_for_members(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
@@ -126,20 +143,44 @@ def _votes(draft: Draft) -> None:
         return implies(vote(m, b, d, f) & own(b, m), listed(b, head(d)))
 
     @draft.lemma
-    def what_is_polled(m: Replica, b: Chain, d: Chain, x: Chain, f: Epoch) -> Formula:
-        """The head of the next chain is past the log of each sound voter, who voted for it."""
-        past = upto(last(m, b), last(head(d), d)) & implies(opened(head(d), d), upto(last(m, b), counter(head(d), d)))
-        voted = frozen(m, b) & joined(m, b) & past & vote(m, b, d, last(m, b)) & implies(vote(m, b, x, f), x == d)
-        there = joined(head(d), b) & listed(b, m) & implies(sound(m), voted)
+    def who_is_polled(m: Replica, b: Chain, d: Chain) -> Formula:
+        """Whoever collects votes is a member, and who voted is listed, and frozen if it is sound."""
+        there = joined(head(d), b) & listed(b, m) & implies(sound(m), frozen(m, b) & joined(m, b))
         return implies(polled(d, m) & follows(b, d), there)
 
     @draft.lemma
-    def who_ousted(b: Chain, m: Replica, x: Chain, f: Epoch) -> Formula:
-        """Each sound voter by whom a chain was taken over is frozen, and voted for a chain that was opened."""
-        voted = frozen(m, b) & joined(m, b) & upto(last(m, b), bar(b)) & implies(vote(m, b, x, f), opened(head(x), x))
-        there = quorum(b, ousted(b)) & opened(head(b), b)
-        member = implies(within(ousted(b), m), listed(b, m) & implies(sound(m), voted))
-        return implies(over(b), there & member)
+    def polled_for_one_chain(m: Replica, b: Chain, d: Chain, x: Chain, f: Epoch) -> Formula:
+        """Who was polled for a chain voted for that one, and is polled for no other."""
+        other = vote(m, b, x, f) | (polled(x, m) & follows(b, x))
+        return implies(polled(d, m) & follows(b, d) & sound(m) & other, x == d)
+
+    @draft.lemma
+    def past_the_polled(m: Replica, b: Chain, d: Chain) -> Formula:
+        """The head of the next chain is past the log of each sound voter."""
+        past = upto(last(m, b), last(head(d), d)) & implies(opened(head(d), d), upto(last(m, b), counter(head(d), d)))
+        return implies(polled(d, m) & follows(b, d) & sound(m), past)
+
+    @draft.lemma
+    def who_ousted(b: Chain, m: Replica) -> Formula:
+        """A chain is taken over by a quorum of listed members, and the sound ones are frozen."""
+        member = listed(b, m) & implies(sound(m), frozen(m, b) & joined(m, b))
+        return implies(over(b), opened(head(b), b) & implies(within(ousted(b), m), member))
+
+    @draft.lemma
+    def ousted_by_a_quorum(b: Chain) -> Formula:
+        """A quorum took the chain over."""
+        return implies(over(b), quorum(b, ousted(b)))
+
+    @draft.lemma
+    def ousted_for_what_opened(b: Chain, m: Replica, x: Chain, f: Epoch) -> Formula:
+        """Who took the chain over voted for a chain that was opened."""
+        voted = vote(m, b, x, f) | (polled(x, m) & follows(b, x))
+        return implies(over(b) & within(ousted(b), m) & sound(m) & voted, opened(head(x), x))
+
+    @draft.lemma
+    def ousted_up_to_the_bar(b: Chain, m: Replica) -> Formula:
+        """The logs of those who took the chain over end no later than the bar."""
+        return implies(over(b) & within(ousted(b), m) & sound(m), upto(last(m, b), bar(b)))
 
 
 def _line(draft: Draft) -> None:
@@ -163,13 +204,15 @@ def _line(draft: Draft) -> None:
         states = implies(sealed(r, d, f) & sound(head(d)), upto(bar(c), f))
         return implies(earlier(c, d), starts & logs & states & implies(logged(r, d, e, h), before(bar(c), e)))
 
-    @draft.lemma
+    everyone = draft.lemma_under("platform") if draft.variant == TAIL_ALONE else draft.lemma
+
+    @everyone
     def what_is_granted(c: Chain, e: Epoch, h: Holder, r: Replica) -> Formula:
         """What was granted, every sound member logged and counted."""
         there = implies(sound(r) & belongs(c, r), logged(r, c, e, h) & upto(e, counter(r, c)))
-        return implies(issued(c, e, h), opened(head(c), c) & there)
+        return implies(issued(c, e, h), there)
 
     @draft.lemma
     def who_granted(c: Chain, e: Epoch, h: Holder) -> Formula:
-        """A sound head makes the grants of its chain."""
-        return implies(grant(c, e, h) & sound(head(c)), issued(c, e, h))
+        """A sound head makes the grants of its chain, once it is open."""
+        return implies(issued(c, e, h), opened(head(c), c)) & implies(grant(c, e, h) & sound(head(c)), issued(c, e, h))

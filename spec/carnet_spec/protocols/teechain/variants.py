@@ -15,7 +15,6 @@ VARIANTS = {
             TAIL_ALONE, "the acknowledgement of the tail is enough, as in chain replication", without=("every-member",)
         ),
         Variant("any-survivor", "whoever finds the primary silent takes over, by itself", without=("quorum",)),
-        Variant("settled-twice", "every frozen replica hands its state to whoever asks", without=("one-vote",)),
         Variant("copied-out", "the state is read out, and the chain goes on", without=("freeze",)),
         Variant("sealed-storage", "a replica starts from any sealed state", without=("counter-check",)),
         Variant("uncounted", "a replica passes on first and counts later", without=("increment-first",)),
