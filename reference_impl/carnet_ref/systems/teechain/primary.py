@@ -232,6 +232,7 @@ class Primary:
         entry, words = open_entry(seat.secret, back), dict(back.words)
         if entry != seat.log[back.at].entry:
             raise ChainError(f"entry {back.at} is another one")
+        self.replica.insist_counted(seat, back.at)
         asked = self.plan.members if self._checks.insist_on("every-member") else (self.plan.tail,)
         for member in asked:
             check_word(seat.listed(member), words.get(member, b""), back.chain, member, back.at, entry)

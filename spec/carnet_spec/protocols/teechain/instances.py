@@ -129,12 +129,12 @@ PROFILES = {
 
 HUNTS = (
     Profile("one backup", {}),
-    Profile("a rival", {"rivals": 1}),
-    Profile("a foreign chain", {"foreign": 1}),
-    Profile("a fake", {"outsider": 1}, budget=2),
-    Profile("another program", {"outsider": 2}, budget=2),
-    Profile("a third chain", {"rivals": 1, "third": 1}, budget=1),
-    Profile("two epochs", {"epochs": 2}, budget=1),
+    Profile("a rival", {"rivals": 1, "holders": 1}),
+    Profile("a foreign chain", {"foreign": 1, "holders": 1}),
+    Profile("a fake", {"outsider": 1, "holders": 1}, budget=2),
+    Profile("another program", {"outsider": 2, "holders": 1}, budget=2),
+    Profile("a third chain", {"rivals": 1, "third": 1, "holders": 1}, budget=1),
+    Profile("two epochs", {"epochs": 2, "holders": 1}, budget=1),
     Profile("two backups", {"backups": 2, "holders": 1}, budget=0),
 )
 """The sizes a search for an attack goes through."""

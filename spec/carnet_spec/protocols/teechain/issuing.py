@@ -126,6 +126,7 @@ def _issue(draft: Draft) -> None:
         """Only now does anything of the epoch leave the chain."""
         step.actor(p, sound(p))
         step.require("own chain", opened(p, c) & logged(p, c, e, h))
+        step.require("passed it on itself", passed(p, c, e, h))
         step.require("the tail acknowledged it", listed(c, tail(c)) & passed(tail(c), c, e, h))
         everyone = forall(lambda r: implies(belongs(c, r), listed(c, r) & passed(r, c, e, h)), Replica)
         step.require("every member passed it on", everyone, defence="every-member")
