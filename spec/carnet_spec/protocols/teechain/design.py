@@ -55,12 +55,7 @@ def teechain(variant: str = MAIN[0]) -> Draft:
         "the platform owns network and storage, and kills and launches enclaves; TEEs hold",
         tees_hold=forall(lambda r: implies(credible(r), sound(r)), Replica),
     )
-    draft.threat(
-        "broken",
-        "TEEs of backups may be broken, too, but in two quorums of a chain is one whose TEE holds",
-        heads_hold=forall(lambda c: implies(credible(head(c)), sound(head(c))), Chain),
-        quorums_hold=forall(lambda q, s: implies(credible(meet(q, s)), sound(meet(q, s))), Quorum, Quorum),
-    )
+    draft.threat("broken", "TEEs of backups may be broken, too, as far as quorums allow")
     declare_defences(draft)
     _start(draft)
     specify_setup(draft)
@@ -143,6 +138,12 @@ def _quorums(draft: Draft) -> None:
             *(Chain, Quorum, Quorum),
         ),
         assumption="A6",
+    )
+    draft.axiom("heads hold", forall(lambda c: implies(credible(head(c)), sound(head(c))), Chain), assumption="A7")
+    draft.axiom(
+        "quorums hold",
+        forall(lambda q, s: implies(credible(meet(q, s)), sound(meet(q, s))), *(Quorum, Quorum)),
+        assumption="A7",
     )
 
 
