@@ -23,6 +23,7 @@ from carnet_spec.protocols.teechain.vocabulary import (
     own,
     passed,
     sound,
+    tail,
     zero,
 )
 
@@ -30,9 +31,9 @@ from carnet_spec.protocols.teechain.vocabulary import (
 def state_goals(draft: Draft) -> None:
     """Add the goals to ``draft``."""
 
-    @draft.goal(sentence="A holder takes custody.")
+    @draft.goal(sentence="A holder takes custody from a chain that has a backup.")
     def custody_taken(h: Holder, c: Chain, e: Epoch) -> Formula:
-        return accepted(h, c, e) & sound(head(c))
+        return accepted(h, c, e) & sound(head(c)) & (tail(c) != head(c))
 
     @draft.goal(sentence="A backup logs an epoch that the head has not granted yet.")
     def in_flight(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:

@@ -130,7 +130,7 @@ grant = relation("grant", Chain, Epoch, Holder, kind=Kind.MESSAGE, says="the hea
 # -- history -----------------------------------------------------------------------------------------------------------
 
 imposed = relation(
-    "imposed", Chain, Replica, kind=Kind.GHOST, says="the adversary answered in place of the replica, with its own key"
+    "imposed", Chain, Replica, kind=Kind.TRUTH, says="the adversary answered in place of the replica, with its own key"
 )
 issued = relation(
     "issued", Chain, Epoch, Holder, kind=Kind.GHOST, says="a head that runs the custody program granted the epoch"
