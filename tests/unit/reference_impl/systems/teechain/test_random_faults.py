@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from contextlib import suppress
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_ref.systems.teechain.custody import CustodyLog, go_on
+from carnet_ref.systems.teechain.enforcement import EVERY, Checks
 from carnet_ref.systems.teechain.errors import ChainError, TeechainError
 from carnet_ref.systems.teechain.primary import Primary
 from tests.unit.reference_impl.systems.teechain.cluster import Cluster
@@ -15,9 +18,10 @@ from tests.unit.reference_impl.systems.teechain.cluster import Cluster
 NAMES = ("a", "b", "c", "d")
 Move = tuple[str, str, int]
 
+KINDS = ("append", "append", "kill", "restart", "silence", "wake", "take over")
 MOVES = st.lists(
     st.tuples(
-        st.sampled_from(("append", "append", "kill", "restart", "silence", "wake", "take over")),
+        st.sampled_from(KINDS),
         st.sampled_from(NAMES),
         st.integers(0, 5),
     ),
@@ -28,8 +32,8 @@ MOVES = st.lists(
 class Run:
     """A run under random faults, and what was acknowledged in it by whichever primary."""
 
-    def __init__(self) -> None:
-        self.cluster = Cluster(*NAMES)
+    def __init__(self, checks: Checks = EVERY) -> None:
+        self.cluster = Cluster(*NAMES, checks=checks)
         self.logs: list[CustodyLog] = [self.cluster.first("a", "b", "c")]
         self.said: dict[int, str] = {}
 
@@ -83,6 +87,7 @@ class Run:
                 start = log.primary.seat.start
                 for at, entry in self.said.items():
                     if at <= start:
+                        assert at in numbers
                         assert numbers[at].entry.endswith(entry.encode())
 
 
@@ -93,3 +98,20 @@ def test_no_number_counts_twice_and_nothing_is_lost(moves: list[Move]) -> None:
     for move in moves:
         run.make(move)
         run.check()
+
+
+@pytest.mark.parametrize("without", ["freeze", "newest-log"])
+def test_such_runs_notice_what_is_left_out(without: str) -> None:
+    """The same moves, at random, break a design that lacks one of its checks."""
+    draw = random.Random(1)
+    with pytest.raises(AssertionError):
+        run_at_random(draw, Checks(frozenset({without})))
+
+
+def run_at_random(draw: random.Random, checks: Checks) -> None:
+    """Make moves at random, in runs of twelve."""
+    for _ in range(60):
+        run = Run(checks)
+        for _ in range(12):
+            run.make((draw.choice(KINDS), draw.choice(NAMES), draw.randrange(6)))
+            run.check()
