@@ -120,7 +120,7 @@ def test_removing_it_opens_an_attack_by_a_broken_backup(
 @pytest.mark.parametrize("threat", ["platform", "broken"])
 @pytest.mark.parametrize("without", REDUNDANT)
 def test_it_is_proved_to_be_a_second_line(without: str, threat: str) -> None:
-    assert hunted((without,), threat).verdict is Verdict.PROVED
+    assert hunted((without,), threat, "nothing-lost").verdict is Verdict.PROVED
 
 
 def test_the_tail_alone_in_no_order_loses_an_entry(record_property: Callable[[str, object], None]) -> None:
