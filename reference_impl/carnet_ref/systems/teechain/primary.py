@@ -147,7 +147,7 @@ class Primary:
 
     @enforces("REQ-SETUP-03", "REQ-SETUP-04", "quote-bound", "quote-certificate", "quote-measurement")
     def enlist(self, answer: bytes) -> bytes:
-        """List the key of a member that answered, and return the welcome for it.
+        """List the key of a member that answered, count that, and return the welcome for it.
 
         Raises:
             QuoteError: its quote is not taken.
@@ -170,6 +170,9 @@ class Primary:
             raise QuoteError("it is for another key")
         link = link_key(self._share, share, chain, member)
         seat.roster[member] = key
+        seat.version += 1
+        if self._checks.insist_on("increment-first"):
+            self.replica.count(chain)
         inside = join(seat.secret, encode_log(seat.history))
         return join(WELCOME, chain, AesGcm(link).encrypt(bytes(NONCE_BYTES), inside, chain))
 

@@ -40,7 +40,7 @@ from carnet_ref.wire.reader import MalformedError
 CALL, ANSWER, WELCOME, ROSTER, FREEZE = b"call", b"answer", b"welcome", b"roster", b"freeze"
 _LINK = b"carnet teechain link"
 Store = Callable[[bytes, bytes], None]
-"""Keeps a sealed state for the chain of that name."""
+"""Keeps a sealed state for the chain of that name, beside the one before: a crash may leave the counter at either."""
 
 
 class Replica:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_ref.systems.teechain.custody import go_on
+from carnet_ref.systems.teechain.custody import gather, go_on
 from carnet_ref.systems.teechain.errors import ChainError, SealedStateError, SilentMemberError
 from carnet_ref.systems.teechain.primary import Primary
 from tests.unit.reference_impl.systems.teechain.cluster import Cluster
@@ -144,3 +144,22 @@ def test_a_primary_starts_again_and_has_everything_acknowledged_anew() -> None:
     assert again.append("grant", b"2") == 2
     with pytest.raises(ChainError, match="b is not the head"):
         Primary.again(cluster.replicas["b"], log.chain)
+
+
+def test_a_primary_that_starts_again_lists_nobody_a_second_time(record_property: Verifies) -> None:
+    record_property("verifies", "teechain-REQ-STORE-01, teechain-REQ-SETUP-02")
+    cluster = Cluster("a", "b")
+    primary = Primary(cluster.replicas["a"], ("b",), heirs=("b",))
+    primary.found(primary.plan.name)
+    update = primary.propose(b"entry")
+    early = cluster.states["a", primary.plan.name][-1]
+    log = gather(primary, cluster.carry)
+    primary.issue(cluster.carry("b", update))
+    cluster.kill("a")
+    cluster.kill("b")
+    with pytest.raises(SealedStateError, match="the counter stands at 2"):
+        cluster.replicas["a"].start_again(early)
+    cluster.replicas["a"].start_again(cluster.states["a", log.chain][-1])
+    again = Primary.again(cluster.replicas["a"], log.chain)
+    with pytest.raises(ChainError, match="b is listed already"):
+        again.enlist(cluster.carry("b", again.call()))
