@@ -1,0 +1,163 @@
+"""The custody log: what a primary appends counts once every member has logged it, and a next primary goes on from it.
+
+The three calls of a journal are here, on a chain of replicas in place of a disk. ``found`` opens the first chain, and
+``take_over`` the next one, with whoever of the members still answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from carnet_ref.systems.teechain.errors import SilentMemberError, TeechainError
+from carnet_ref.systems.teechain.plans import Plan, fields
+from carnet_ref.systems.teechain.primary import Primary
+from carnet_ref.wire.fields import join
+
+Carry = Callable[[str, bytes], bytes]
+"""Carries a message to a member and returns its answer; raises ``ConnectionError`` if there is none."""
+
+
+@dataclass(slots=True)
+class CustodyLog:
+    """The log of one chain, at its head.
+
+    An entry that no answer came to is pending: it stays logged, it does not count yet, and ``append`` sends it again
+    before anything else. So whatever was acknowledged comes after all that was before it.
+
+    Args:
+        primary: the head.
+        carry: what brings messages to the members.
+    """
+
+    primary: Primary
+    carry: Carry
+    _pending: list[int] = field(default_factory=list)
+
+    @property
+    def chain(self) -> bytes:
+        """The name of the chain."""
+        return self.primary.plan.name
+
+    def append(self, kind: str, payload: bytes) -> int:
+        """Append an entry, and return its number once every member has logged it.
+
+        Raises:
+            SilentMemberError: a member does not answer; the entry is pending.
+            ChainError: the chain is frozen, or a member refuses; nothing that counts is lost.
+        """
+        self.resume()
+        at = self.primary.log(join(kind.encode(), payload))
+        self._pending.append(at)
+        self.resume()
+        return at
+
+    def resume(self) -> None:
+        """Send every pending entry again, in order.
+
+        Raises:
+            SilentMemberError: a member does not answer.
+            ChainError: a member refuses.
+        """
+        while self._pending:
+            self.primary.replica.count(self.chain)
+            update = self.primary.pass_on(self._pending[0])
+            for member in self.primary.plan.members[1:]:
+                update = ask(self.carry, member, update)
+            self.primary.issue(update)
+            del self._pending[0]
+
+    def last(self, kind: str) -> bytes | None:
+        """Return the last entry of a kind that counts."""
+        return next(iter(reversed(self.all(kind))), None)
+
+    def all(self, kind: str) -> list[bytes]:
+        """Return every entry of a kind that counts, in order."""
+        return [payload for each, payload in self.entries() if each == kind]
+
+    def entries(self) -> list[tuple[str, bytes]]:
+        """Return all entries that count, those of the chains before included."""
+        seat = self.primary.seat
+        counting = {at: each for at, each in seat.log.items() if at in self.primary.acknowledged}
+        every = seat.history | counting
+        return [_parted(every[at].entry) for at in sorted(every)]
+
+    def __len__(self) -> int:
+        """Return how many entries count."""
+        return len(self.entries())
+
+
+def found(primary: Primary, carry: Carry) -> CustodyLog:
+    """Open the first chain, let its members join, and return its log.
+
+    Raises:
+        SilentMemberError: a member does not answer.
+        TeechainError: a member is not taken.
+    """
+    primary.found(primary.plan.name)
+    return gather(primary, carry)
+
+
+def take_over(primary: Primary, before: Plan, carry: Carry) -> CustodyLog:
+    """Ask the members of the chain before for their votes, open the next chain, and return its log.
+
+    Members that do not answer, or are not what they were, are passed over.
+
+    Raises:
+        ChainError: no quorum voted.
+        SilentMemberError: a member of the next chain does not answer.
+        TeechainError: a member of the next chain is not taken.
+    """
+    request = primary.poll_request()
+    for member in before.members:
+        try:
+            own = member == primary.replica.name
+            primary.poll(primary.replica.handle(request) if own else ask(carry, member, request))
+        except TeechainError:
+            continue
+    primary.take_over()
+    return gather(primary, carry)
+
+
+def go_on(primary: Primary, carry: Carry) -> CustodyLog:
+    """Return the log of a chain whose head started again from its sealed state, once all of it is acknowledged anew.
+
+    Raises:
+        SilentMemberError: a member does not answer.
+        ChainError: a member refuses; the chain is frozen, perhaps.
+    """
+    log = CustodyLog(primary, carry, sorted(primary.seat.log))
+    log.resume()
+    return log
+
+
+def gather(primary: Primary, carry: Carry) -> CustodyLog:
+    """Let the members of an open chain join, and return its log.
+
+    Raises:
+        SilentMemberError: a member does not answer.
+        TeechainError: a member is not taken.
+    """
+    for member in primary.plan.members[1:]:
+        welcome = primary.enlist(ask(carry, member, primary.call()))
+        ask(carry, member, welcome)
+    for member in primary.plan.members[1:]:
+        ask(carry, member, primary.roster())
+    return CustodyLog(primary, carry)
+
+
+def ask(carry: Carry, member: str, message: bytes) -> bytes:
+    """Return a member's answer.
+
+    Raises:
+        SilentMemberError: there is none.
+    """
+    try:
+        return carry(member, message)
+    except ConnectionError:
+        raise SilentMemberError(member) from None
+
+
+def _parted(entry: bytes) -> tuple[str, bytes]:
+    kind, payload = fields(entry, "entry")
+    return kind.decode(), payload

@@ -1,0 +1,371 @@
+"""A replica: joins chains, logs entries, counts before it speaks, and hands a log over once, for one next chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from carnet_ref.crypto.primitives import (
+    KEY_BYTES,
+    NONCE_BYTES,
+    AesGcm,
+    AuthenticationError,
+    KeyMaterialError,
+    Random,
+    X25519Share,
+    hkdf_sha384,
+    sha256,
+    sign_p384,
+)
+from carnet_ref.marks import enforces
+from carnet_ref.systems.teechain.enforcement import EVERY, Checks
+from carnet_ref.systems.teechain.errors import ChainError, QuoteError, SealedStateError
+from carnet_ref.systems.teechain.plans import Plan, fields
+from carnet_ref.systems.teechain.seats import Seat, draw_key
+from carnet_ref.systems.teechain.tee import Policy, Quote, Tee
+from carnet_ref.systems.teechain.words import (
+    UPDATE,
+    VOTE,
+    Logged,
+    Update,
+    check_signature,
+    check_word,
+    decode_log,
+    open_entry,
+    seal_log,
+    word,
+)
+from carnet_ref.wire.fields import join, number, split, to_number
+from carnet_ref.wire.reader import MalformedError
+
+CALL, ANSWER, WELCOME, ROSTER, FREEZE = b"call", b"answer", b"welcome", b"roster", b"freeze"
+_LINK = b"carnet teechain link"
+Store = Callable[[bytes, bytes], None]
+"""Keeps a sealed state for the chain of that name, beside the one before: a crash may leave the counter at either."""
+
+
+class Replica:
+    """One launch of the custody program.
+
+    Args:
+        name: what chains call it.
+        tee: the platform below, which other launches share.
+        policy: whom it takes quotes from.
+        random: where keys come from.
+        checks: what it insists on; a weakened design waives some.
+        store: keeps the newest sealed state of a chain; without it, what a launch knows dies with it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tee: Tee,
+        policy: Policy,
+        random: Random,
+        checks: Checks = EVERY,
+        store: Store = lambda chain, sealed: None,
+    ) -> None:
+        self.name, self.tee, self.policy, self.random, self.checks = name, tee, policy, random, checks
+        self._store = store
+        self._seats: dict[bytes, Seat] = {}
+        self._links: dict[bytes, bytes] = {}
+
+    def seat(self, chain: bytes) -> Seat:
+        """Return what the replica keeps for a chain.
+
+        Raises:
+            ChainError: it is no member of it.
+        """
+        if chain not in self._seats:
+            raise ChainError(f"{self.name} is no member of {chain.hex()[:16]}…")
+        return self._seats[chain]
+
+    def let_in(self, chain: bytes) -> Seat:
+        """Return what the replica keeps for a chain whose head has let it in.
+
+        Raises:
+            ChainError: it is no member, or has had no welcome.
+        """
+        seat = self.seat(chain)
+        if not seat.secret:
+            raise ChainError(f"{self.name} has had no welcome to {chain.hex()[:16]}…")
+        return seat
+
+    def take_seat(self, seat: Seat) -> None:
+        """Keep a new chain.
+
+        Raises:
+            ChainError: the replica is a member of it already.
+        """
+        chain = seat.plan.name
+        if chain in self._seats:
+            raise ChainError(f"{self.name} is a member of {chain.hex()[:16]}… already")
+        self._seats[chain] = seat
+
+    def handle(self, message: bytes) -> bytes:
+        """Return the answer to a message of another member, or nothing where none is due.
+
+        Raises:
+            TeechainError: the message is refused; nothing has changed.
+        """
+        kind = _fields(message)[0]
+        if kind == CALL:
+            return self.join(message)
+        if kind == UPDATE:
+            return self.update(message)
+        if kind == FREEZE:
+            return self.freeze(message)
+        if kind == WELCOME:
+            self.welcome(message)
+        elif kind == ROSTER:
+            self.take_roster(message)
+        else:
+            raise ChainError(f"no message is called {kind[:16]!r}")
+        return b""
+
+    @enforces("REQ-SETUP-02", "REQ-SETUP-05", "head-quote")
+    def join(self, call: bytes) -> bytes:
+        """Join the chain of a head whose quote is one of the custody program, and answer with a quote.
+
+        Raises:
+            QuoteError: the head's quote is not taken.
+            ChainError: the replica is no member, or is one already.
+        """
+        plan, start, share = read_call(call, self.policy, self.checks)
+        if self.name not in plan.members[1:]:
+            raise ChainError(f"{self.name} is no backup of {plan.name.hex()[:16]}…")
+        seat = Seat(plan, self.name, draw_key(self.random), start if self.checks.insist_on("floor-handed") else 0)
+        seat.roster[plan.head] = read_said(call)[2]
+        own = X25519Share(self.random(KEY_BYTES))
+        self.take_seat(seat)
+        self._links[plan.name] = link_key(own, share, plan.name, self.name)
+        said = join(ANSWER, plan.name, self.name.encode(), seat.point, own.public)
+        return join(ANSWER, plan.name, self.name.encode(), seat.point, own.public, self.tee.quote(said).encode())
+
+    @enforces("REQ-SETUP-06", "floor-handed")
+    def welcome(self, message: bytes) -> None:
+        """Take the secret of a chain, and the entries of the chains before it, from the head.
+
+        Raises:
+            ChainError: they are not the head's, or not for this replica.
+        """
+        _, chain, sealed = _fields(message, 3)
+        seat = self.seat(chain)
+        if chain not in self._links:
+            raise ChainError("the welcome was taken before")
+        try:
+            opened = AesGcm(self._links[chain]).decrypt(bytes(NONCE_BYTES), sealed, chain)
+        except AuthenticationError as error:
+            raise ChainError(f"the welcome does not open: {error}") from None
+        secret, history = _fields(opened, 2)
+        if self.checks.insist_on("floor-handed"):
+            seat.history = decode_log(history)
+        seat.secret = secret
+        del self._links[chain]
+
+    def take_roster(self, message: bytes) -> None:
+        """Take the head's list of keys; a key that is on it stays.
+
+        Raises:
+            ChainError: the head did not sign it.
+        """
+        _, chain, listed, signature = _fields(message, 4)
+        seat = self.seat(chain)
+        check_signature(seat.listed(seat.plan.head), signature, join(ROSTER, chain, listed), "the list")
+        for name, point in _pairs(listed):
+            seat.roster.setdefault(name, point)
+
+    def update(self, message: bytes) -> bytes:
+        """Log an entry, count, and pass it on with the replica's own word; an entry that is logged is passed on again.
+
+        Raises:
+            ChainError: the entry is refused.
+        """
+        update = Update.decode(message)
+        seat = self.let_in(update.chain)
+        if update.at not in seat.log or seat.log[update.at].entry != open_entry(seat.secret, update):
+            self.log(message)
+        self.count(update.chain)
+        return self.pass_on(message)
+
+    @enforces("REQ-ISSUE-02", "REQ-ISSUE-03", "REQ-TAKE-02", "chain-order", "log-grows", "freeze")
+    def log(self, message: bytes) -> None:
+        """Log an entry that every member before this one passed on.
+
+        Raises:
+            ChainError: a word is missing or wrong, the entry is no new one, or the chain is frozen here.
+        """
+        update = Update.decode(message)
+        seat = self.let_in(update.chain)
+        entry, words = open_entry(seat.secret, update), dict(update.words)
+        asked = seat.plan.ahead(self.name) if self.checks.insist_on("chain-order") else (seat.plan.head,)
+        for member in asked:
+            check_word(seat.listed(member), words.get(member, b""), update.chain, member, update.at, entry)
+        self._insist_new(seat, update.at, "log-grows")
+        self.keep(seat, update.at, entry, words[seat.plan.head])
+
+    def keep(self, seat: Seat, at: int, entry: bytes, proposed: bytes) -> None:
+        """Keep an entry as the last one."""
+        seat.version += 1
+        seat.log = {each: logged for each, logged in seat.log.items() if each < at}
+        seat.log[at] = Logged(entry, proposed, seat.version)
+
+    def _insist_new(self, seat: Seat, at: int, defence: str) -> None:
+        if seat.voted and self.checks.insist_on("freeze"):
+            raise ChainError(f"{self.name} froze the chain, and logs nothing more")
+        if at <= seat.last and self.checks.insist_on(defence):
+            raise ChainError(f"entry {at} does not come after {seat.last}")
+
+    def insist_new(self, chain: bytes, at: int) -> None:
+        """Insist that a head may propose an entry with this number.
+
+        Raises:
+            ChainError: it comes no later than another, or the chain is frozen here.
+        """
+        self._insist_new(self.seat(chain), at, "issue-grows")
+
+    @enforces("REQ-STORE-01", "increment-first")
+    def count(self, chain: bytes) -> None:
+        """Store the state of a chain, and increment the counter for it: older sealed states are void from now on."""
+        self._store(chain, self.sealed(chain))
+        self.tee.advance(chain, self.seat(chain).version)
+
+    @enforces("REQ-STORE-01", "increment-first")
+    def pass_on(self, message: bytes) -> bytes:
+        """Return an update with the replica's own word that it logged the entry.
+
+        Raises:
+            ChainError: it did not, or has not counted it.
+        """
+        update = Update.decode(message)
+        seat = self.let_in(update.chain)
+        if update.at not in seat.log or seat.log[update.at].entry != open_entry(seat.secret, update):
+            raise ChainError(f"entry {update.at} is not logged")
+        self.insist_counted(seat, update.at)
+        own = word(seat.key, update.chain, self.name, update.at, seat.log[update.at].entry)
+        words = (*(each for each in update.words if each[0] != self.name), (self.name, own))
+        return Update(update.chain, update.at, update.sealed, words).encode()
+
+    def insist_counted(self, seat: Seat, at: int) -> None:
+        """Insist that an entry is in the state that the counter stands for, before it is told.
+
+        Raises:
+            ChainError: it does not.
+        """
+        if self.tee.counter(seat.plan.name) < seat.log[at].version and self.checks.insist_on("increment-first"):
+            raise ChainError(f"the counter was not incremented for entry {at}")
+
+    @enforces("REQ-TAKE-01", "REQ-TAKE-03", "one-vote", "votes-for-members", "vote-bound")
+    def freeze(self, message: bytes) -> bytes:
+        """Freeze a chain for good, and hand its log over to the head of the one next chain that is voted for.
+
+        Raises:
+            ChainError: the next chain follows none of its own, its head is not listed, or it voted for another.
+        """
+        _, encoded = _fields(message, 2)
+        plan = Plan.decode(encoded)
+        seat = self.let_in(plan.follows)
+        if self.checks.insist_on("votes-for-members"):
+            seat.listed(plan.head)
+        if seat.voted not in {b"", plan.name} and self.checks.insist_on("one-vote"):
+            raise ChainError(f"{self.name} froze the chain for {seat.voted.hex()[:16]}…")
+        if not seat.voted:
+            seat.version += 1
+        seat.voted = plan.name
+        self.count(plan.follows)
+        label = join(VOTE, plan.follows, self.name.encode(), plan.name, number(seat.last))
+        sealed = seal_log(seat.secret, label, seat.log)
+        return join(VOTE, label, sealed, sign_p384(seat.key, join(label, sealed)))
+
+    def sealed(self, chain: bytes) -> bytes:
+        """Return the state of a chain, sealed for later launches: the platform may keep it."""
+        return self.tee.seal(self.seat(chain).encode())
+
+    @enforces("REQ-STORE-02", "counter-check", "launch-identity")
+    def start_again(self, sealed: bytes) -> bytes:
+        """Take up a chain again from a sealed state, and return the chain's name.
+
+        Raises:
+            SealedStateError: it is of another enclave, or not the state that the counter stands for.
+        """
+        seat = Seat.decode(self.tee.unseal(sealed))
+        chain = seat.plan.name
+        if seat.member != self.name:
+            raise SealedStateError(f"it is that of {seat.member}")
+        counted = self.tee.counter(chain)
+        if seat.version != counted and self.checks.insist_on("counter-check"):
+            raise SealedStateError(f"it is state {seat.version}, and the counter stands at {counted}")
+        self._seats[chain] = seat
+        return chain
+
+
+def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan, int, bytes]:
+    """Return the plan, the start and the head's share in a call.
+
+    Raises:
+        QuoteError: the quote is not taken, or is of another call.
+        ChainError: it is no call.
+    """
+    _, encoded, start, quoted = _fields(call, 4)
+    plan, quote = Plan.decode(encoded), Quote.decode(quoted)
+    if checks.insist_on("head-quote"):
+        policy.check(quote)
+    _, _, point, share = read_said(call)
+    if quote.said != join(CALL, plan.name, start, point, share):
+        raise QuoteError("it names another chain")
+    if sha256(point) != plan.nonce:
+        raise QuoteError("the chain was planned by another launch")
+    try:
+        return plan, to_number(start, "call", "start"), share
+    except MalformedError as error:
+        raise ChainError(str(error)) from None
+
+
+def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return the chain, the start, the key and the share that the quote in a call speaks of.
+
+    Raises:
+        QuoteError: it speaks of something else.
+    """
+    quote = Quote.decode(_fields(call, 4)[3])
+    try:
+        label, chain, start, point, share = split(quote.said, "quote", "label", "chain", "start", "key", "share")
+    except MalformedError as error:
+        raise QuoteError(str(error)) from None
+    if label != CALL:
+        raise QuoteError("it is no head's")
+    return chain, start, point, share
+
+
+def link_key(own: X25519Share, share: bytes, chain: bytes, member: str) -> bytes:
+    """Return the key of head and member, for the one welcome.
+
+    Raises:
+        QuoteError: the share is none.
+    """
+    try:
+        return hkdf_sha384(own.agree(share), chain, join(_LINK, member.encode()), KEY_BYTES)
+    except KeyMaterialError as error:
+        raise QuoteError(str(error)) from None
+
+
+def _pairs(listed: bytes) -> list[tuple[str, bytes]]:
+    parts = _fields(listed)
+    try:
+        return list(zip((each.decode() for each in parts[::2]), parts[1::2], strict=True))
+    except ValueError as error:
+        raise ChainError(f"no list of keys: {error}") from None
+
+
+def _fields(message: bytes, count: int | None = None) -> list[bytes]:
+    """Return the fields of a message.
+
+    Raises:
+        ChainError: it is cut short, or has more or fewer.
+    """
+    try:
+        parts = fields(message, "message")
+    except MalformedError as error:
+        raise ChainError(str(error)) from None
+    if not parts or count not in {None, len(parts)}:
+        raise ChainError(f"a message of {len(parts)} fields")
+    return parts
