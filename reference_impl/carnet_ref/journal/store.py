@@ -20,7 +20,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol
 
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
@@ -65,6 +65,19 @@ class JournalError(CarnetError):
 
     kind: ClassVar[str] = "journal"
     exit_code: ClassVar[ExitCode] = ExitCode.USAGE
+
+
+class Remembered(Protocol):
+    """What a role remembers, on a disk or elsewhere, from before it acts on it."""
+
+    def append(self, kind: str, payload: bytes) -> None:
+        """Remember an entry, and return once it cannot be lost."""
+
+    def last(self, kind: str) -> bytes | None:
+        """Return the last entry of a kind."""
+
+    def all(self, kind: str) -> list[bytes]:
+        """Return every entry of a kind that is kept whole, in order."""
 
 
 class Journal:

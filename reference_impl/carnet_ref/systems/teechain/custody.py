@@ -143,6 +143,7 @@ def gather(primary: Primary, carry: Carry) -> CustodyLog:
         ask(carry, member, welcome)
     for member in primary.plan.members[1:]:
         ask(carry, member, primary.roster())
+    primary.replica.count(primary.plan.name)
     return CustodyLog(primary, carry)
 
 

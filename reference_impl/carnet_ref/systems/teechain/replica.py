@@ -117,7 +117,7 @@ class Replica:
         if kind == WELCOME:
             self.welcome(message)
         elif kind == ROSTER:
-            self.take_roster(message)
+            self.count(self.take_roster(message))
         else:
             raise ChainError(f"no message is called {kind[:16]!r}")
         return b""
@@ -162,8 +162,8 @@ class Replica:
         seat.secret = secret
         del self._links[chain]
 
-    def take_roster(self, message: bytes) -> None:
-        """Take the head's list of keys; a key that is on it stays.
+    def take_roster(self, message: bytes) -> bytes:
+        """Take the head's list of keys, and return the chain's name; a key that is on the list stays.
 
         Raises:
             ChainError: the head did not sign it.
@@ -173,6 +173,7 @@ class Replica:
         check_signature(seat.listed(seat.plan.head), signature, join(ROSTER, chain, listed), "the list")
         for name, point in _pairs(listed):
             seat.roster.setdefault(name, point)
+        return chain
 
     def update(self, message: bytes) -> bytes:
         """Log an entry, count, and pass it on with the replica's own word; an entry that is logged is passed on again.

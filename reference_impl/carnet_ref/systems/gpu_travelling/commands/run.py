@@ -34,6 +34,10 @@ SAVE = "Bring the model home after every R rounds, not only at the end and befor
 MOST_HIDDEN = 256
 HIDDEN = "Units of the model's hidden layer, which its size grows with."
 JOURNAL = "Keep journals here; with --journal-key, go on from them."
+MOST_BACKUPS = 8
+BACKUP = "Instances that log the orchestrator's custody, and take over."
+MOST_MISHAPS = 10_000
+MISHAPS = "Kill, roll back or fork instances so often, at random moments."
 
 
 @click.command()
@@ -52,6 +56,9 @@ JOURNAL = "Keep journals here; with --journal-key, go on from them."
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="PORT", help="Where the platform listens.")
 @click.option("--journal", type=click.Path(path_type=Path), metavar="FILE", help=JOURNAL)
 @click.option("--journal-key", type=click.Path(path_type=Path), metavar="FILE", help="What seals them; made if absent.")
+@click.option("--backup", "backups", type=click.IntRange(0, MOST_BACKUPS), default=0, metavar="N", help=BACKUP)
+@click.option("--mishaps", type=click.IntRange(0, MOST_MISHAPS), default=0, metavar="K", help=MISHAPS)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of the mishaps.")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 def run(
@@ -66,6 +73,9 @@ def run(
     port: int,
     journal: Path | None,
     journal_key: Path | None,
+    backups: int,
+    mishaps: int,
+    seed: int,
     trace: Path | None,
     as_json: bool,
 ) -> int:
@@ -73,7 +83,9 @@ def run(
     from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, carried_out
 
     kept = (journal, journal_key, trace)
-    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *kept, key_limit, save_every or 0, hidden)
+    standing_by = (backups, mishaps, seed)
+    limits = (key_limit, save_every or 0, hidden)
+    plan = RunRequest(holders, rounds, schedule, trainer, processes, port, *kept, *limits, *standing_by)
     say = functools.partial(_say, on_standard_error=as_json)
     fields = carried_out(plan, say).to_json()
     if as_json:
@@ -110,6 +122,8 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
     say(f"model        SHA-384 {fields['model'][:32]}…")
     if fields["lost"]:
         say(f"lost         {counted(len(fields['lost']), 'epoch')}, with sessions that failed, and done again")
+    if line := fields["backup"]:
+        say("instances    " + ", ".join(f"{number:,} {what.replace('_', ' ')}" for what, number in line.items()))
     say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
     say(f"conforms     {_verdict(fields)}")
     say(f"rerun        {plan.rerun}")

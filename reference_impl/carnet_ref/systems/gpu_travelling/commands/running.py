@@ -24,7 +24,10 @@ from carnet_ref.journal.store import BESIDE, Journal
 from carnet_ref.keys.h100 import ENGINES
 from carnet_ref.recorder import Recorder, merged, write_trace
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.backed import BackedWorld
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.parties.line import Line
+from carnet_ref.systems.gpu_travelling.parties.mishaps import Mishaps
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.crossings import Traffic, bytes_moved
@@ -56,6 +59,9 @@ class RunRequest:
     key_limit: int | None = None
     save_every: int = 0
     hidden: int | None = None
+    backups: int = 0
+    mishaps: int = 0
+    seed: int = 0
 
     @property
     def deployment(self) -> Deployment:
@@ -67,6 +73,10 @@ class RunRequest:
         """
         if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
+        if self.mishaps and not self.backups:
+            raise UsageError("--mishaps befall the instances of an orchestrator with --backup")
+        if self.backups and (self.processes or self.journal is not None):
+            raise UsageError("--backup keeps custody in instances of one process: without --processes and --journal")
         if self.processes and self.holders > MOST_PROCESSES:
             raise UsageError(f"expected at most {MOST_PROCESSES} holders in processes of their own, not {self.holders}")
         trainer = trainer_named(self.trainer, self.hidden)
@@ -86,7 +96,8 @@ class RunRequest:
         """One line on what is going to happen."""
         where = "one process each" if self.processes else "one process"
         extent = f"{counted(self.rounds, 'round')} among {counted(self.holders, 'holder')}"
-        return f"{extent}, key schedule {self.schedule}, {where}"
+        standing_by = f", {counted(self.backups, 'backup')}" if self.backups else ""
+        return f"{extent}, key schedule {self.schedule}, {where}{standing_by}"
 
     @property
     def rerun(self) -> str:
@@ -97,6 +108,8 @@ class RunRequest:
         words += ["--trainer", self.trainer] if self.trainer != TRAINERS[0] else []
         words += ["--hidden", self.hidden] if self.hidden is not None else []
         words += ["--processes"] if self.processes else []
+        words += ["--backup", self.backups] if self.backups else []
+        words += ["--mishaps", self.mishaps, "--seed", self.seed] if self.mishaps else []
         given = {
             "--port": self.port or None,
             "--journal": self.journal,
@@ -123,6 +136,7 @@ class Result:
     seconds: float
     appraisal: Mapping[str, Any] | None
     usage: Sequence[Mapping[str, Any]]
+    line: Mapping[str, int] | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
@@ -143,6 +157,7 @@ class Result:
             "lost": list(self.lost),
             "appraisal": self.appraisal,
             "key_usage": list(self.usage),
+            "backup": self.line,
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
@@ -202,7 +217,7 @@ def carried_out(plan: RunRequest, say: Say) -> Result:
         ends = {ORCHESTRATOR: outcome, GPU: carried.told}
         usage = [{"end": end, **use} for end, told in ends.items() for use in told.get("key_usage", ())]
         done = (outcome["provisioned"], outcome["model"], *books, carried, seconds, outcome["appraisal"], usage)
-        return Result(plan, judged, lines, losses, *done)
+        return Result(plan, judged, lines, losses, *done, outcome.get("backup"))
 
 
 def _founded(deployment: Deployment, path: Path, key: bytes) -> Deployment:
@@ -303,10 +318,13 @@ def _lines(path: Path) -> Iterable[str]:
 
 def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
     recorder, random, path = Recorder(design=deployment.design), secrets.token_bytes, _journal_of(plan, folder)
-    world = World(deployment.platform(), recorder)
+    line = _line(plan, deployment, say) if plan.backups else None
+    world = _world(deployment, recorder, line)
     world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
     with contextlib.ExitStack() as stack:
-        for name in deployment.parties:
+        if isinstance(world, BackedWorld):
+            world.begin()
+        for name in deployment.holders if line else deployment.parties:
             journal = _opened(deployment, name, path(name), key)
             stack.callback(journal.close)
             party = deployment.party(name, journal, random)
@@ -320,4 +338,19 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
     platform = world.platform
     stretches, gpu = tuple(platform.crossings.stretches), world.nodes[GPU].role
     traffic = Traffic(platform.messages, platform.octets, stretches, gpu.outcome() if isinstance(gpu, Telling) else {})
-    return orchestrator.outcome(), recorder.lines, traffic
+    return {**orchestrator.outcome(), "backup": line and line.tally.to_json()}, recorder.lines, traffic
+
+
+def _line(plan: RunRequest, deployment: Deployment, say: Say) -> Line:
+    """Return the orchestrator's instances, which know what the holders agreed on before anything befalls them."""
+    line = Line(plan.backups, secrets.token_bytes, say=say)
+    line.append("instance", deployment.agreed.instance)
+    line.mishaps = Mishaps(plan.mishaps, plan.rounds, plan.seed)
+    return line
+
+
+def _world(deployment: Deployment, recorder: Recorder, line: Line | None) -> World:
+    platform = deployment.platform()
+    if line is None:
+        return World(platform, recorder)
+    return BackedWorld(platform, recorder, deployment=deployment, line=line, random=secrets.token_bytes)

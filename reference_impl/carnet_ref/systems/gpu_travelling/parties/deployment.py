@@ -24,7 +24,7 @@ from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
 from carnet_ref.attestation.simulated.vendor import CURRENT, OUTDATED, SimulatedVendor
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.device.mode import Mode
-from carnet_ref.journal.store import Journal
+from carnet_ref.journal.store import Journal, Remembered
 from carnet_ref.keys import UsageLimits
 from carnet_ref.marks import enforces
 from carnet_ref.spdm.session import key_bytes
@@ -226,7 +226,7 @@ class Deployment:
         """Return the key that the holder is enrolled with."""
         return derived_key(self.seed, f"enrolment of {holder}", ec.SECP384R1())
 
-    def orchestrator_from(self, journal: Journal, random: Random) -> Orchestrator:
+    def orchestrator_from(self, journal: Remembered, random: Random) -> Orchestrator:
         """Return the orchestrator that goes on from what its journal says.
 
         Raises:
@@ -251,7 +251,7 @@ class Deployment:
             journal.append("instance", random(INSTANCE_BYTES))
         return replace(self, instance=self._instance_in(journal, random))
 
-    def _instance_in(self, journal: Journal, random: Random) -> bytes:
+    def _instance_in(self, journal: Remembered, random: Random) -> bytes:
         """Return which instance a journal is of; one that starts without a journal is another than was agreed on."""
         kept = journal.last("instance")
         if kept is None:

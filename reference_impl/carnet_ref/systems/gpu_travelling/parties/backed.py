@@ -1,0 +1,56 @@
+"""A world in which backups stand by: when the instance in charge is lost, the orchestrator goes on from their log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from carnet_ref.crypto.primitives import Random
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
+from carnet_ref.systems.gpu_travelling.parties.line import InstanceLostError, Line
+from carnet_ref.transport.in_process import World
+from carnet_ref.transport.node import Node
+
+
+@dataclass(slots=True, kw_only=True)
+class BackedWorld(World):
+    """A world whose orchestrator is a line of instances."""
+
+    deployment: Deployment
+    line: Line
+    random: Random = field(repr=False)
+
+    def begin(self) -> None:
+        """Let the first instance begin."""
+        try:
+            self._let_begin()
+        except InstanceLostError as error:
+            self._succeed(error)
+
+    def run(self, limit: int = 1_000_000) -> None:
+        """Go on until the device's owner is done, with whichever instance is in charge.
+
+        Raises:
+            StuckError: it never is.
+            LineEndedError: no instance can go on.
+        """
+        while True:
+            try:
+                return World.run(self, limit)
+            except InstanceLostError as error:
+                self._succeed(error)
+
+    def _succeed(self, lost: InstanceLostError) -> None:
+        """Put the next instance in charge, until one can begin."""
+        while True:
+            self.line.say(str(lost))
+            self.line.succeed()
+            try:
+                return self._let_begin()
+            except InstanceLostError as error:
+                lost = error
+
+    def _let_begin(self) -> None:
+        orchestrator = self.deployment.orchestrator_from(self.line, self.random)
+        node = Node(ORCHESTRATOR, orchestrator, self.recorder, self.line, self.line.say)
+        self.add(node, node.perform(orchestrator.begin(self.now)))

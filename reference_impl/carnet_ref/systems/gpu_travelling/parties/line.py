@@ -1,0 +1,257 @@
+"""The line of instances that holders agreed on as their orchestrator: one in charge, and backups that log its custody.
+
+What the one in charge has to remember counts once every backup has logged it, and only then it acts. If it stops, a
+backup freezes the chain and goes on from the log; if it was not dead, the frozen chain acknowledges nothing more to it.
+An instance that starts again may go on only from the state that its platform's counter stands for.
+
+This module is also the platform's part: it keeps every state that an instance sealed, starts instances again, and has
+them befallen by mishaps. Source: Teechain, abstract; deck, Outlook: backup orchestrator.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
+from carnet_ref.crypto.primitives import Random, sha384
+from carnet_ref.systems.gpu_travelling.parties.mishaps import Mishap, Mishaps
+from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
+from carnet_ref.systems.teechain.enforcement import EVERY, Checks
+from carnet_ref.systems.teechain.errors import ChainError, SealedStateError, SilentMemberError, TeechainError
+from carnet_ref.systems.teechain.primary import Primary
+from carnet_ref.systems.teechain.replica import Replica
+from carnet_ref.systems.teechain.seats import draw_key
+from carnet_ref.systems.teechain.tee import Policy, Tee, certify
+
+_PROGRAM = sha384(b"carnet orchestrator")
+"""The measurement of every instance."""
+
+
+class InstanceLostError(Exception):
+    """The instance in charge has stopped, or a later one is in charge; what it was about to do is not done."""
+
+
+class LineEndedError(CarnetError):
+    """No instance can go on: what was acknowledged is not lost, and nobody acts on it."""
+
+    kind = "run"
+    exit_code = ExitCode.UNKNOWN
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened in a run."""
+
+    kills: int = 0
+    take_overs: int = 0
+    restarts: int = 0
+    rollbacks_refused: int = 0
+    forks_refused: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        """Return plain values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(slots=True)
+class Line:
+    """The instances, and the log of the one in charge.
+
+    Args:
+        backups: how many instances there are beside the one in charge.
+        random: where keys come from.
+        mishaps: what befalls them.
+        say: gets a line for people at every change.
+        checks: what instances insist on of each other; a weakened design waives some.
+    """
+
+    backups: int
+    random: Random
+    mishaps: Mishaps = field(default_factory=Mishaps)
+    say: Callable[[str], None] = lambda _: None
+    checks: Checks = EVERY
+    tally: Tally = field(default_factory=Tally)
+    log: CustodyLog = field(init=False)
+    _replicas: dict[str, Replica] = field(init=False, default_factory=dict)
+    _tees: dict[str, Tee] = field(init=False)
+    _states: dict[tuple[str, bytes], list[bytes]] = field(init=False)
+    _policy: Policy = field(init=False)
+    _dead: dict[str, bool] = field(init=False, default_factory=dict)
+    """Instances that were killed, and whether the platform tries an older state before the newest."""
+    _acting: str = field(init=False, default="")
+    taken_over: CustodyLog | None = field(init=False, default=None)
+    """The log of an instance that took over, while the one before does not know."""
+
+    def __post_init__(self) -> None:
+        vendor = draw_key(self.random)
+        self._policy = Policy(vendor.public_key(), _PROGRAM)
+        self._states = defaultdict(list)
+        identities = {name: draw_key(self.random) for name in self.names}
+        self._tees = {
+            name: Tee(identity, certify(vendor, identity), _PROGRAM, self.random)
+            for name, identity in identities.items()
+        }
+        self._replicas = {name: self._launched(name) for name in self.names}
+        first, *others = self.names
+        primary = Primary(self._replicas[first], tuple(others), self._heirs(others))
+        self._put_in_charge(found(primary, self._deliver))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The instances."""
+        return tuple(f"instance{number}" for number in range(1, self.backups + 2))
+
+    def _heirs(self, others: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+        """Return who has to vote for a take-over: of one backup, that one; of more, more than half of all."""
+        return tuple(others) if len(others) == 1 else ()
+
+    # -- the instance in charge --------------------------------------------------------------------------------------
+
+    def append(self, kind: str, payload: bytes) -> None:
+        """Log what the instance in charge has to remember, and return once every backup has it.
+
+        Raises:
+            InstanceLostError: the instance was killed, or another is in charge.
+        """
+        self._befall()
+        self._until_logged(lambda: self.log.append(kind, payload))
+        self._befall()
+
+    def _until_logged(self, attempt: Callable[[], object]) -> None:
+        """Try, and try again with backups that the platform started again."""
+        while True:
+            try:
+                attempt()
+                return
+            except SilentMemberError as silent:
+                self._start_again(silent.member)
+                attempt = self.log.resume
+            except ChainError as error:
+                self.tally.forks_refused += self.taken_over is not None
+                raise InstanceLostError(f"{self._acting} acts no more: {error}") from None
+
+    def last(self, kind: str) -> bytes | None:
+        """Return the last entry of a kind that counts."""
+        return self.log.last(kind)
+
+    def all(self, kind: str) -> list[bytes]:
+        """Return every entry of a kind that counts, in order."""
+        return self.log.all(kind)
+
+    # -- the platform ------------------------------------------------------------------------------------------------
+
+    def succeed(self) -> None:
+        """Put an instance in charge after the last one was lost: the same again, or a backup.
+
+        Raises:
+            LineEndedError: no instance can go on.
+        """
+        forked, self.taken_over = self.taken_over, None
+        if forked is not None:
+            self._put_in_charge(forked)
+        if forked is None or self._acting in self._dead:
+            self._put_in_charge((self._again() if self.mishaps.random.random() < 0.5 else None) or self._next())
+        self.say(f"{self._acting} is in charge, with {len(self.log)} entries")
+
+    def _put_in_charge(self, log: CustodyLog) -> None:
+        log.carry = self.carry
+        self.log, self._acting = log, log.primary.replica.name
+
+    def _again(self) -> CustodyLog | None:
+        """Start the head again; its own chain has to acknowledge anew what it logged, and may be frozen."""
+        head, chain = self.log.primary.plan.head, self.log.chain
+        for name in tuple(self._dead):
+            self._start_again(name)
+        try:
+            log = go_on(Primary.again(self._replicas[head], chain), self._deliver)
+        except TeechainError as error:
+            self.say(f"{head} cannot go on: {error}")
+            return None
+        self.tally.restarts += 1
+        return log
+
+    def _next(self) -> CustodyLog:
+        """Let a member of the chain that is not its head take over."""
+        before = self.log.primary.plan
+        for name in tuple(self._dead):
+            self._start_again(name)
+        for successor in before.members[1:]:
+            others = tuple(name for name in self.names if name != successor)
+            try:
+                primary = Primary(self._replicas[successor], others, self._heirs(others), before)
+                taken = take_over(primary, before, self._deliver)
+            except TeechainError as error:
+                self.say(f"{successor} cannot take over: {error}")
+                continue
+            self.tally.take_overs += 1
+            return taken
+        raise LineEndedError("no instance of the orchestrator can go on; what was acknowledged is in sealed states")
+
+    def carry(self, member: str, message: bytes) -> bytes:
+        """Bring a message of the instance in charge to a backup, and the answer back, as far as nothing happens."""
+        self._befall()
+        answer = self._deliver(member, message)
+        self._befall()
+        return answer
+
+    def _deliver(self, member: str, message: bytes) -> bytes:
+        if member in self._dead:
+            raise ConnectionResetError(member)
+        return self._replicas[member].handle(message)
+
+    def _launched(self, name: str) -> Replica:
+        def store(chain: bytes, sealed: bytes) -> None:
+            self._states[name, chain].append(sealed)
+
+        return Replica(name, self._tees[name], self._policy, self.random, self.checks, store)
+
+    def _start_again(self, name: str) -> None:
+        """Start an instance from what it sealed last; before that, perhaps, from an older state."""
+        older = self._dead.pop(name, False)
+        replica = self._replicas[name] = self._launched(name)
+        for (owner, chain), states in self._states.items():
+            if owner != name:
+                continue
+            if older and chain == self.log.chain and len(states) > 1:
+                try:
+                    replica.start_again(self.mishaps.random.choice(states[:-1]))
+                    continue
+                except SealedStateError as error:
+                    self.tally.rollbacks_refused += 1
+                    self.say(f"{name}: {error}")
+            replica.start_again(states[-1])
+
+    def _befall(self) -> None:
+        """Let happen what happens at this moment.
+
+        Raises:
+            InstanceLostError: it happened to the instance in charge.
+        """
+        match self.mishaps.moment():
+            case Mishap.KILL_HEAD:
+                self._kill_head(older=False)
+            case Mishap.ROLL_BACK_HEAD:
+                self._kill_head(older=True)
+            case Mishap.KILL_BACKUP:
+                self._kill_backup(older=False)
+            case Mishap.ROLL_BACK_BACKUP:
+                self._kill_backup(older=True)
+            case Mishap.FORK if self.taken_over is None:
+                self.say(f"{self._acting} is taken over, and does not know")
+                self.taken_over = self._next()
+
+    def _kill_head(self, *, older: bool) -> None:
+        self._kill(self._acting, older=older)
+        raise InstanceLostError(f"{self._acting} was killed")
+
+    def _kill_backup(self, *, older: bool) -> None:
+        name = self.mishaps.random.choice([each for each in self.names if each != self._acting])
+        self._kill(name, older=older)
+        self.say(f"{name} was killed")
+
+    def _kill(self, name: str, *, older: bool) -> None:
+        self.tally.kills += 1
+        self._dead[name] = older
