@@ -1,0 +1,81 @@
+"""Goals: what must be reachable, or claims would be empty."""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula
+from carnet_spec.protocols.tensortee.vocabulary import (
+    Agent,
+    Block,
+    Key,
+    Line,
+    Side,
+    Tensor,
+    Version,
+    arrived,
+    awaits,
+    corrupt,
+    fetched,
+    foul,
+    halted,
+    honest,
+    knows,
+    loaded,
+    matched,
+    owner,
+    released,
+    session,
+    spoilt,
+    stored,
+    took,
+    verified,
+    writer,
+)
+
+
+def state_goals(draft: Draft) -> None:
+    """Add the goals to ``draft``."""
+    _whole(draft)
+    _delayed(draft)
+    _hostile(draft)
+
+
+def _whole(draft: Draft) -> None:
+    @draft.goal(sentence="The NPU reads a tensor of the CPU's, and its MAC verifies.")
+    def tensor_read(a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> Formula:
+        return session(a, k) & honest(a) & (writer(t) == Side.CPU) & verified(k, t) & fetched(k, t, i, b)
+
+    @draft.goal(sentence="The CPU reads a line of a result that the NPU handed over.")
+    def result_taken(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        return session(a, k) & honest(a) & (writer(t) == Side.NPU) & took(k, t, i, v, b)
+
+    @draft.goal(sentence="The NPU gives out a result that it computed from a tensor that is verified.")
+    def result_released(a: Agent, k: Key, r: Tensor, t: Tensor) -> Formula:
+        return session(a, k) & honest(a) & released(k, r) & verified(k, t) & (writer(t) == Side.CPU)
+
+
+def _delayed(draft: Draft) -> None:
+    @draft.goal(sentence="A result was computed from a tensor of which a line is still to come.")
+    def ahead(k: Key, r: Tensor, t: Tensor, i: Line, j: Line) -> Formula:
+        return awaits(k, r, t) & (r != t) & arrived(k, t, i) & ~arrived(k, t, j)
+
+    @draft.goal(sentence="A result was written, read back and verified, and still awaits what it was computed from.")
+    def waits_on(k: Key, r: Tensor, t: Tensor) -> Formula:
+        return verified(k, r) & awaits(k, r, t)
+
+
+def _hostile(draft: Draft) -> None:
+    @draft.goal(sentence="The NPU computed with a line that memory changed.")
+    def spoilt_result(a: Agent, k: Key, r: Tensor, t: Tensor, i: Line) -> Formula:
+        return session(a, k) & honest(a) & spoilt(k, r, t, i) & (r != t)
+
+    @draft.goal(sentence="What was computed with a changed line is in memory.")
+    def foul_result(k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
+        return foul(k, r, i, v, t, j) & (r != t)
+
+    @draft.goal(sentence="A MAC does not verify, and the NPU halts.")
+    def mac_fails(k: Key, t: Tensor, i: Line) -> Formula:
+        return halted(k) & loaded(k, t) & arrived(k, t, i) & ~matched(k, t, i)
+
+    @draft.goal(sentence="The other job has a line in memory under its key.")
+    def another_job(p: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        return corrupt(p) & session(p, k) & knows(p, k) & stored(k, t, i, v, b) & corrupt(owner(b))

@@ -1,0 +1,161 @@
+"""Lemmas: what makes the claims inductive, for any number of everything, whoever is corrupt.
+
+The argument: nobody but an honest job has the key of its session, so whatever is under the key its enclaves wrote
+(keys). A version is written by one side, once in each line, so it tells what a line says (versions). What the NPU
+fetched either matches what was written in the version that it expects, or is never verified (loading); and whatever
+that went into awaits it for ever (taint).
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import Draft, Formula, implies, used
+from carnet_spec.protocols.tensortee.vocabulary import (
+    Agent,
+    Block,
+    Key,
+    Line,
+    Side,
+    Tensor,
+    Version,
+    arrived,
+    awaits,
+    before,
+    cpu_version,
+    cpu_wrote,
+    descriptor,
+    fetched,
+    foul,
+    honest,
+    knows,
+    loaded,
+    matched,
+    npu_version,
+    npu_wrote,
+    owner,
+    session,
+    spoilt,
+    stored,
+    took,
+    verified,
+    writer,
+    wrote,
+    zero,
+)
+
+
+def state_lemmas(draft: Draft) -> None:
+    """Add the lemmas to ``draft``."""
+    _keys(draft)
+    _versions(draft)
+    _handing_over(draft)
+    _loading(draft)
+    _taint(draft)
+
+
+def _own(a: Agent, k: Key) -> Formula:
+    """Whether it is the session of a job that follows the protocol."""
+    return session(a, k) & honest(a)
+
+
+def _keys(draft: Draft) -> None:
+    @draft.lemma
+    def what_is_used(k: Key, p: Agent, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        """Nothing is under a key before it is drawn."""
+        there = session(p, k) | knows(p, k) | stored(k, t, i, v, b) | descriptor(k, t, v)
+        return implies(there | took(k, t, i, v, b) | loaded(k, t), used(k))
+
+    @draft.lemma
+    def tables_are_empty(k: Key, t: Tensor) -> Formula:
+        """No version is in a table before the key is drawn."""
+        return implies(~used(k), cpu_version(k, t) == zero)
+
+    @draft.lemma
+    def one_job(a: Agent, b: Agent, k: Key) -> Formula:
+        """A session is of one job, which has its key."""
+        return implies(session(a, k), knows(a, k) & implies(session(b, k), a == b))
+
+    @draft.lemma
+    def lines_were_written(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        """What memory had under an honest job's key, its enclaves wrote."""
+        return implies(_own(a, k) & stored(k, t, i, v, b), wrote(k, t, i, v, b))
+
+    @draft.lemma
+    def honest_data_is_under_own_keys(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        """Honest data is under its owner's keys only."""
+        return implies(stored(k, t, i, v, b) & honest(owner(b)), session(owner(b), k))
+
+
+def _versions(draft: Draft) -> None:
+    @draft.lemma
+    def written_in_passes(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        """What was written, its writer wrote in an earlier pass or in this one."""
+        by_cpu = before(v, cpu_version(k, t)) | ((v == cpu_version(k, t)) & cpu_wrote(k, t, i))
+        by_npu = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
+        by_side = ((writer(t) == Side.CPU) >> by_cpu) & ((writer(t) == Side.NPU) >> by_npu)
+        return implies(wrote(k, t, i, v, b), by_side & (v != zero))
+
+
+def _handing_over(draft: Draft) -> None:
+    @draft.lemma
+    def results_are_whole(a: Agent, k: Key, t: Tensor, v: Version, i: Line) -> Formula:
+        """A result that was handed over is written no more in that version."""
+        written = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
+        return implies(_own(a, k) & descriptor(k, t, v) & (writer(t) == Side.NPU), written)
+
+    @draft.lemma
+    def versions_were_handed_over(a: Agent, k: Key, t: Tensor) -> Formula:
+        """The CPU has the version of a result from a descriptor."""
+        told = (cpu_version(k, t) == zero) | descriptor(k, t, cpu_version(k, t))
+        return implies(_own(a, k) & (writer(t) == Side.NPU), told)
+
+    @draft.lemma
+    def results_were_handed_over(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        """The CPU reads results that were handed over."""
+        return implies(_own(a, k) & took(k, t, i, v, b) & (writer(t) == Side.NPU), descriptor(k, t, v))
+
+    @draft.lemma
+    def handed_over_is_clean(a: Agent, k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
+        """Nothing foul is in a result that was handed over."""
+        return implies(_own(a, k) & foul(k, r, i, v, t, j), ~descriptor(k, r, v) & (writer(r) == Side.NPU))
+
+
+def _loading(draft: Draft) -> None:
+    @draft.lemma
+    def fetched_is_arrived(k: Key, t: Tensor, i: Line, b: Block, c: Block) -> Formula:
+        """A line has at most one content, which arrived."""
+        there = fetched(k, t, i, b)
+        return implies(there, arrived(k, t, i)) & implies(there & fetched(k, t, i, c), b == c)
+
+    @draft.lemma
+    def arrived_is_loaded(k: Key, t: Tensor, i: Line) -> Formula:
+        """Lines arrive in tensors that are being read."""
+        return implies(arrived(k, t, i), loaded(k, t)) & implies(matched(k, t, i), arrived(k, t, i))
+
+    @draft.lemma
+    def matched_is_written(a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> Formula:
+        """A line that matches was written there, in the version that is expected."""
+        right = wrote(k, t, i, npu_version(k, t), b)
+        return implies(_own(a, k) & matched(k, t, i) & fetched(k, t, i, b), right)
+
+    @draft.lemma
+    def verified_is_matched(k: Key, t: Tensor, i: Line) -> Formula:
+        """In a tensor that verified, every line matches."""
+        return implies(verified(k, t), matched(k, t, i))
+
+
+def _taint(draft: Draft) -> None:
+    @draft.lemma
+    def awaited_is_loaded(k: Key, r: Tensor, t: Tensor) -> Formula:
+        """What is awaited is a tensor that is being read."""
+        return implies(awaits(k, r, t), awaits(k, t, t) & loaded(k, t))
+
+    @draft.lemma
+    def spoilt_awaits(k: Key, r: Tensor, t: Tensor, i: Line) -> Formula:
+        """What a wrong line went into awaits its tensor, which does not verify."""
+        wrong = arrived(k, t, i) & ~matched(k, t, i)
+        return implies(spoilt(k, r, t, i), awaits(k, r, t) & wrong)
+
+    @draft.lemma
+    def foul_is_spoilt(k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
+        """What is foul in memory is spoilt in the NPU."""
+        return implies(foul(k, r, i, v, t, j), spoilt(k, r, t, j))
