@@ -1,8 +1,8 @@
 """TensorTEE: CPU and NPU protect memory by the tensor, and the NPU computes before it verifies.
 
-Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary), what the enclaves do (setup,
-cpu, npu, exporting), what the adversary does, makes and works out (adversary), what holds (claims, lemmas, goals), the
-whole (variants, readings, defences, design, instances), and what others need to know (findings).
+Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary), what the enclaves do
+(setup, cpu, npu, exporting), what the adversary does, makes and works out (adversary), what holds (claims, lemmas,
+goals), the whole (variants, readings, defences, design, instances), and what others need to know (findings).
 """
 
 from __future__ import annotations

@@ -132,9 +132,7 @@ def _delay(draft: Draft) -> None:
         source="Carnet, after TensorTEE, abstract: predictive execution",
         under=THREATS,
     )
-    def verified_hand_over(
-        a: Agent, k: Key, r: Tensor, i: Line, v: Version, b: Block, t: Tensor, j: Line
-    ) -> Formula:
+    def verified_hand_over(a: Agent, k: Key, r: Tensor, i: Line, v: Version, b: Block, t: Tensor, j: Line) -> Formula:
         return implies(session(a, k) & honest(a) & took(k, r, i, v, b), ~foul(k, r, i, v, t, j))
 
     @draft.claim(

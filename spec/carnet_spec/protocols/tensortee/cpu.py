@@ -121,8 +121,10 @@ def _table(draft: Draft) -> None:
         enforces="REQ-TABLE-01",
     )
     def spill(step: Step, a: Agent, k: Key, t: Tensor) -> None:
+        """A tensor that was written has an entry."""
         step.actor(a, honest(a))
         step.require("own session", session(a, k))
+        step.require("an entry", cpu_version(k, t) != zero)
         step.insert(spilled(k, t, cpu_version(k, t)))
 
     @draft.action(
@@ -150,9 +152,7 @@ def _read(draft: Draft) -> None:
         source="Gueron, Memory Encryption Engine, section 3",
         enforces=("REQ-READ-01", "REQ-MAC-01"),
     )
-    def cpu_read(
-        step: Step, a: Agent, k: Key, t: Tensor, i: Line, s: Tensor, j: Line, w: Version, b: Block
-    ) -> None:
+    def cpu_read(step: Step, a: Agent, k: Key, t: Tensor, i: Line, s: Tensor, j: Line, w: Version, b: Block) -> None:
         """The CPU waits for the MAC of each line; memory may give any line that it ever had."""
         step.actor(a, honest(a))
         step.require("own session", session(a, k))

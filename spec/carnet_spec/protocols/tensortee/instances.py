@@ -89,9 +89,9 @@ def _describe(size: dict[str, int]) -> str:
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("tiny", {"own_keys": 1}, title="one pass of one line"),
+        Profile("tiny", {"own_keys": 1, "lines": 2}, title="one pass of two lines"),
         Profile("passes", {"passes": 2}, title="two passes of one line"),
-        Profile("ci", {"lines": 2}, title="one pass of two lines"),
+        Profile("ci", {"job_blocks": 2}, title="one pass of one line, with two blocks"),
     )
 }
 
@@ -100,6 +100,7 @@ HUNTS = (
     Profile("two lines", {"lines": 2}, budget=1),
     Profile("two blocks", {"job_blocks": 2}, budget=1),
     Profile("two passes", {"passes": 2}, budget=1),
+    Profile("two jobs", {"jobs": 2}, budget=1),
     Profile("two tensors", {"cpu_tensors": 2, "npu_tensors": 0}, budget=1),
     Profile("two passes of two blocks", {"passes": 2, "job_blocks": 2}, budget=1),
     Profile("two lines of two blocks", {"lines": 2, "job_blocks": 2}, budget=1),

@@ -8,7 +8,10 @@ that went into awaits it for ever (taint).
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, implies, used
+from collections.abc import Callable
+
+from carnet_spec.language import Draft, Formula, Invariant, implies, used
+from carnet_spec.protocols.tensortee.variants import MACHINE_KEY
 from carnet_spec.protocols.tensortee.vocabulary import (
     Agent,
     Block,
@@ -20,6 +23,7 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     arrived,
     awaits,
     before,
+    corrupt,
     cpu_version,
     cpu_wrote,
     descriptor,
@@ -33,6 +37,7 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     npu_wrote,
     owner,
     session,
+    spilled,
     spoilt,
     stored,
     took,
@@ -42,14 +47,21 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     zero,
 )
 
+State = Callable[[Callable[..., Formula]], Invariant]
+"""What states a lemma."""
+
 
 def state_lemmas(draft: Draft) -> None:
-    """Add the lemmas to ``draft``."""
-    _keys(draft)
+    """Add the lemmas to ``draft``.
+
+    Where all jobs have one key, what rests on the key is true only while the other jobs are honest.
+    """
+    secret = draft.lemma if draft.variant != MACHINE_KEY else draft.lemma_under("bus")
+    _keys(draft, secret)
     _versions(draft)
-    _handing_over(draft)
-    _loading(draft)
-    _taint(draft)
+    _handing_over(draft, secret)
+    _loading(draft, secret)
+    _taint(draft, secret)
 
 
 def _own(a: Agent, k: Key) -> Formula:
@@ -57,11 +69,11 @@ def _own(a: Agent, k: Key) -> Formula:
     return session(a, k) & honest(a)
 
 
-def _keys(draft: Draft) -> None:
+def _keys(draft: Draft, secret: State) -> None:
     @draft.lemma
     def what_is_used(k: Key, p: Agent, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
         """Nothing is under a key before it is drawn."""
-        there = session(p, k) | knows(p, k) | stored(k, t, i, v, b) | descriptor(k, t, v)
+        there = session(p, k) | knows(p, k) | stored(k, t, i, v, b) | descriptor(k, t, v) | spilled(k, t, v)
         return implies(there | took(k, t, i, v, b) | loaded(k, t), used(k))
 
     @draft.lemma
@@ -74,7 +86,12 @@ def _keys(draft: Draft) -> None:
         """A session is of one job, which has its key."""
         return implies(session(a, k), knows(a, k) & implies(session(b, k), a == b))
 
-    @draft.lemma
+    @secret
+    def no_corrupt_agent_has_the_key(a: Agent, k: Key, p: Agent) -> Formula:
+        """Nobody who is corrupt has an honest job's key."""
+        return implies(_own(a, k) & knows(p, k), ~corrupt(p))
+
+    @secret
     def lines_were_written(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
         """What memory had under an honest job's key, its enclaves wrote."""
         return implies(_own(a, k) & stored(k, t, i, v, b), wrote(k, t, i, v, b))
@@ -87,39 +104,48 @@ def _keys(draft: Draft) -> None:
 
 def _versions(draft: Draft) -> None:
     @draft.lemma
-    def written_in_passes(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
-        """What was written, its writer wrote in an earlier pass or in this one."""
-        by_cpu = before(v, cpu_version(k, t)) | ((v == cpu_version(k, t)) & cpu_wrote(k, t, i))
-        by_npu = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
-        by_side = ((writer(t) == Side.CPU) >> by_cpu) & ((writer(t) == Side.NPU) >> by_npu)
-        return implies(wrote(k, t, i, v, b), by_side & (v != zero))
+    def written_by_the_cpu(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        """What was written in a tensor of the CPU's, the CPU wrote in an earlier pass or in this one."""
+        known = before(v, cpu_version(k, t)) | ((v == cpu_version(k, t)) & cpu_wrote(k, t, i))
+        return implies(wrote(k, t, i, v, b) & (writer(t) == Side.CPU), known & (v != zero))
 
-
-def _handing_over(draft: Draft) -> None:
     @draft.lemma
+    def written_by_the_npu(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        """What was written in a tensor of the NPU's, the NPU wrote in an earlier pass or in this one."""
+        known = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
+        return implies(wrote(k, t, i, v, b) & (writer(t) == Side.NPU), known & (v != zero))
+
+
+def _handing_over(draft: Draft, secret: State) -> None:
+    @secret
     def results_are_whole(a: Agent, k: Key, t: Tensor, v: Version, i: Line) -> Formula:
         """A result that was handed over is written no more in that version."""
         written = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
         return implies(_own(a, k) & descriptor(k, t, v) & (writer(t) == Side.NPU), written)
 
-    @draft.lemma
+    @secret
     def versions_were_handed_over(a: Agent, k: Key, t: Tensor) -> Formula:
         """The CPU has the version of a result from a descriptor."""
         told = (cpu_version(k, t) == zero) | descriptor(k, t, cpu_version(k, t))
         return implies(_own(a, k) & (writer(t) == Side.NPU), told)
 
-    @draft.lemma
+    @secret
+    def entries_were_handed_over(a: Agent, k: Key, t: Tensor, v: Version) -> Formula:
+        """An entry that was moved to memory has such a version, too."""
+        return implies(_own(a, k) & spilled(k, t, v) & (writer(t) == Side.NPU), descriptor(k, t, v))
+
+    @secret
     def results_were_handed_over(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
         """The CPU reads results that were handed over."""
         return implies(_own(a, k) & took(k, t, i, v, b) & (writer(t) == Side.NPU), descriptor(k, t, v))
 
-    @draft.lemma
+    @secret
     def handed_over_is_clean(a: Agent, k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
         """Nothing foul is in a result that was handed over."""
         return implies(_own(a, k) & foul(k, r, i, v, t, j), ~descriptor(k, r, v) & (writer(r) == Side.NPU))
 
 
-def _loading(draft: Draft) -> None:
+def _loading(draft: Draft, secret: State) -> None:
     @draft.lemma
     def fetched_is_arrived(k: Key, t: Tensor, i: Line, b: Block, c: Block) -> Formula:
         """A line has at most one content, which arrived."""
@@ -131,7 +157,7 @@ def _loading(draft: Draft) -> None:
         """Lines arrive in tensors that are being read."""
         return implies(arrived(k, t, i), loaded(k, t)) & implies(matched(k, t, i), arrived(k, t, i))
 
-    @draft.lemma
+    @secret
     def matched_is_written(a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> Formula:
         """A line that matches was written there, in the version that is expected."""
         right = wrote(k, t, i, npu_version(k, t), b)
@@ -143,13 +169,13 @@ def _loading(draft: Draft) -> None:
         return implies(verified(k, t), matched(k, t, i))
 
 
-def _taint(draft: Draft) -> None:
+def _taint(draft: Draft, secret: State) -> None:
     @draft.lemma
     def awaited_is_loaded(k: Key, r: Tensor, t: Tensor) -> Formula:
         """What is awaited is a tensor that is being read."""
         return implies(awaits(k, r, t), awaits(k, t, t) & loaded(k, t))
 
-    @draft.lemma
+    @secret
     def spoilt_awaits(k: Key, r: Tensor, t: Tensor, i: Line) -> Formula:
         """What a wrong line went into awaits its tensor, which does not verify."""
         wrong = arrived(k, t, i) & ~matched(k, t, i)

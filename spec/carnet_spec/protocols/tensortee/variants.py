@@ -5,6 +5,7 @@ from __future__ import annotations
 from carnet_spec.language.family import Variant
 
 MAIN = ("tensor-granular",)
+MACHINE_KEY = "machine-key"
 
 VARIANTS = {
     variant.name: variant
@@ -17,6 +18,6 @@ VARIANTS = {
         Variant("sum-of-tags", "the MAC of a tensor is the XOR of Carter-Wegman tags", without=("mac-nonlinear",)),
         Variant("bare-lines", "the MAC of a line says only what is in it", without=("mac-tensor", "mac-line")),
         Variant("spilled-table", "entries that have no room on-chip lie in memory", without=("table-protected",)),
-        Variant("machine-key", "CPU and NPU have one key for all jobs", without=("job-key",)),
+        Variant(MACHINE_KEY, "CPU and NPU have one key for all jobs", without=("job-key",)),
     )
 }

@@ -2,8 +2,8 @@
 
 A *key* stands for a session of one job, too: the CPU enclave and the NPU enclave of the job share it. A *tensor* is
 written by one side and read by both. Its *version* is the number of the pass in which it was written. A *line* is a
-place in a tensor, so a tensor and a line make an address. What the NPU has read of a tensor is *fetched*; while the MAC of
-the tensor has not been compared, the tensor, and whatever was computed from it, *awaits* that.
+place in a tensor, so a tensor and a line make an address. What the NPU has read of a tensor is *fetched*. While the MAC
+of the tensor has not been compared, the tensor, and whatever was computed from it, *awaits* that.
 """
 
 from __future__ import annotations
