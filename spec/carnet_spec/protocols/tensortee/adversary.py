@@ -44,6 +44,20 @@ def _act(draft: Draft) -> None:
         step.insert(knows(p, k))
 
 
+    @draft.action(
+        by=ADVERSARY,
+        says="{p} makes up a descriptor of {t} in version {v} for the session {k}.",
+        message="{p} -> cpu: descriptor of {t}",
+        source="Carnet (a descriptor in plain memory)",
+        cost=1,
+        shortcut_of="descriptor-sealed",
+    )
+    def make_up(step: Step, p: Agent, a: Agent, k: Key, t: Tensor, v: Version) -> None:
+        step.given("corrupt", corrupt(p))
+        step.given("a session", session(a, k))
+        step.insert(descriptor(k, t, v))
+
+
 def _forge(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,

@@ -17,6 +17,7 @@ DEFENCES = (
     ("mac-nonlinear", "the MACs of lines that are added up are no linear function of the lines"),
     ("table-protected", "an entry that leaves the table is under a counter tree"),
     ("whole-write", "a tensor is handed over when every line of the pass is written"),
+    ("descriptor-sealed", "a descriptor is authenticated under the key"),
     ("descriptor-fresh", "a descriptor is taken only if its version is newer than the last"),
     ("settle-first", "a tensor that awaits its MAC is neither read again nor written"),
     ("one-fetch", "the line that is computed with is the line that is added to the MAC"),
