@@ -43,7 +43,6 @@ def _act(draft: Draft) -> None:
         step.insert(session(p, k))
         step.insert(knows(p, k))
 
-
     @draft.action(
         by=ADVERSARY,
         says="{p} makes up a descriptor of {t} in version {v} for the session {k}.",

@@ -56,6 +56,7 @@ def _begin_load(step: Step, key: Key, tensor: Tensor) -> None:
     step.remove(fetched(key, tensor, step.each(Line), step.each(Block)))
     step.remove(arrived(key, tensor, step.each(Line)))
     step.remove(matched(key, tensor, step.each(Line)))
+    step.remove(spoilt(key, tensor, tensor, step.each(Line)), unless="settle-first", name="what was read is gone")
     step.insert(loaded(key, tensor))
     step.insert(awaits(key, tensor, tensor))
 
@@ -103,6 +104,7 @@ def _fetch(draft: Draft) -> None:
         step.insert(fetched(key, tensor, line, block))
         right = wrote(key, tensor, line, npu_version(key, tensor), block)
         step.insert(spoilt(key, tensor, tensor, line), when=~right)
+        step.remove(spoilt(key, tensor, tensor, line), when=right, unless="one-fetch", name="what was wrong is gone")
 
     @draft.action(
         by=NPU,
@@ -143,9 +145,11 @@ def _fetch(draft: Draft) -> None:
         cost=1,
         shortcut_of="mac-nonlinear",
     )
-    def cancel(step: Step, k: Key, t: Tensor, i: Line, j: Line) -> None:
+    def cancel(step: Step, k: Key, t: Tensor, i: Line, j: Line, b: Block, c: Block) -> None:
         """The XOR of tags that are linear in the ciphertext is linear, too."""
         step.given("two lines", arrived(k, t, i) & arrived(k, t, j) & (i != j))
+        step.given("were there", stored(k, t, i, npu_version(k, t), b) & stored(k, t, j, npu_version(k, t), c))
+        step.given("both changed", ~matched(k, t, i) & ~matched(k, t, j))
         step.insert(matched(k, t, i), name="one line")
         step.insert(matched(k, t, j), name="and the other")
 

@@ -1,4 +1,4 @@
-"""Sessions: the CPU enclave and the NPU enclave of a job attest each other, and share a key for one session."""
+"""Sessions: the CPU enclave of a job attests an NPU, and both share a key for one session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def specify_setup(draft: Draft) -> None:
 def _open(draft: Draft) -> None:
     @draft.action(
         by=CPU,
-        says="The enclaves of {a} attest each other, and share the key {k}.",
+        says="The CPU enclave of {a} attests the NPU, and both share the key {k}.",
         message="cpu -> npu: session with key {k}",
         source=_UNIFIED,
         enforces=("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03"),
