@@ -97,8 +97,8 @@ PROFILES = {
 
 HUNTS = (
     Profile("one line", {}, budget=1),
-    Profile("two lines", {"lines": 2}, budget=1),
     Profile("two blocks", {"job_blocks": 2}, budget=1),
+    Profile("two lines", {"lines": 2}, budget=1),
     Profile("two passes", {"passes": 2}, budget=1),
     Profile("two jobs", {"jobs": 2}, budget=1),
     Profile("two tensors", {"cpu_tensors": 2, "npu_tensors": 0}, budget=1),
