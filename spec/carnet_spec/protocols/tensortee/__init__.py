@@ -26,6 +26,6 @@ FAMILY = Family(
     findings=FINDINGS,
     default_threat="neighbour",
     fresh_sizes=FRESH_SIZES,
-    round_goal="result-taken",
+    round_goal="there-and-back",
     text=TEXT,
 )

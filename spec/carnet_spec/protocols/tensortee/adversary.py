@@ -38,9 +38,9 @@ def _act(draft: Draft) -> None:
         cost=1,
     )
     def open_own(step: Step, p: Agent, k: Key) -> None:
+        """Whatever the NPU does under this key, whoever has the key can do as well."""
         step.given("corrupt", corrupt(p))
         step.fresh(k)
-        step.insert(session(p, k))
         step.insert(knows(p, k))
 
     @draft.action(
@@ -60,7 +60,7 @@ def _act(draft: Draft) -> None:
 def _forge(draft: Draft) -> None:
     @draft.rule(
         by=ADVERSARY,
-        says="{p} makes a line of {b} under {k} as it likes: line {i} of {t}, version {v}.",
+        says="{p} makes a line of {b} under {k} as it likes: {i} of {t}, version {v}.",
         source="Carnet (who has the key encrypts)",
     )
     def forge(step: Step, p: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> None:

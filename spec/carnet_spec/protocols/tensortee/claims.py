@@ -58,7 +58,7 @@ def _secrecy(draft: Draft) -> None:
         under=THREATS,
     )
     def key_isolation(a: Agent, k: Key, p: Agent) -> Formula:
-        return implies(session(a, k) & honest(a) & knows(p, k), p == a)
+        return implies(session(a, k) & knows(p, k), p == a)
 
     @draft.claim(
         name="iv-unique",
@@ -79,8 +79,8 @@ def _agreement(draft: Draft) -> None:
         source="TensorTEE, abstract: integrity during computing",
         under=THREATS,
     )
-    def line_agreement(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
-        return implies(session(a, k) & honest(a) & took(k, t, i, v, b), wrote(k, t, i, v, b))
+    def line_agreement(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        return implies(took(k, t, i, v, b), wrote(k, t, i, v, b))
 
     @draft.claim(
         name="tensor-agreement",
@@ -89,8 +89,8 @@ def _agreement(draft: Draft) -> None:
         source="TensorTEE, abstract: tensor-granularity MAC management",
         under=THREATS,
     )
-    def tensor_agreement(a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> Formula:
-        read = session(a, k) & honest(a) & verified(k, t) & fetched(k, t, i, b)
+    def tensor_agreement(k: Key, t: Tensor, i: Line, b: Block) -> Formula:
+        read = verified(k, t) & fetched(k, t, i, b)
         return implies(read, wrote(k, t, i, npu_version(k, t), b))
 
     @draft.claim(
@@ -100,8 +100,8 @@ def _agreement(draft: Draft) -> None:
         source="Carnet (a line that never came)",
         under=THREATS,
     )
-    def whole_tensor(a: Agent, k: Key, t: Tensor, i: Line) -> Formula:
-        return implies(session(a, k) & honest(a) & verified(k, t), arrived(k, t, i))
+    def whole_tensor(k: Key, t: Tensor, i: Line) -> Formula:
+        return implies(verified(k, t), arrived(k, t, i))
 
     @draft.claim(
         name="no-rollback",
@@ -133,7 +133,7 @@ def _delay(draft: Draft) -> None:
         under=THREATS,
     )
     def verified_hand_over(a: Agent, k: Key, r: Tensor, i: Line, v: Version, b: Block, t: Tensor, j: Line) -> Formula:
-        return implies(session(a, k) & honest(a) & took(k, r, i, v, b), ~foul(k, r, i, v, t, j))
+        return implies(session(a, k) & took(k, r, i, v, b), ~foul(k, r, i, v, t, j))
 
     @draft.claim(
         name="failure-heeded",

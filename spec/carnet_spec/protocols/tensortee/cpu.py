@@ -60,8 +60,8 @@ def _write(draft: Draft) -> None:
 
     @draft.action(
         by=CPU,
-        says="The CPU writes {b} to line {i} of {t} under {k}.",
-        message="cpu -> memory: line {i} of {t} under {k}",
+        says="The CPU writes {b} to {i} of {t} under {k}.",
+        message="cpu -> memory: {i} of {t} under {k}",
         source=_DETECTED,
         enforces=("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"),
     )
@@ -147,8 +147,8 @@ def _table(draft: Draft) -> None:
 def _read(draft: Draft) -> None:
     @draft.action(
         by=CPU,
-        says="The CPU reads {b} in line {i} of {t} under {k}.",
-        message="memory -> cpu: line {i} of {t}",
+        says="The CPU reads {b} in {i} of {t} under {k}.",
+        message="memory -> cpu: {i} of {t}",
         source="Gueron, Memory Encryption Engine, section 3",
         enforces=("REQ-READ-01", "REQ-MAC-01"),
     )

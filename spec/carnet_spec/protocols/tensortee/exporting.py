@@ -14,7 +14,6 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     descriptor,
     escaped,
     halted,
-    honest,
     late,
     npu_version,
     npu_wrote,
@@ -40,7 +39,6 @@ def specify_exporting(draft: Draft) -> None:
     )
     def npu_hand_over(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """For the CPU a descriptor means that everything in the tensor is verified."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU)
         step.require("whole", forall(lambda i: npu_wrote(k, t, i), Line), defence="whole-write")
@@ -58,7 +56,6 @@ def specify_exporting(draft: Draft) -> None:
     )
     def release(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """Whatever can be seen outside is a release: a result, an answer, a choice that shows."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU)
         step.require("awaits nothing", _settled(k, t), defence="verified-release")

@@ -17,7 +17,6 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     fetched,
     foul,
     halted,
-    honest,
     knows,
     loaded,
     matched,
@@ -42,15 +41,20 @@ def state_goals(draft: Draft) -> None:
 def _whole(draft: Draft) -> None:
     @draft.goal(sentence="The NPU reads a tensor of the CPU's, and its MAC verifies.")
     def tensor_read(a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> Formula:
-        return session(a, k) & honest(a) & (writer(t) == Side.CPU) & verified(k, t) & fetched(k, t, i, b)
+        return session(a, k) & (writer(t) == Side.CPU) & verified(k, t) & fetched(k, t, i, b)
 
     @draft.goal(sentence="The CPU reads a line of a result that the NPU handed over.")
     def result_taken(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
-        return session(a, k) & honest(a) & (writer(t) == Side.NPU) & took(k, t, i, v, b)
+        return session(a, k) & (writer(t) == Side.NPU) & took(k, t, i, v, b)
+
+    @draft.goal(sentence="The NPU has verified a tensor of the CPU's, and the CPU reads a result of the NPU's.")
+    def there_and_back(a: Agent, k: Key, t: Tensor, i: Line, b: Block, r: Tensor, v: Version) -> Formula:
+        there = verified(k, t) & (writer(t) == Side.CPU)
+        return session(a, k) & there & took(k, r, i, v, b) & (writer(r) == Side.NPU)
 
     @draft.goal(sentence="The NPU gives out a result that it computed from a tensor that is verified.")
     def result_released(a: Agent, k: Key, r: Tensor, t: Tensor) -> Formula:
-        return session(a, k) & honest(a) & released(k, r) & verified(k, t) & (writer(t) == Side.CPU)
+        return session(a, k) & released(k, r) & verified(k, t) & (writer(t) == Side.CPU)
 
 
 def _delayed(draft: Draft) -> None:
@@ -66,7 +70,7 @@ def _delayed(draft: Draft) -> None:
 def _hostile(draft: Draft) -> None:
     @draft.goal(sentence="The NPU computed with a line that memory changed.")
     def spoilt_result(a: Agent, k: Key, r: Tensor, t: Tensor, i: Line) -> Formula:
-        return session(a, k) & honest(a) & spoilt(k, r, t, i) & (r != t)
+        return session(a, k) & spoilt(k, r, t, i) & (r != t)
 
     @draft.goal(sentence="What was computed with a changed line is in memory.")
     def foul_result(k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
@@ -78,4 +82,4 @@ def _hostile(draft: Draft) -> None:
 
     @draft.goal(sentence="The other job has a line in memory under its key.")
     def another_job(p: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
-        return corrupt(p) & session(p, k) & knows(p, k) & stored(k, t, i, v, b) & corrupt(owner(b))
+        return corrupt(p) & knows(p, k) & stored(k, t, i, v, b) & corrupt(owner(b))

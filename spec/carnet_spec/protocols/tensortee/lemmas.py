@@ -64,11 +64,6 @@ def state_lemmas(draft: Draft) -> None:
     _taint(draft, secret)
 
 
-def _own(a: Agent, k: Key) -> Formula:
-    """Whether it is the session of a job that follows the protocol."""
-    return session(a, k) & honest(a)
-
-
 def _keys(draft: Draft, secret: State) -> None:
     @draft.lemma
     def what_is_used(k: Key, p: Agent, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
@@ -83,18 +78,18 @@ def _keys(draft: Draft, secret: State) -> None:
 
     @draft.lemma
     def one_job(a: Agent, b: Agent, k: Key) -> Formula:
-        """A session is of one job, which has its key."""
-        return implies(session(a, k), knows(a, k) & implies(session(b, k), a == b))
+        """A session is of one job, which follows the protocol and has its key."""
+        return implies(session(a, k), honest(a) & knows(a, k) & implies(session(b, k), a == b))
 
     @secret
     def no_corrupt_agent_has_the_key(a: Agent, k: Key, p: Agent) -> Formula:
         """Nobody who is corrupt has an honest job's key."""
-        return implies(_own(a, k) & knows(p, k), ~corrupt(p))
+        return implies(session(a, k) & knows(p, k), ~corrupt(p))
 
     @secret
     def lines_were_written(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
         """What memory had under an honest job's key, its enclaves wrote."""
-        return implies(_own(a, k) & stored(k, t, i, v, b), wrote(k, t, i, v, b))
+        return implies(session(a, k) & stored(k, t, i, v, b), wrote(k, t, i, v, b))
 
     @draft.lemma
     def honest_data_is_under_own_keys(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
@@ -121,28 +116,28 @@ def _handing_over(draft: Draft, secret: State) -> None:
     def results_are_whole(a: Agent, k: Key, t: Tensor, v: Version, i: Line) -> Formula:
         """A result that was handed over is written no more in that version."""
         written = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
-        return implies(_own(a, k) & descriptor(k, t, v) & (writer(t) == Side.NPU), written)
+        return implies(session(a, k) & descriptor(k, t, v) & (writer(t) == Side.NPU), written)
 
     @secret
     def versions_were_handed_over(a: Agent, k: Key, t: Tensor) -> Formula:
         """The CPU has the version of a result from a descriptor."""
         told = (cpu_version(k, t) == zero) | descriptor(k, t, cpu_version(k, t))
-        return implies(_own(a, k) & (writer(t) == Side.NPU), told)
+        return implies(session(a, k) & (writer(t) == Side.NPU), told)
 
     @secret
     def entries_were_handed_over(a: Agent, k: Key, t: Tensor, v: Version) -> Formula:
         """An entry that was moved to memory has such a version, too."""
-        return implies(_own(a, k) & spilled(k, t, v) & (writer(t) == Side.NPU), descriptor(k, t, v))
+        return implies(session(a, k) & spilled(k, t, v) & (writer(t) == Side.NPU), descriptor(k, t, v))
 
     @secret
-    def results_were_handed_over(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def results_were_handed_over(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
         """The CPU reads results that were handed over."""
-        return implies(_own(a, k) & took(k, t, i, v, b) & (writer(t) == Side.NPU), descriptor(k, t, v))
+        return implies(took(k, t, i, v, b) & (writer(t) == Side.NPU), descriptor(k, t, v))
 
     @secret
     def handed_over_is_clean(a: Agent, k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
         """Nothing foul is in a result that was handed over."""
-        return implies(_own(a, k) & foul(k, r, i, v, t, j), ~descriptor(k, r, v) & (writer(r) == Side.NPU))
+        return implies(session(a, k) & foul(k, r, i, v, t, j), ~descriptor(k, r, v) & (writer(r) == Side.NPU))
 
 
 def _loading(draft: Draft, secret: State) -> None:
@@ -158,10 +153,10 @@ def _loading(draft: Draft, secret: State) -> None:
         return implies(arrived(k, t, i), loaded(k, t)) & implies(matched(k, t, i), arrived(k, t, i))
 
     @secret
-    def matched_is_written(a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> Formula:
+    def matched_is_written(k: Key, t: Tensor, i: Line, b: Block) -> Formula:
         """A line that matches was written there, in the version that is expected."""
         right = wrote(k, t, i, npu_version(k, t), b)
-        return implies(_own(a, k) & matched(k, t, i) & fetched(k, t, i, b), right)
+        return implies(matched(k, t, i) & fetched(k, t, i, b), right)
 
     @draft.lemma
     def verified_is_matched(k: Key, t: Tensor, i: Line) -> Formula:

@@ -22,7 +22,6 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     follows,
     foul,
     halted,
-    honest,
     loaded,
     matched,
     npu_version,
@@ -71,7 +70,6 @@ def _load(draft: Draft) -> None:
     )
     def load_handed(step: Step, a: Agent, k: Key, t: Tensor, v: Version) -> None:
         """The version comes from the descriptor, and from nothing that memory says."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("a descriptor", descriptor(k, t, v))
         step.require("of the other side's tensor", writer(t) == Side.CPU)
@@ -88,7 +86,6 @@ def _load(draft: Draft) -> None:
     )
     def load_own(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """What the NPU wrote was in memory meanwhile, like everything else."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU)
         step.require("written", npu_version(k, t) != zero)
@@ -108,14 +105,13 @@ def _fetch(draft: Draft) -> None:
 
     @draft.action(
         by=NPU,
-        says="The NPU fetches line {i} of {t} under {k}, decrypts it to {b}, and adds it to the MAC.",
-        message="memory -> npu: line {i} of {t}",
+        says="The NPU fetches {i} of {t} under {k}, decrypts it to {b}, and adds it to the MAC.",
+        message="memory -> npu: {i} of {t}",
         source=_PREDICTIVE,
         enforces=("REQ-LOAD-02", "REQ-MAC-01"),
     )
     def fetch(step: Step, a: Agent, k: Key, t: Tensor, i: Line, s: Tensor, j: Line, w: Version, b: Block) -> None:
         """Only the whole MAC is compared, and later: nobody knows yet that this line is right."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.given("a line that memory had", stored(k, s, j, w, b))
         step.require("MAC binds the tensor", s == t, defence="mac-tensor")
@@ -126,21 +122,20 @@ def _fetch(draft: Draft) -> None:
 
     @draft.action(
         by=NPU,
-        says="Memory gives something else as line {i} of {t} under {k}, and the NPU decrypts it to {b}.",
-        message="memory -> npu: other bytes for line {i} of {t}",
+        says="Memory gives something else as {i} of {t} under {k}, and the NPU decrypts it to {b}.",
+        message="memory -> npu: other bytes for {i} of {t}",
         source="Carnet (memory that an adversary owns)",
         enforces="REQ-LOAD-02",
     )
     def fetch_other(step: Step, a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> None:
         """The NPU cannot tell, and computes with it; the MAC of the tensor will not verify."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.given("bytes that memory makes", changed(k, b))
         begin(step, k, t, i, b)
 
     @draft.action(
         by=ADVERSARY,
-        says="The same change in lines {i} and {j} of {t} under {k} cancels out in the MAC.",
+        says="The same change in {i} and {j} of {t} under {k} cancels out in the MAC.",
         source="SP 800-38D section 6.4 (GHASH is linear)",
         cost=1,
         shortcut_of="mac-nonlinear",
@@ -163,7 +158,6 @@ def _verify(draft: Draft) -> None:
     )
     def verify(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """What awaited this tensor awaits it no more; what it awaited itself, it awaits still."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("being read", awaits(k, t, t))
         step.require("every line", forall(lambda i: arrived(k, t, i), Line), defence="every-line")
@@ -180,7 +174,6 @@ def _verify(draft: Draft) -> None:
     )
     def halt(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """So it does when a line does not come."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("being read", awaits(k, t, t))
         step.insert(halted(k))
@@ -195,7 +188,6 @@ def _compute(draft: Draft) -> None:
     )
     def compute(step: Step, a: Agent, k: Key, r: Tensor, t: Tensor) -> None:
         """Computation goes on with lines that are not verified; what comes of them awaits what they await."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("its tensor", writer(r) == Side.NPU)
         step.require("read", loaded(k, t))
@@ -213,7 +205,6 @@ def _write(draft: Draft) -> None:
     )
     def npu_begin(step: Step, a: Agent, k: Key, t: Tensor, w: Version) -> None:
         """What was read of the version before is of no use any more."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU, defence="one-writer")
         step.require("the next version", follows(npu_version(k, t), w), defence="version-advances")
@@ -228,14 +219,13 @@ def _write(draft: Draft) -> None:
 
     @draft.action(
         by=NPU,
-        says="The NPU writes {b} to line {i} of {t} under {k}.",
-        message="npu -> memory: line {i} of {t} under {k}",
+        says="The NPU writes {b} to {i} of {t} under {k}.",
+        message="npu -> memory: {i} of {t} under {k}",
         source=_PREDICTIVE,
         enforces=("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"),
     )
     def npu_write(step: Step, a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> None:
         """A result may go to memory before what it was computed from is verified: it is encrypted there."""
-        step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU, defence="one-writer")
         step.require("a pass has begun", npu_version(k, t) != zero)

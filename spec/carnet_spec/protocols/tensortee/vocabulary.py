@@ -72,7 +72,9 @@ zero = constant("zero", Version, says="the version of a tensor that was never wr
 
 # -- a session ---------------------------------------------------------------------------------------------------------
 
-session = relation("session", Agent, Key, kind=Kind.MESSAGE, says="the two enclaves of the job agreed on the key")
+session = relation(
+    "session", Agent, Key, kind=Kind.MESSAGE, says="the CPU enclave of the job and the NPU agreed on the key"
+)
 
 # -- the CPU's state ---------------------------------------------------------------------------------------------------
 
