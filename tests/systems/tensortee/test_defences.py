@@ -28,8 +28,8 @@ ATTACKS = {
     "mac-version": ("line-agreement", "REQ-MAC-01, REQ-READ-01"),
     "mac-nonlinear": ("tensor-agreement", "REQ-MAC-01"),
     "table-protected": ("no-rollback", "REQ-TABLE-01"),
-    "whole-write": ("verified-hand-over", "REQ-HAND-01"),
-    "descriptor-sealed": ("verified-hand-over", "REQ-HAND-02"),
+    "whole-write": ("whole-hand-over", "REQ-HAND-01"),
+    "descriptor-sealed": ("hand-over-agreement", "REQ-HAND-02"),
     "descriptor-fresh": ("no-rollback", "REQ-HAND-03"),
     "settle-first": ("verified-hand-over", "REQ-LOAD-01"),
     "one-fetch": ("tensor-agreement", "REQ-LOAD-02"),
@@ -87,6 +87,16 @@ def test_removing_it_opens_an_attack(without: str, record_property: Callable[[st
 def test_every_finding_is_found(finding: Finding) -> None:
     found = hunted(finding.without, finding.threat, finding.claim, finding.variant)
     assert_attack(found, finding.claim)
+
+
+@pytest.mark.parametrize("without", ["whole-write", "descriptor-sealed", "one-writer", "verified-hand-over"])
+def test_removing_it_lets_the_cpu_read_what_was_computed_from_a_changed_line(without: str) -> None:
+    assert_attack(hunted((without,), claim="verified-hand-over"), "verified-hand-over")
+
+
+@pytest.mark.parametrize("without", ["new-key", "one-writer", "version-advances", "line-once"])
+def test_an_iv_that_is_used_twice_tells_the_data(without: str) -> None:
+    assert_attack(hunted((without,), claim="confidentiality"), "confidentiality")
 
 
 def test_one_key_for_the_machine_is_read_by_honest_neighbours_too() -> None:

@@ -48,13 +48,12 @@ class Npu(Enclave):
         self.table.take(descriptor.tensor, descriptor.version)
         self._begin_load(descriptor.tensor)
 
-    def load_own(self, tensor: int) -> None:
-        """Begin to read a result back that lay in memory.
+    def load_again(self, tensor: int) -> None:
+        """Begin to read a tensor again, in the version that the table has: memory had it meanwhile.
 
         Raises:
-            TensorError: the CPU writes it, it was never written, or the last load is not verified.
+            TensorError: it has no version yet, or the last load awaits its MAC.
         """
-        self._require_own(tensor)
         if not self.table.version(tensor):
             raise TensorError(tensor, "was never written")
         self._require_settled(tensor)
@@ -138,12 +137,12 @@ class Npu(Enclave):
         """Make a result of what was read of a tensor so far; it awaits whatever that awaits.
 
         Raises:
-            TensorError: the CPU writes the result, or the tensor was not read.
+            TensorError: the CPU writes the result, or the NPU has nothing of the tensor.
         """
         self._require_own(result)
-        if source not in self._fetched:
-            raise TensorError(source, "was not read")
-        lines = self._fetched[source]
+        if source not in self._fetched and source not in self._results:
+            raise TensorError(source, "was neither read nor computed")
+        lines = self._fetched.get(source, {})
         read = b"".join(lines[line] for line in sorted(lines)) + self._results.get(source, b"")
         if self._checks.insist_on("taint-passed-on"):
             self._awaits.setdefault(result, set()).update(self._awaits.get(source, ()))

@@ -79,12 +79,12 @@ def _forge(draft: Draft) -> None:
 
     @draft.rule(
         by=ADVERSARY,
-        says="{p} changes bytes under {k}, and they decrypt to {b}.",
+        says="Memory has changed bytes under {k}, and they decrypt to {b}.",
         source="SP 800-38D section 7.1 (counter mode)",
     )
-    def change(step: Step, p: Agent, a: Agent, k: Key, b: Block) -> None:
+    def change(step: Step, a: Agent, k: Key, b: Block) -> None:
         """Replayed and spliced lines decrypt to something else, too; what they decrypt to is of the same use."""
-        step.given("corrupt", corrupt(p) & session(a, k))
+        step.given("a session", session(a, k))
         step.given("what the adversary wants", corrupt(owner(b)))
         step.insert(changed(k, b))
 

@@ -9,22 +9,27 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     Block,
     Key,
     Line,
+    Side,
     Tensor,
     Version,
     arrived,
     escaped,
     fetched,
+    filled,
     foul,
+    handed,
     honest,
     knows,
     late,
     learnt,
+    loaded,
     npu_version,
     owner,
     rolled,
     session,
     took,
     verified,
+    writer,
     wrote,
 )
 
@@ -102,6 +107,28 @@ def _agreement(draft: Draft) -> None:
     )
     def whole_tensor(k: Key, t: Tensor, i: Line) -> Formula:
         return implies(verified(k, t), arrived(k, t, i))
+
+    @draft.claim(
+        name="hand-over-agreement",
+        sentence=sentence("CLAIM-HAND-OVER-AGREEMENT"),
+        requirement="CLAIM-HAND-OVER-AGREEMENT",
+        source="TensorTEE, abstract: direct data transfer without re-encryption",
+        under=THREATS,
+    )
+    def hand_over_agreement(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+        by_npu = implies((writer(t) == Side.CPU) & loaded(k, t), handed(k, t, npu_version(k, t)))
+        by_cpu = implies((writer(t) == Side.NPU) & took(k, t, i, v, b), handed(k, t, v))
+        return implies(session(a, k), by_npu & by_cpu)
+
+    @draft.claim(
+        name="whole-hand-over",
+        sentence=sentence("CLAIM-WHOLE-HAND-OVER"),
+        requirement="CLAIM-WHOLE-HAND-OVER",
+        source="Carnet (a line that is written after the hand-over)",
+        under=THREATS,
+    )
+    def whole_hand_over(k: Key, t: Tensor, v: Version, i: Line) -> Formula:
+        return implies(handed(k, t, v), filled(k, t, i, v))
 
     @draft.claim(
         name="no-rollback",

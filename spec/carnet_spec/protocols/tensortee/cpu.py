@@ -16,7 +16,9 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     cpu_version,
     cpu_wrote,
     descriptor,
+    filled,
     follows,
+    handed,
     honest,
     owner,
     rolled,
@@ -76,6 +78,7 @@ def _write(draft: Draft) -> None:
         step.insert(cpu_wrote(k, t, i))
         step.insert(stored(k, t, i, cpu_version(k, t), b))
         step.insert(wrote(k, t, i, cpu_version(k, t), b))
+        step.insert(filled(k, t, i, cpu_version(k, t)))
 
 
 def _hand_over(draft: Draft) -> None:
@@ -93,6 +96,7 @@ def _hand_over(draft: Draft) -> None:
         step.require("its tensor", writer(t) == Side.CPU)
         step.require("whole", forall(lambda i: cpu_wrote(k, t, i), Line), defence="whole-write")
         step.insert(descriptor(k, t, cpu_version(k, t)))
+        step.insert(handed(k, t, cpu_version(k, t)))
 
     @draft.action(
         by=CPU,

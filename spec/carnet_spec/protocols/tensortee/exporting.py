@@ -14,6 +14,7 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     descriptor,
     escaped,
     halted,
+    handed,
     late,
     npu_version,
     npu_wrote,
@@ -45,6 +46,7 @@ def specify_exporting(draft: Draft) -> None:
         step.require("awaits nothing", _settled(k, t), defence="verified-hand-over")
         step.require("no MAC failed", ~halted(k), defence="fail-stop")
         step.insert(descriptor(k, t, npu_version(k, t)))
+        step.insert(handed(k, t, npu_version(k, t)))
         step.insert(late(k), when=halted(k))
 
     @draft.action(
@@ -55,7 +57,7 @@ def specify_exporting(draft: Draft) -> None:
         enforces=("REQ-EXPORT-01", "REQ-VERIFY-03"),
     )
     def release(step: Step, a: Agent, k: Key, t: Tensor) -> None:
-        """Whatever can be seen outside is a release: a result, an answer, a choice that shows."""
+        """Whatever can be seen outside is a release: a result, an answer, a choice that shows. Which, the job says."""
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU)
         step.require("awaits nothing", _settled(k, t), defence="verified-release")

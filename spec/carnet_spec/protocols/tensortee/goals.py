@@ -18,6 +18,7 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     foul,
     halted,
     knows,
+    learnt,
     loaded,
     matched,
     owner,
@@ -80,6 +81,10 @@ def _hostile(draft: Draft) -> None:
     def mac_fails(k: Key, t: Tensor, i: Line) -> Formula:
         return halted(k) & loaded(k, t) & arrived(k, t, i) & ~matched(k, t, i)
 
-    @draft.goal(sentence="The other job has a line in memory under its key.")
+    @draft.goal(sentence="The adversary has a line in memory under a key of its own, and reads it.")
     def another_job(p: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
-        return corrupt(p) & knows(p, k) & stored(k, t, i, v, b) & corrupt(owner(b))
+        return corrupt(p) & knows(p, k) & stored(k, t, i, v, b) & corrupt(owner(b)) & learnt(p, b)
+
+    @draft.goal(sentence="Two colluders have the key of a session of their own.")
+    def pooled(p: Agent, q: Agent, k: Key) -> Formula:
+        return corrupt(p) & corrupt(q) & (p != q) & knows(p, k) & knows(q, k)

@@ -28,7 +28,9 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     cpu_wrote,
     descriptor,
     fetched,
+    filled,
     foul,
+    handed,
     honest,
     knows,
     loaded,
@@ -74,7 +76,7 @@ def _keys(draft: Draft, secret: State) -> None:
     @draft.lemma
     def tables_are_empty(k: Key, t: Tensor) -> Formula:
         """No version is in a table before the key is drawn."""
-        return implies(~used(k), cpu_version(k, t) == zero)
+        return implies(~used(k), (cpu_version(k, t) == zero) & (npu_version(k, t) == zero))
 
     @draft.lemma
     def one_job(a: Agent, b: Agent, k: Key) -> Formula:
@@ -113,31 +115,47 @@ def _versions(draft: Draft) -> None:
 
 def _handing_over(draft: Draft, secret: State) -> None:
     @secret
-    def results_are_whole(a: Agent, k: Key, t: Tensor, v: Version, i: Line) -> Formula:
+    def descriptors_are_true(a: Agent, k: Key, t: Tensor, v: Version) -> Formula:
+        """A descriptor under an honest job's key is of a tensor that was handed over."""
+        return implies(session(a, k) & descriptor(k, t, v), handed(k, t, v))
+
+    @draft.lemma
+    def lines_of_the_cpu_are_filled(k: Key, t: Tensor, i: Line) -> Formula:
+        """The CPU knows which lines it wrote in a pass."""
+        return implies(cpu_wrote(k, t, i) & (writer(t) == Side.CPU), filled(k, t, i, cpu_version(k, t)))
+
+    @draft.lemma
+    def lines_of_the_npu_are_filled(k: Key, t: Tensor, i: Line) -> Formula:
+        """The NPU knows which lines it wrote in a pass."""
+        return implies(npu_wrote(k, t, i) & (writer(t) == Side.NPU), filled(k, t, i, npu_version(k, t)))
+
+    @draft.lemma
+    def results_are_whole(k: Key, t: Tensor, v: Version, i: Line) -> Formula:
         """A result that was handed over is written no more in that version."""
         written = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
-        return implies(session(a, k) & descriptor(k, t, v) & (writer(t) == Side.NPU), written)
+        return implies(handed(k, t, v) & (writer(t) == Side.NPU), written)
 
     @secret
     def versions_were_handed_over(a: Agent, k: Key, t: Tensor) -> Formula:
-        """The CPU has the version of a result from a descriptor."""
-        told = (cpu_version(k, t) == zero) | descriptor(k, t, cpu_version(k, t))
+        """The CPU has the version of a result from a hand-over."""
+        told = (cpu_version(k, t) == zero) | handed(k, t, cpu_version(k, t))
         return implies(session(a, k) & (writer(t) == Side.NPU), told)
+
+    @draft.lemma
+    def inputs_were_handed_over(k: Key, t: Tensor) -> Formula:
+        """The NPU has the version of a tensor of the CPU's only from a descriptor."""
+        told = (npu_version(k, t) == zero) | handed(k, t, npu_version(k, t))
+        return implies(writer(t) == Side.CPU, told)
 
     @secret
     def entries_were_handed_over(a: Agent, k: Key, t: Tensor, v: Version) -> Formula:
         """An entry that was moved to memory has such a version, too."""
-        return implies(session(a, k) & spilled(k, t, v) & (writer(t) == Side.NPU), descriptor(k, t, v))
+        return implies(session(a, k) & spilled(k, t, v) & (writer(t) == Side.NPU), handed(k, t, v))
 
-    @secret
-    def results_were_handed_over(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
-        """The CPU reads results that were handed over."""
-        return implies(took(k, t, i, v, b) & (writer(t) == Side.NPU), descriptor(k, t, v))
-
-    @secret
-    def handed_over_is_clean(a: Agent, k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
+    @draft.lemma
+    def handed_over_is_clean(k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
         """Nothing foul is in a result that was handed over."""
-        return implies(session(a, k) & foul(k, r, i, v, t, j), ~descriptor(k, r, v) & (writer(r) == Side.NPU))
+        return implies(foul(k, r, i, v, t, j), ~handed(k, r, v) & (writer(r) == Side.NPU))
 
 
 def _loading(draft: Draft, secret: State) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Step, forall, implies
+from carnet_spec.language import Draft, Formula, Step, forall, implies
 from carnet_spec.protocols.tensortee.vocabulary import (
     ADVERSARY,
     NPU,
@@ -19,6 +19,7 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     changed,
     descriptor,
     fetched,
+    filled,
     follows,
     foul,
     halted,
@@ -80,28 +81,24 @@ def _load(draft: Draft) -> None:
 
     @draft.action(
         by=NPU,
-        says="The NPU begins to read its own {t} back under {k}.",
+        says="The NPU begins to read {t} under {k} again, in the version that it has.",
         source=_PREDICTIVE,
         enforces="REQ-LOAD-01",
     )
-    def load_own(step: Step, a: Agent, k: Key, t: Tensor) -> None:
-        """What the NPU wrote was in memory meanwhile, like everything else."""
-        step.require("own session", session(a, k))
-        step.require("its tensor", writer(t) == Side.NPU)
-        step.require("written", npu_version(k, t) != zero)
+    def load_again(step: Step, k: Key, t: Tensor) -> None:
+        """A result that it wrote, or a tensor that it read before: both were in memory meanwhile."""
+        step.require("a version", npu_version(k, t) != zero)
         _begin_load(step, k, t)
 
 
 def _fetch(draft: Draft) -> None:
-    def begin(step: Step, key: Key, tensor: Tensor, line: Line, block: Block) -> None:
+    def begin(step: Step, key: Key, tensor: Tensor, line: Line, block: Block) -> Formula:
         step.require("being read", awaits(key, tensor, tensor))
         step.require("not fetched yet", ~arrived(key, tensor, line), defence="one-fetch")
         step.remove(fetched(key, tensor, line, step.each(Block)), unless="one-fetch", name="overwrite")
         step.insert(arrived(key, tensor, line))
         step.insert(fetched(key, tensor, line, block))
-        right = wrote(key, tensor, line, npu_version(key, tensor), block)
-        step.insert(spoilt(key, tensor, tensor, line), when=~right)
-        step.remove(spoilt(key, tensor, tensor, line), when=right, unless="one-fetch", name="what was wrong is gone")
+        return wrote(key, tensor, line, npu_version(key, tensor), block)
 
     @draft.action(
         by=NPU,
@@ -117,8 +114,10 @@ def _fetch(draft: Draft) -> None:
         step.require("MAC binds the tensor", s == t, defence="mac-tensor")
         step.require("MAC binds the line", j == i, defence="mac-line")
         step.require("MAC binds the version", w == npu_version(k, t), defence="mac-version")
-        begin(step, k, t, i, b)
+        right = begin(step, k, t, i, b)
         step.insert(matched(k, t, i))
+        step.insert(spoilt(k, t, t, i), when=~right)
+        step.remove(spoilt(k, t, t, i), when=right, unless="one-fetch", name="what was wrong is gone")
 
     @draft.action(
         by=NPU,
@@ -127,11 +126,11 @@ def _fetch(draft: Draft) -> None:
         source="Carnet (memory that an adversary owns)",
         enforces="REQ-LOAD-02",
     )
-    def fetch_other(step: Step, a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> None:
+    def fetch_other(step: Step, k: Key, t: Tensor, i: Line, b: Block) -> None:
         """The NPU cannot tell, and computes with it; the MAC of the tensor will not verify."""
-        step.require("own session", session(a, k))
         step.given("bytes that memory makes", changed(k, b))
         begin(step, k, t, i, b)
+        step.insert(spoilt(k, t, t, i))
 
     @draft.action(
         by=ADVERSARY,
@@ -156,9 +155,8 @@ def _verify(draft: Draft) -> None:
         source=_PREDICTIVE,
         enforces=("REQ-VERIFY-01", "REQ-VERIFY-02"),
     )
-    def verify(step: Step, a: Agent, k: Key, t: Tensor) -> None:
+    def verify(step: Step, k: Key, t: Tensor) -> None:
         """What awaited this tensor awaits it no more; what it awaited itself, it awaits still."""
-        step.require("own session", session(a, k))
         step.require("being read", awaits(k, t, t))
         step.require("every line", forall(lambda i: arrived(k, t, i), Line), defence="every-line")
         right = forall(lambda i: implies(arrived(k, t, i), matched(k, t, i)), Line)
@@ -172,9 +170,8 @@ def _verify(draft: Draft) -> None:
         source="SP 800-38D section 7.2",
         enforces="REQ-VERIFY-03",
     )
-    def halt(step: Step, a: Agent, k: Key, t: Tensor) -> None:
+    def halt(step: Step, k: Key, t: Tensor) -> None:
         """So it does when a line does not come."""
-        step.require("own session", session(a, k))
         step.require("being read", awaits(k, t, t))
         step.insert(halted(k))
 
@@ -190,7 +187,6 @@ def _compute(draft: Draft) -> None:
         """Computation goes on with lines that are not verified; what comes of them awaits what they await."""
         step.require("own session", session(a, k))
         step.require("its tensor", writer(r) == Side.NPU)
-        step.require("read", loaded(k, t))
         origin, place = step.each(Tensor), step.each(Line)
         step.insert(awaits(k, r, origin), when=awaits(k, t, origin), defence="taint-passed-on")
         step.insert(spoilt(k, r, origin, place), when=spoilt(k, t, origin, place))
@@ -234,5 +230,6 @@ def _write(draft: Draft) -> None:
         step.insert(npu_wrote(k, t, i))
         step.insert(stored(k, t, i, npu_version(k, t), b))
         step.insert(wrote(k, t, i, npu_version(k, t), b))
+        step.insert(filled(k, t, i, npu_version(k, t)))
         origin, place = step.each(Tensor), step.each(Line)
         step.insert(foul(k, t, i, npu_version(k, t), origin, place), when=spoilt(k, t, origin, place))

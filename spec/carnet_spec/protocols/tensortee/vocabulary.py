@@ -148,6 +148,12 @@ wrote = relation(
     kind=Kind.GHOST,
     says="an enclave wrote the block to the line in that version of the tensor",
 )
+filled = relation(
+    "filled", Key, Tensor, Line, Version, kind=Kind.GHOST, says="the line was written in that version of the tensor"
+)
+handed = relation(
+    "handed", Key, Tensor, Version, kind=Kind.GHOST, says="its writer handed the tensor over in that version"
+)
 spoilt = relation(
     "spoilt",
     *(Key, Tensor, Tensor, Line),

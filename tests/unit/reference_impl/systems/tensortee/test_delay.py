@@ -41,9 +41,9 @@ def test_a_tensor_that_awaits_its_mac_is_neither_read_again_nor_written(job: Job
     with pytest.raises(TensorError, match="awaits its MAC"):
         job.npu.load(job.send(WEIGHTS, 2))
     job.write(job.npu, GRADIENTS, 1, "g")
-    job.npu.load_own(GRADIENTS)
+    job.npu.load_again(GRADIENTS)
     with pytest.raises(TensorError, match="awaits its MAC"):
-        job.npu.load_own(GRADIENTS)
+        job.npu.load_again(GRADIENTS)
     with pytest.raises(TensorError, match="awaits its MAC"):
         job.npu.begin(GRADIENTS, 2)
     assert job.npu.table.version(WEIGHTS) == job.npu.table.version(GRADIENTS) == 1
@@ -69,10 +69,10 @@ def test_what_is_not_read_is_neither_fetched_nor_verified(job: Job) -> None:
     for step in (lambda: job.npu.fetch(WEIGHTS, 0), lambda: job.npu.verify(WEIGHTS)):
         with pytest.raises(TensorError, match="is not being read"):
             step()
-    with pytest.raises(TensorError, match="was not read"):
+    with pytest.raises(TensorError, match="was neither read nor computed"):
         job.npu.compute(LOSS, WEIGHTS, add)
     with pytest.raises(TensorError, match="was never written"):
-        job.npu.load_own(LOSS)
+        job.npu.load_again(LOSS)
 
 
 # -- verifying --------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_a_result_awaits_what_every_result_before_it_does(job: Job, record_prope
         job.fetch(tensor)
         job.npu.compute(GRADIENTS, tensor, add)
     job.write(job.npu, GRADIENTS, 1, "g")
-    job.npu.load_own(GRADIENTS)
+    job.npu.load_again(GRADIENTS)
     job.fetch(GRADIENTS)
     job.npu.compute(LOSS, GRADIENTS, add)
     refused(job, LOSS, "awaits the MAC of 1, 2, 3")
@@ -205,17 +205,38 @@ def test_a_mac_of_its_own_does_not_clear_a_result(job: Job, record_property: Ver
     job.fetch(WEIGHTS)
     job.npu.compute(GRADIENTS, WEIGHTS, add)
     job.write(job.npu, GRADIENTS, 1, "made of changed weights")
-    job.npu.load_own(GRADIENTS)
+    job.npu.load_again(GRADIENTS)
     job.fetch(GRADIENTS)
     job.npu.verify(GRADIENTS)
     assert job.npu.is_verified(GRADIENTS)
     refused(job, GRADIENTS, "awaits the MAC of 1$")
 
 
+def test_a_result_is_computed_from_a_result_that_was_not_in_memory(job: Job, record_property: Verifies) -> None:
+    record_property("verifies", "tensortee-REQ-TAINT-01")
+    job.npu.load(job.send(WEIGHTS))
+    job.fetch(WEIGHTS)
+    job.npu.compute(GRADIENTS, WEIGHTS, add)
+    job.npu.compute(LOSS, GRADIENTS, add)
+    refused(job, LOSS, "awaits the MAC of 1$")
+    job.npu.verify(WEIGHTS)
+    assert len(job.npu.release(LOSS)) == LINES * len(block(""))
+
+
+def test_a_tensor_of_the_cpu_is_read_again_in_its_version(job: Job) -> None:
+    job.npu.load(job.send(WEIGHTS))
+    first = job.fetch(WEIGHTS)
+    job.npu.verify(WEIGHTS)
+    job.npu.load_again(WEIGHTS)
+    assert not job.npu.is_verified(WEIGHTS)
+    assert job.fetch(WEIGHTS) == first
+    job.npu.verify(WEIGHTS)
+
+
 def test_a_tensor_that_is_read_back_awaits_itself(job: Job, record_property: Verifies) -> None:
     record_property("verifies", "tensortee-REQ-EXPORT-01")
     written = job.write(job.npu, LOSS, 1, "loss")
-    job.npu.load_own(LOSS)
+    job.npu.load_again(LOSS)
     job.fetch(LOSS)
     refused(job, LOSS, "awaits the MAC of 4")
     job.npu.verify(LOSS)
