@@ -7,8 +7,8 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     ADVERSARY,
     Agent,
     Block,
+    CacheLine,
     Key,
-    Line,
     Tensor,
     Version,
     changed,
@@ -63,7 +63,7 @@ def _forge(draft: Draft) -> None:
         says="{p} makes a line of {b} under {k} as it likes: {i} of {t}, version {v}.",
         source="Carnet (who has the key encrypts)",
     )
-    def forge(step: Step, p: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> None:
+    def forge(step: Step, p: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> None:
         step.given("has the key", corrupt(p) & knows(p, k))
         step.given("has the data", corrupt(owner(b)) | learnt(p, b))
         step.insert(stored(k, t, i, v, b))
@@ -104,7 +104,7 @@ def _read(draft: Draft) -> None:
         says="{p} decrypts a line under {k} and reads {b}.",
         source="TensorTEE, abstract: data confidentiality",
     )
-    def read(step: Step, p: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> None:
+    def read(step: Step, p: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> None:
         """Whoever has the key, corrupt or not, the owner included."""
         step.given("has the key", knows(p, k))
         step.given("a ciphertext", stored(k, t, i, v, b))
@@ -115,7 +115,7 @@ def _read(draft: Draft) -> None:
         says="{p} sees two ciphertexts under one address and version, of {b} and of {c}, and reads both.",
         source="SP 800-38D appendix A",
     )
-    def read_two(step: Step, p: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block, c: Block) -> None:
+    def read_two(step: Step, p: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block, c: Block) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
         step.given("corrupt", corrupt(p))
         step.given("one IV", stored(k, t, i, v, b) & stored(k, t, i, v, c) & (b != c))

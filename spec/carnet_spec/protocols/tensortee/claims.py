@@ -7,8 +7,8 @@ from carnet_spec.protocols.tensortee.text import sentence
 from carnet_spec.protocols.tensortee.vocabulary import (
     Agent,
     Block,
+    CacheLine,
     Key,
-    Line,
     Side,
     Tensor,
     Version,
@@ -72,7 +72,7 @@ def _secrecy(draft: Draft) -> None:
         source="SP 800-38D section 8",
         under=THREATS,
     )
-    def iv_unique(k: Key, t: Tensor, i: Line, v: Version, b: Block, c: Block) -> Formula:
+    def iv_unique(k: Key, t: Tensor, i: CacheLine, v: Version, b: Block, c: Block) -> Formula:
         return implies(wrote(k, t, i, v, b) & wrote(k, t, i, v, c), b == c)
 
 
@@ -84,7 +84,7 @@ def _agreement(draft: Draft) -> None:
         source="TensorTEE, abstract: integrity during computing",
         under=THREATS,
     )
-    def line_agreement(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def line_agreement(k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         return implies(took(k, t, i, v, b), wrote(k, t, i, v, b))
 
     @draft.claim(
@@ -94,7 +94,7 @@ def _agreement(draft: Draft) -> None:
         source="TensorTEE, abstract: tensor-granularity MAC management",
         under=THREATS,
     )
-    def tensor_agreement(k: Key, t: Tensor, i: Line, b: Block) -> Formula:
+    def tensor_agreement(k: Key, t: Tensor, i: CacheLine, b: Block) -> Formula:
         read = verified(k, t) & fetched(k, t, i, b)
         return implies(read, wrote(k, t, i, npu_version(k, t), b))
 
@@ -105,7 +105,7 @@ def _agreement(draft: Draft) -> None:
         source="Carnet (a line that never came)",
         under=THREATS,
     )
-    def whole_tensor(k: Key, t: Tensor, i: Line) -> Formula:
+    def whole_tensor(k: Key, t: Tensor, i: CacheLine) -> Formula:
         return implies(verified(k, t), arrived(k, t, i))
 
     @draft.claim(
@@ -115,7 +115,7 @@ def _agreement(draft: Draft) -> None:
         source="TensorTEE, abstract: direct data transfer without re-encryption",
         under=THREATS,
     )
-    def hand_over_agreement(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def hand_over_agreement(a: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         by_npu = implies((writer(t) == Side.CPU) & loaded(k, t), handed(k, t, npu_version(k, t)))
         by_cpu = implies((writer(t) == Side.NPU) & took(k, t, i, v, b), handed(k, t, v))
         return implies(session(a, k), by_npu & by_cpu)
@@ -127,7 +127,7 @@ def _agreement(draft: Draft) -> None:
         source="Carnet (a line that is written after the hand-over)",
         under=THREATS,
     )
-    def whole_hand_over(k: Key, t: Tensor, v: Version, i: Line) -> Formula:
+    def whole_hand_over(k: Key, t: Tensor, v: Version, i: CacheLine) -> Formula:
         return implies(handed(k, t, v), filled(k, t, i, v))
 
     @draft.claim(
@@ -149,7 +149,7 @@ def _delay(draft: Draft) -> None:
         source="Carnet, after TensorTEE, abstract: predictive execution",
         under=THREATS,
     )
-    def verified_export(k: Key, r: Tensor, t: Tensor, i: Line) -> Formula:
+    def verified_export(k: Key, r: Tensor, t: Tensor, i: CacheLine) -> Formula:
         return ~escaped(k, r, t, i)
 
     @draft.claim(
@@ -159,7 +159,9 @@ def _delay(draft: Draft) -> None:
         source="Carnet, after TensorTEE, abstract: predictive execution",
         under=THREATS,
     )
-    def verified_hand_over(a: Agent, k: Key, r: Tensor, i: Line, v: Version, b: Block, t: Tensor, j: Line) -> Formula:
+    def verified_hand_over(
+        a: Agent, k: Key, r: Tensor, i: CacheLine, v: Version, b: Block, t: Tensor, j: CacheLine
+    ) -> Formula:
         return implies(session(a, k) & took(k, r, i, v, b), ~foul(k, r, i, v, t, j))
 
     @draft.claim(

@@ -7,8 +7,8 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     CPU,
     Agent,
     Block,
+    CacheLine,
     Key,
-    Line,
     Side,
     Tensor,
     Version,
@@ -57,7 +57,7 @@ def _write(draft: Draft) -> None:
         step.require("its tensor", writer(t) == Side.CPU, defence="one-writer")
         step.require("the next version", follows(cpu_version(k, t), w), defence="version-advances")
         step.insert(rolled(k, t), when=before(w, cpu_version(k, t)))
-        step.remove(cpu_wrote(k, t, step.each(Line)))
+        step.remove(cpu_wrote(k, t, step.each(CacheLine)))
         step.set(cpu_version(k, t), w)
 
     @draft.action(
@@ -67,7 +67,7 @@ def _write(draft: Draft) -> None:
         source=_DETECTED,
         enforces=("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"),
     )
-    def cpu_write(step: Step, a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> None:
+    def cpu_write(step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block) -> None:
         """The IV is made of the address and the version, so a second write in one pass would use it again."""
         step.actor(a, honest(a))
         step.require("own session", session(a, k))
@@ -94,7 +94,7 @@ def _hand_over(draft: Draft) -> None:
         step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.CPU)
-        step.require("whole", forall(lambda i: cpu_wrote(k, t, i), Line), defence="whole-write")
+        step.require("whole", forall(lambda i: cpu_wrote(k, t, i), CacheLine), defence="whole-write")
         step.insert(descriptor(k, t, cpu_version(k, t)))
         step.insert(handed(k, t, cpu_version(k, t)))
 
@@ -156,7 +156,9 @@ def _read(draft: Draft) -> None:
         source="Gueron, Memory Encryption Engine, section 3",
         enforces=("REQ-READ-01", "REQ-MAC-01"),
     )
-    def cpu_read(step: Step, a: Agent, k: Key, t: Tensor, i: Line, s: Tensor, j: Line, w: Version, b: Block) -> None:
+    def cpu_read(
+        step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, s: Tensor, j: CacheLine, w: Version, b: Block
+    ) -> None:
         """The CPU waits for the MAC of each line; memory may give any line that it ever had."""
         step.actor(a, honest(a))
         step.require("own session", session(a, k))

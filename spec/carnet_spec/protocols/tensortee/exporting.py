@@ -6,8 +6,8 @@ from carnet_spec.language import Draft, Formula, Step, forall
 from carnet_spec.protocols.tensortee.vocabulary import (
     NPU,
     Agent,
+    CacheLine,
     Key,
-    Line,
     Side,
     Tensor,
     awaits,
@@ -42,7 +42,7 @@ def specify_exporting(draft: Draft) -> None:
         """For the CPU a descriptor means that everything in the tensor is verified."""
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU)
-        step.require("whole", forall(lambda i: npu_wrote(k, t, i), Line), defence="whole-write")
+        step.require("whole", forall(lambda i: npu_wrote(k, t, i), CacheLine), defence="whole-write")
         step.require("awaits nothing", _settled(k, t), defence="verified-hand-over")
         step.require("no MAC failed", ~halted(k), defence="fail-stop")
         step.insert(descriptor(k, t, npu_version(k, t)))
@@ -62,7 +62,7 @@ def specify_exporting(draft: Draft) -> None:
         step.require("its tensor", writer(t) == Side.NPU)
         step.require("awaits nothing", _settled(k, t), defence="verified-release")
         step.require("no MAC failed", ~halted(k), defence="fail-stop")
-        origin, place = step.each(Tensor), step.each(Line)
+        origin, place = step.each(Tensor), step.each(CacheLine)
         step.insert(escaped(k, t, origin, place), when=spoilt(k, t, origin, place))
         step.insert(released(k, t))
         step.insert(late(k), when=halted(k))

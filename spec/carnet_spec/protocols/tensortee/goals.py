@@ -6,8 +6,8 @@ from carnet_spec.language import Draft, Formula
 from carnet_spec.protocols.tensortee.vocabulary import (
     Agent,
     Block,
+    CacheLine,
     Key,
-    Line,
     Side,
     Tensor,
     Version,
@@ -41,15 +41,15 @@ def state_goals(draft: Draft) -> None:
 
 def _whole(draft: Draft) -> None:
     @draft.goal(sentence="The NPU reads a tensor of the CPU's, and its MAC verifies.")
-    def tensor_read(a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> Formula:
+    def tensor_read(a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block) -> Formula:
         return session(a, k) & (writer(t) == Side.CPU) & verified(k, t) & fetched(k, t, i, b)
 
     @draft.goal(sentence="The CPU reads a line of a result that the NPU handed over.")
-    def result_taken(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def result_taken(a: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         return session(a, k) & (writer(t) == Side.NPU) & took(k, t, i, v, b)
 
     @draft.goal(sentence="The NPU has verified a tensor of the CPU's, and the CPU reads a result of the NPU's.")
-    def there_and_back(a: Agent, k: Key, t: Tensor, i: Line, b: Block, r: Tensor, v: Version) -> Formula:
+    def there_and_back(a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block, r: Tensor, v: Version) -> Formula:
         there = verified(k, t) & (writer(t) == Side.CPU)
         return session(a, k) & there & took(k, r, i, v, b) & (writer(r) == Side.NPU)
 
@@ -60,7 +60,7 @@ def _whole(draft: Draft) -> None:
 
 def _delayed(draft: Draft) -> None:
     @draft.goal(sentence="A result was computed from a tensor of which a line is still to come.")
-    def ahead(k: Key, r: Tensor, t: Tensor, i: Line, j: Line) -> Formula:
+    def ahead(k: Key, r: Tensor, t: Tensor, i: CacheLine, j: CacheLine) -> Formula:
         return awaits(k, r, t) & (r != t) & arrived(k, t, i) & ~arrived(k, t, j)
 
     @draft.goal(sentence="A result was written, read back and verified, and still awaits what it was computed from.")
@@ -70,19 +70,19 @@ def _delayed(draft: Draft) -> None:
 
 def _hostile(draft: Draft) -> None:
     @draft.goal(sentence="The NPU computed with a line that memory changed.")
-    def spoilt_result(a: Agent, k: Key, r: Tensor, t: Tensor, i: Line) -> Formula:
+    def spoilt_result(a: Agent, k: Key, r: Tensor, t: Tensor, i: CacheLine) -> Formula:
         return session(a, k) & spoilt(k, r, t, i) & (r != t)
 
     @draft.goal(sentence="What was computed with a changed line is in memory.")
-    def foul_result(k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
+    def foul_result(k: Key, r: Tensor, i: CacheLine, v: Version, t: Tensor, j: CacheLine) -> Formula:
         return foul(k, r, i, v, t, j) & (r != t)
 
     @draft.goal(sentence="A MAC does not verify, and the NPU halts.")
-    def mac_fails(k: Key, t: Tensor, i: Line) -> Formula:
+    def mac_fails(k: Key, t: Tensor, i: CacheLine) -> Formula:
         return halted(k) & loaded(k, t) & arrived(k, t, i) & ~matched(k, t, i)
 
     @draft.goal(sentence="The adversary has a line in memory under a key of its own, and reads it.")
-    def another_job(p: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def another_job(p: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         return corrupt(p) & knows(p, k) & stored(k, t, i, v, b) & corrupt(owner(b)) & learnt(p, b)
 
     @draft.goal(sentence="Two colluders have the key of a session of their own.")

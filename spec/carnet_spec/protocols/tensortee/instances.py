@@ -8,12 +8,12 @@ from itertools import pairwise
 from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale
 
 DEFAULTS = {
-    "jobs": 1,
+    "honest_jobs": 1,
     "job_keys": 1,
     "own_keys": 0,
     "cpu_tensors": 1,
     "npu_tensors": 1,
-    "lines": 1,
+    "tensor_lines": 1,
     "passes": 1,
     "job_blocks": 1,
 }
@@ -30,7 +30,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     The CPU writes weights, and the NPU writes gradients.
     """
     size = {**DEFAULTS, **scale}
-    jobs = (*_HONEST[: size["jobs"]], *_numbered("job", 1 + len(_HONEST), size["jobs"] - len(_HONEST)))
+    jobs = (*_HONEST[: size["honest_jobs"]], *_numbered("job", 1 + len(_HONEST), size["honest_jobs"] - len(_HONEST)))
     others = ("mallory",) if threat == "neighbour" else ()
     blocks = {job: tuple(f"{job}'s {n}" for n in range(1, 1 + size["job_blocks"])) for job in jobs}
     blocks["host"] = ("host's",)
@@ -42,7 +42,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Agent": (*jobs, "host", *others),
             "Key": (*own, *hers),
             "Tensor": (*weights, *gradients),
-            "Line": _numbered("line", 1, size["lines"]),
+            "CacheLine": _numbered("line", 1, size["tensor_lines"]),
             "Version": versions,
             "Block": tuple(block for each in blocks.values() for block in each),
         },
@@ -71,12 +71,12 @@ def _unary(names: Iterable[str]) -> frozenset[Row]:
 
 
 _COUNTED = (
-    ("jobs", "honest job", "honest jobs"),
+    ("honest_jobs", "honest job", "honest jobs"),
     ("job_keys", "session", "sessions"),
     ("own_keys", "session of the adversary's", "sessions of the adversary's"),
     ("cpu_tensors", "tensor of the CPU's", "tensors of the CPU's"),
     ("npu_tensors", "tensor of the NPU's", "tensors of the NPU's"),
-    ("lines", "line to a tensor", "lines to a tensor"),
+    ("tensor_lines", "line to a tensor", "lines to a tensor"),
     ("passes", "pass", "passes"),
     ("job_blocks", "block to a job", "blocks to a job"),
 )
@@ -89,7 +89,7 @@ def _describe(size: dict[str, int]) -> str:
 PROFILES = {
     profile.name: profile
     for profile in (
-        Profile("tiny", {"own_keys": 1, "lines": 2}, title="one pass of two lines"),
+        Profile("tiny", {"own_keys": 1, "tensor_lines": 2}, title="one pass of two lines"),
         Profile("passes", {"passes": 2}, title="two passes of one line"),
         Profile("ci", {"job_blocks": 2}, title="one pass of one line, with two blocks"),
     )
@@ -98,11 +98,11 @@ PROFILES = {
 HUNTS = (
     Profile("one line", {}, budget=1),
     Profile("two blocks", {"job_blocks": 2}, budget=1),
-    Profile("two lines", {"lines": 2}, budget=1),
+    Profile("two lines", {"tensor_lines": 2}, budget=1),
     Profile("two passes", {"passes": 2}, budget=1),
-    Profile("two jobs", {"jobs": 2}, budget=1),
+    Profile("two jobs", {"honest_jobs": 2}, budget=1),
     Profile("two tensors", {"cpu_tensors": 2, "npu_tensors": 0}, budget=1),
     Profile("two passes of two blocks", {"passes": 2, "job_blocks": 2}, budget=1),
-    Profile("two lines of two blocks", {"lines": 2, "job_blocks": 2}, budget=1),
+    Profile("two lines of two blocks", {"tensor_lines": 2, "job_blocks": 2}, budget=1),
 )
 """The sizes a search for an attack goes through."""

@@ -15,8 +15,8 @@ from carnet_spec.protocols.tensortee.variants import MACHINE_KEY
 from carnet_spec.protocols.tensortee.vocabulary import (
     Agent,
     Block,
+    CacheLine,
     Key,
-    Line,
     Side,
     Tensor,
     Version,
@@ -68,7 +68,7 @@ def state_lemmas(draft: Draft) -> None:
 
 def _keys(draft: Draft, secret: State) -> None:
     @draft.lemma
-    def what_is_used(k: Key, p: Agent, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def what_is_used(k: Key, p: Agent, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         """Nothing is under a key before it is drawn."""
         there = session(p, k) | knows(p, k) | stored(k, t, i, v, b) | descriptor(k, t, v) | spilled(k, t, v)
         return implies(there | took(k, t, i, v, b) | loaded(k, t), used(k))
@@ -89,25 +89,25 @@ def _keys(draft: Draft, secret: State) -> None:
         return implies(session(a, k) & knows(p, k), ~corrupt(p))
 
     @secret
-    def lines_were_written(a: Agent, k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def lines_were_written(a: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         """What memory had under an honest job's key, its enclaves wrote."""
         return implies(session(a, k) & stored(k, t, i, v, b), wrote(k, t, i, v, b))
 
     @draft.lemma
-    def honest_data_is_under_own_keys(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def honest_data_is_under_own_keys(k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         """Honest data is under its owner's keys only."""
         return implies(stored(k, t, i, v, b) & honest(owner(b)), session(owner(b), k))
 
 
 def _versions(draft: Draft) -> None:
     @draft.lemma
-    def written_by_the_cpu(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def written_by_the_cpu(k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         """What was written in a tensor of the CPU's, the CPU wrote in an earlier pass or in this one."""
         known = before(v, cpu_version(k, t)) | ((v == cpu_version(k, t)) & cpu_wrote(k, t, i))
         return implies(wrote(k, t, i, v, b) & (writer(t) == Side.CPU), known & (v != zero))
 
     @draft.lemma
-    def written_by_the_npu(k: Key, t: Tensor, i: Line, v: Version, b: Block) -> Formula:
+    def written_by_the_npu(k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         """What was written in a tensor of the NPU's, the NPU wrote in an earlier pass or in this one."""
         known = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
         return implies(wrote(k, t, i, v, b) & (writer(t) == Side.NPU), known & (v != zero))
@@ -120,17 +120,17 @@ def _handing_over(draft: Draft, secret: State) -> None:
         return implies(session(a, k) & descriptor(k, t, v), handed(k, t, v))
 
     @draft.lemma
-    def lines_of_the_cpu_are_filled(k: Key, t: Tensor, i: Line) -> Formula:
+    def lines_of_the_cpu_are_filled(k: Key, t: Tensor, i: CacheLine) -> Formula:
         """The CPU knows which lines it wrote in a pass."""
         return implies(cpu_wrote(k, t, i) & (writer(t) == Side.CPU), filled(k, t, i, cpu_version(k, t)))
 
     @draft.lemma
-    def lines_of_the_npu_are_filled(k: Key, t: Tensor, i: Line) -> Formula:
+    def lines_of_the_npu_are_filled(k: Key, t: Tensor, i: CacheLine) -> Formula:
         """The NPU knows which lines it wrote in a pass."""
         return implies(npu_wrote(k, t, i) & (writer(t) == Side.NPU), filled(k, t, i, npu_version(k, t)))
 
     @draft.lemma
-    def results_are_whole(k: Key, t: Tensor, v: Version, i: Line) -> Formula:
+    def results_are_whole(k: Key, t: Tensor, v: Version, i: CacheLine) -> Formula:
         """A result that was handed over is written no more in that version."""
         written = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
         return implies(handed(k, t, v) & (writer(t) == Side.NPU), written)
@@ -153,31 +153,31 @@ def _handing_over(draft: Draft, secret: State) -> None:
         return implies(session(a, k) & spilled(k, t, v) & (writer(t) == Side.NPU), handed(k, t, v))
 
     @draft.lemma
-    def handed_over_is_clean(k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
+    def handed_over_is_clean(k: Key, r: Tensor, i: CacheLine, v: Version, t: Tensor, j: CacheLine) -> Formula:
         """Nothing foul is in a result that was handed over."""
         return implies(foul(k, r, i, v, t, j), ~handed(k, r, v) & (writer(r) == Side.NPU))
 
 
 def _loading(draft: Draft, secret: State) -> None:
     @draft.lemma
-    def fetched_is_arrived(k: Key, t: Tensor, i: Line, b: Block, c: Block) -> Formula:
+    def fetched_is_arrived(k: Key, t: Tensor, i: CacheLine, b: Block, c: Block) -> Formula:
         """A line has at most one content, which arrived."""
         there = fetched(k, t, i, b)
         return implies(there, arrived(k, t, i)) & implies(there & fetched(k, t, i, c), b == c)
 
     @draft.lemma
-    def arrived_is_loaded(k: Key, t: Tensor, i: Line) -> Formula:
+    def arrived_is_loaded(k: Key, t: Tensor, i: CacheLine) -> Formula:
         """Lines arrive in tensors that are being read."""
         return implies(arrived(k, t, i), loaded(k, t)) & implies(matched(k, t, i), arrived(k, t, i))
 
     @secret
-    def matched_is_written(k: Key, t: Tensor, i: Line, b: Block) -> Formula:
+    def matched_is_written(k: Key, t: Tensor, i: CacheLine, b: Block) -> Formula:
         """A line that matches was written there, in the version that is expected."""
         right = wrote(k, t, i, npu_version(k, t), b)
         return implies(matched(k, t, i) & fetched(k, t, i, b), right)
 
     @draft.lemma
-    def verified_is_matched(k: Key, t: Tensor, i: Line) -> Formula:
+    def verified_is_matched(k: Key, t: Tensor, i: CacheLine) -> Formula:
         """In a tensor that verified, every line matches."""
         return implies(verified(k, t), matched(k, t, i))
 
@@ -189,12 +189,12 @@ def _taint(draft: Draft, secret: State) -> None:
         return implies(awaits(k, r, t), awaits(k, t, t) & loaded(k, t))
 
     @secret
-    def spoilt_awaits(k: Key, r: Tensor, t: Tensor, i: Line) -> Formula:
+    def spoilt_awaits(k: Key, r: Tensor, t: Tensor, i: CacheLine) -> Formula:
         """What a wrong line went into awaits its tensor, which does not verify."""
         wrong = arrived(k, t, i) & ~matched(k, t, i)
         return implies(spoilt(k, r, t, i), awaits(k, r, t) & wrong)
 
     @draft.lemma
-    def foul_is_spoilt(k: Key, r: Tensor, i: Line, v: Version, t: Tensor, j: Line) -> Formula:
+    def foul_is_spoilt(k: Key, r: Tensor, i: CacheLine, v: Version, t: Tensor, j: CacheLine) -> Formula:
         """What is foul in memory is spoilt in the NPU."""
         return implies(foul(k, r, i, v, t, j), spoilt(k, r, t, j))

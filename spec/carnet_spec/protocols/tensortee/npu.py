@@ -8,8 +8,8 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     NPU,
     Agent,
     Block,
+    CacheLine,
     Key,
-    Line,
     Side,
     Tensor,
     Version,
@@ -53,10 +53,10 @@ def specify_npu(draft: Draft) -> None:
 def _begin_load(step: Step, key: Key, tensor: Tensor) -> None:
     """Begin with nothing fetched, and with everything to verify."""
     step.require("the last load is settled", ~awaits(key, tensor, tensor), defence="settle-first")
-    step.remove(fetched(key, tensor, step.each(Line), step.each(Block)))
-    step.remove(arrived(key, tensor, step.each(Line)))
-    step.remove(matched(key, tensor, step.each(Line)))
-    step.remove(spoilt(key, tensor, tensor, step.each(Line)), unless="settle-first", name="what was read is gone")
+    step.remove(fetched(key, tensor, step.each(CacheLine), step.each(Block)))
+    step.remove(arrived(key, tensor, step.each(CacheLine)))
+    step.remove(matched(key, tensor, step.each(CacheLine)))
+    step.remove(spoilt(key, tensor, tensor, step.each(CacheLine)), unless="settle-first", name="what was read is gone")
     step.insert(loaded(key, tensor))
     step.insert(awaits(key, tensor, tensor))
 
@@ -92,7 +92,7 @@ def _load(draft: Draft) -> None:
 
 
 def _fetch(draft: Draft) -> None:
-    def begin(step: Step, key: Key, tensor: Tensor, line: Line, block: Block) -> Formula:
+    def begin(step: Step, key: Key, tensor: Tensor, line: CacheLine, block: Block) -> Formula:
         step.require("being read", awaits(key, tensor, tensor))
         step.require("not fetched yet", ~arrived(key, tensor, line), defence="one-fetch")
         step.remove(fetched(key, tensor, line, step.each(Block)), unless="one-fetch", name="overwrite")
@@ -107,7 +107,9 @@ def _fetch(draft: Draft) -> None:
         source=_PREDICTIVE,
         enforces=("REQ-LOAD-02", "REQ-MAC-01"),
     )
-    def fetch(step: Step, a: Agent, k: Key, t: Tensor, i: Line, s: Tensor, j: Line, w: Version, b: Block) -> None:
+    def fetch(
+        step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, s: Tensor, j: CacheLine, w: Version, b: Block
+    ) -> None:
         """Only the whole MAC is compared, and later: nobody knows yet that this line is right."""
         step.require("own session", session(a, k))
         step.given("a line that memory had", stored(k, s, j, w, b))
@@ -126,7 +128,7 @@ def _fetch(draft: Draft) -> None:
         source="Carnet (memory that an adversary owns)",
         enforces="REQ-LOAD-02",
     )
-    def fetch_other(step: Step, k: Key, t: Tensor, i: Line, b: Block) -> None:
+    def fetch_other(step: Step, k: Key, t: Tensor, i: CacheLine, b: Block) -> None:
         """The NPU cannot tell, and computes with it; the MAC of the tensor will not verify."""
         step.given("bytes that memory makes", changed(k, b))
         begin(step, k, t, i, b)
@@ -139,7 +141,7 @@ def _fetch(draft: Draft) -> None:
         cost=1,
         shortcut_of="mac-nonlinear",
     )
-    def cancel(step: Step, k: Key, t: Tensor, i: Line, j: Line, b: Block, c: Block) -> None:
+    def cancel(step: Step, k: Key, t: Tensor, i: CacheLine, j: CacheLine, b: Block, c: Block) -> None:
         """The XOR of tags that are linear in the ciphertext is linear, too."""
         step.given("two lines", arrived(k, t, i) & arrived(k, t, j) & (i != j))
         step.given("were there", stored(k, t, i, npu_version(k, t), b) & stored(k, t, j, npu_version(k, t), c))
@@ -158,8 +160,8 @@ def _verify(draft: Draft) -> None:
     def verify(step: Step, k: Key, t: Tensor) -> None:
         """What awaited this tensor awaits it no more; what it awaited itself, it awaits still."""
         step.require("being read", awaits(k, t, t))
-        step.require("every line", forall(lambda i: arrived(k, t, i), Line), defence="every-line")
-        right = forall(lambda i: implies(arrived(k, t, i), matched(k, t, i)), Line)
+        step.require("every line", forall(lambda i: arrived(k, t, i), CacheLine), defence="every-line")
+        right = forall(lambda i: implies(arrived(k, t, i), matched(k, t, i)), CacheLine)
         step.require("the MAC is the same", right, defence="mac-compared")
         step.remove(awaits(k, step.each(Tensor), t))
         step.remove(awaits(k, t, step.each(Tensor)), unless="taint-kept", name="its MAC clears it")
@@ -187,7 +189,7 @@ def _compute(draft: Draft) -> None:
         """Computation goes on with lines that are not verified; what comes of them awaits what they await."""
         step.require("own session", session(a, k))
         step.require("its tensor", writer(r) == Side.NPU)
-        origin, place = step.each(Tensor), step.each(Line)
+        origin, place = step.each(Tensor), step.each(CacheLine)
         step.insert(awaits(k, r, origin), when=awaits(k, t, origin), defence="taint-passed-on")
         step.insert(spoilt(k, r, origin, place), when=spoilt(k, t, origin, place))
 
@@ -206,11 +208,11 @@ def _write(draft: Draft) -> None:
         step.require("the next version", follows(npu_version(k, t), w), defence="version-advances")
         step.require("not being read", ~awaits(k, t, t), defence="settle-first")
         step.insert(rolled(k, t), when=before(w, npu_version(k, t)))
-        step.remove(npu_wrote(k, t, step.each(Line)))
+        step.remove(npu_wrote(k, t, step.each(CacheLine)))
         step.remove(loaded(k, t))
-        step.remove(fetched(k, t, step.each(Line), step.each(Block)))
-        step.remove(arrived(k, t, step.each(Line)))
-        step.remove(matched(k, t, step.each(Line)))
+        step.remove(fetched(k, t, step.each(CacheLine), step.each(Block)))
+        step.remove(arrived(k, t, step.each(CacheLine)))
+        step.remove(matched(k, t, step.each(CacheLine)))
         step.set(npu_version(k, t), w)
 
     @draft.action(
@@ -220,7 +222,7 @@ def _write(draft: Draft) -> None:
         source=_PREDICTIVE,
         enforces=("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"),
     )
-    def npu_write(step: Step, a: Agent, k: Key, t: Tensor, i: Line, b: Block) -> None:
+    def npu_write(step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block) -> None:
         """A result may go to memory before what it was computed from is verified: it is encrypted there."""
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU, defence="one-writer")
@@ -231,5 +233,5 @@ def _write(draft: Draft) -> None:
         step.insert(stored(k, t, i, npu_version(k, t), b))
         step.insert(wrote(k, t, i, npu_version(k, t), b))
         step.insert(filled(k, t, i, npu_version(k, t)))
-        origin, place = step.each(Tensor), step.each(Line)
+        origin, place = step.each(Tensor), step.each(CacheLine)
         step.insert(foul(k, t, i, npu_version(k, t), origin, place), when=spoilt(k, t, origin, place))

@@ -7,8 +7,8 @@ from carnet_spec.protocols.tensortee.vocabulary import (
     ADVERSARY,
     CPU,
     Agent,
+    CacheLine,
     Key,
-    Line,
     Tensor,
     corrupt,
     cpu_version,
@@ -72,4 +72,4 @@ def _shortcuts(draft: Draft) -> None:
         step.actor(a, honest(a))
         step.require("own session", session(a, k))
         step.set(cpu_version(k, t), zero)
-        step.remove(cpu_wrote(k, t, step.each(Line)))
+        step.remove(cpu_wrote(k, t, step.each(CacheLine)))

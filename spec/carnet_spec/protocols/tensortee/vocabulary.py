@@ -36,7 +36,7 @@ class Tensor(Individual):
     """A tensor; under another key it is another tensor."""
 
 
-class Line(Individual):
+class CacheLine(Individual):
     """A place in a tensor, of the size of a cache line."""
 
 
@@ -82,11 +82,17 @@ cpu_version = function(
     "cpu_version", Key, Tensor, to=Version, kind=Kind.STATE, of=CPU, says="the version in the CPU's table"
 )
 cpu_wrote = relation(
-    "cpu_wrote", Key, Tensor, Line, kind=Kind.STATE, of=CPU, says="the CPU wrote the line in the pass that is under way"
+    "cpu_wrote",
+    Key,
+    Tensor,
+    CacheLine,
+    kind=Kind.STATE,
+    of=CPU,
+    says="the CPU wrote the line in this pass",
 )
 took = relation(
     "took",
-    *(Key, Tensor, Line, Version, Block),
+    *(Key, Tensor, CacheLine, Version, Block),
     kind=Kind.STATE,
     of=CPU,
     says="the CPU read the line in that version of the tensor",
@@ -98,13 +104,19 @@ npu_version = function(
     "npu_version", Key, Tensor, to=Version, kind=Kind.STATE, of=NPU, says="the version in the NPU's table"
 )
 npu_wrote = relation(
-    "npu_wrote", Key, Tensor, Line, kind=Kind.STATE, of=NPU, says="the NPU wrote the line in the pass that is under way"
+    "npu_wrote",
+    Key,
+    Tensor,
+    CacheLine,
+    kind=Kind.STATE,
+    of=NPU,
+    says="the NPU wrote the line in this pass",
 )
 loaded = relation("loaded", Key, Tensor, kind=Kind.STATE, of=NPU, says="the NPU reads the tensor, or has read it")
-fetched = relation("fetched", Key, Tensor, Line, Block, kind=Kind.STATE, of=NPU, says="what the line decrypted to")
-arrived = relation("arrived", Key, Tensor, Line, kind=Kind.STATE, of=NPU, says="the line was fetched")
+fetched = relation("fetched", Key, Tensor, CacheLine, Block, kind=Kind.STATE, of=NPU, says="what the line decrypted to")
+arrived = relation("arrived", Key, Tensor, CacheLine, kind=Kind.STATE, of=NPU, says="the line was fetched")
 matched = relation(
-    "matched", Key, Tensor, Line, kind=Kind.STATE, of=NPU, says="the line adds to the MAC what the written one did"
+    "matched", Key, Tensor, CacheLine, kind=Kind.STATE, of=NPU, says="the line adds to the MAC what the written one did"
 )
 awaits = relation(
     "awaits",
@@ -119,7 +131,7 @@ halted = relation("halted", Key, kind=Kind.STATE, of=NPU, says="the MAC of a ten
 
 stored = relation(
     "stored",
-    *(Key, Tensor, Line, Version, Block),
+    *(Key, Tensor, CacheLine, Version, Block),
     kind=Kind.MESSAGE,
     says="memory had, under that address and version, a ciphertext of the block and its MAC",
 )
@@ -144,31 +156,37 @@ learnt = relation("learnt", Agent, Block, kind=Kind.KNOWLEDGE, says="the agent l
 
 wrote = relation(
     "wrote",
-    *(Key, Tensor, Line, Version, Block),
+    *(Key, Tensor, CacheLine, Version, Block),
     kind=Kind.GHOST,
     says="an enclave wrote the block to the line in that version of the tensor",
 )
 filled = relation(
-    "filled", Key, Tensor, Line, Version, kind=Kind.GHOST, says="the line was written in that version of the tensor"
+    "filled",
+    Key,
+    Tensor,
+    CacheLine,
+    Version,
+    kind=Kind.GHOST,
+    says="the line was written in that version of the tensor",
 )
 handed = relation(
     "handed", Key, Tensor, Version, kind=Kind.GHOST, says="its writer handed the tensor over in that version"
 )
 spoilt = relation(
     "spoilt",
-    *(Key, Tensor, Tensor, Line),
+    *(Key, Tensor, Tensor, CacheLine),
     kind=Kind.GHOST,
     says="the first tensor has in it what was read in that line of the second, and was not written there",
 )
 foul = relation(
     "foul",
-    *(Key, Tensor, Line, Version, Tensor, Line),
+    *(Key, Tensor, CacheLine, Version, Tensor, CacheLine),
     kind=Kind.GHOST,
     says="the line was written in that version when its tensor was spoilt by that line of the other tensor",
 )
 escaped = relation(
     "escaped",
-    *(Key, Tensor, Tensor, Line),
+    *(Key, Tensor, Tensor, CacheLine),
     kind=Kind.GHOST,
     says="the tensor was given out when it was spoilt by that line of the other tensor",
 )
