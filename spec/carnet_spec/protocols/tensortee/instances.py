@@ -104,5 +104,6 @@ HUNTS = (
     Profile("two tensors", {"cpu_tensors": 2, "npu_tensors": 0}, budget=1),
     Profile("two passes of two blocks", {"passes": 2, "job_blocks": 2}, budget=1),
     Profile("two lines of two blocks", {"tensor_lines": 2, "job_blocks": 2}, budget=1),
+    Profile("the adversary's own", {"job_keys": 0, "own_keys": 1}),
 )
 """The sizes a search for an attack goes through."""
