@@ -13,7 +13,7 @@ class Memory:
     """Ciphertext and MAC, by tensor and line."""
     macs: dict[int, bytes] = field(default_factory=dict)
     """The MAC of a tensor."""
-    entries: dict[int, int] = field(default_factory=dict)
+    entries: dict[int, bytes] = field(default_factory=dict)
     """Versions of tensors that have no room on-chip."""
 
     def line(self, tensor: int, line: int) -> bytes:

@@ -81,7 +81,7 @@ class VersionTable:
         """
         if tensor not in self._here:
             raise TensorError(tensor, "has no entry on-chip")
-        self._memory.entries[tensor] = self._here.pop(tensor)
+        self._memory.entries[tensor] = number(self._here.pop(tensor))
         self._away.add(tensor)
         self._root = self._digest()
 
@@ -89,7 +89,7 @@ class VersionTable:
     def _refill(self, tensor: int) -> None:
         if self._digest() != self._root and self._checks.insist_on("table-protected"):
             raise TensorError(tensor, "the entry in memory is not the one that was written last")
-        version = self._memory.entries[tensor]
+        version = int.from_bytes(self._memory.entries[tensor], "little")
         self._away.remove(tensor)
         self._root = self._digest()
         self._put(tensor, version)
@@ -103,4 +103,4 @@ class VersionTable:
     def _digest(self) -> bytes:
         """Return the root of a tree of one level; a real one has more, and reads one path."""
         entries = self._memory.entries
-        return sha384(join(*(number(each) + number(entries.get(each, 0)) for each in sorted(self._away))))
+        return sha384(join(*(part for each in sorted(self._away) for part in (number(each), entries.get(each, b"")))))

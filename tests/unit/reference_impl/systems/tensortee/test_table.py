@@ -12,6 +12,7 @@ from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.lines import MOST
 from carnet_ref.systems.tensortee.memory import Memory
 from carnet_ref.systems.tensortee.table import VersionTable
+from carnet_ref.wire.fields import number
 
 Verifies = Callable[[str, object], None]
 
@@ -66,15 +67,20 @@ def test_an_old_entry_is_not_taken_back(record_property: Verifies) -> None:
     for version in (1, 2):
         table.advance(1, version)
         table.spill(1)
-    memory.entries[1] = 1
+    memory.entries[1] = number(1)
     with pytest.raises(TensorError, match="not the one that was written last"):
         table.version(1)
-    memory.entries[1] = 2
+    memory.entries[1] = number(2)
     assert table.version(1) == 2
 
 
-@pytest.mark.parametrize("entries", [{}, {1: 2, 2: 1}, {1: 1}, {1: 0, 2: 2}])
-def test_entries_that_were_changed_are_noticed(entries: dict[int, int], record_property: Verifies) -> None:
+ONE, TWO = number(1), number(2)
+
+
+@pytest.mark.parametrize(
+    "entries", [{}, {1: TWO, 2: ONE}, {1: ONE}, {1: number(0), 2: TWO}, {1: b"", 2: ONE + TWO}, {1: bytes(99), 2: TWO}]
+)
+def test_entries_that_were_changed_are_noticed(entries: dict[int, bytes], record_property: Verifies) -> None:
     record_property("verifies", "tensortee-REQ-TABLE-01")
     memory = Memory()
     table = VersionTable(memory, 4)
