@@ -1,0 +1,194 @@
+"""The NPU enclave: it computes with lines as they come, and lets nothing out that awaits a MAC."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from typing import NoReturn
+
+from carnet_ref.crypto.primitives import TAG_BYTES
+from carnet_ref.marks import enforces
+from carnet_ref.systems.tensortee.descriptors import Descriptor, check
+from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
+from carnet_ref.systems.tensortee.errors import HaltedError, TensorError
+from carnet_ref.systems.tensortee.layout import Layout, Side
+from carnet_ref.systems.tensortee.lines import LINE_BYTES, Address, decrypt, line_mac, total
+from carnet_ref.systems.tensortee.memory import Memory
+from carnet_ref.systems.tensortee.session import Keys
+from carnet_ref.systems.tensortee.writing import ROOM, Enclave
+
+Kernel = Callable[[bytes, bytes], bytes]
+"""What makes a result of the result so far and of what was read of a tensor."""
+
+
+class Npu(Enclave):
+    """The NPU's side of a session."""
+
+    def __init__(self, keys: Keys, layout: Layout, memory: Memory, room: int = ROOM, checks: Checks = EVERY) -> None:
+        super().__init__(Side.NPU, keys, layout, memory, room, checks)
+        self._fetched: dict[int, dict[int, bytes]] = {}
+        """What was read of each tensor, by line; it is on-chip, and nothing of it need be right."""
+        self._macs: dict[int, dict[int, bytes]] = {}
+        self._awaits: dict[int, set[int]] = {}
+        """The tensors whose MAC each tensor awaits; one that is being read awaits itself."""
+        self._results: dict[int, bytes] = {}
+        self._halted = False
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def load(self, descriptor: Descriptor) -> None:
+        """Begin to read a tensor that the CPU handed over.
+
+        Raises:
+            TensorError: the CPU did not hand it over, it is no newer than the last, or the last load awaits its MAC.
+        """
+        self._require_others(descriptor.tensor)
+        check(self._keys, Side.CPU, descriptor, self._checks)
+        self._require_settled(descriptor.tensor)
+        self.table.take(descriptor.tensor, descriptor.version)
+        self._begin_load(descriptor.tensor)
+
+    def load_again(self, tensor: int) -> None:
+        """Begin to read a tensor again, in the version that the table has: memory had it meanwhile.
+
+        Raises:
+            TensorError: it has no version yet, or the last load awaits its MAC.
+        """
+        if not self.table.version(tensor):
+            raise TensorError(tensor, "was never written")
+        self._require_settled(tensor)
+        self._begin_load(tensor)
+
+    @enforces("REQ-LOAD-01", "settle-first")
+    def _require_settled(self, tensor: int) -> None:
+        if tensor in self._awaits.get(tensor, ()) and self._checks.insist_on("settle-first"):
+            raise TensorError(tensor, "awaits its MAC")
+
+    def _begin_load(self, tensor: int) -> None:
+        self._fetched[tensor], self._macs[tensor] = {}, {}
+        self._awaits.setdefault(tensor, set()).add(tensor)
+
+    @enforces("REQ-LOAD-02", "one-fetch")
+    def fetch(self, tensor: int, line: int) -> bytes:
+        """Return a line as it decrypts: computation goes on with it, and its MAC goes into that of the tensor.
+
+        Raises:
+            TensorError: there is no such line, it was fetched, or the tensor is not being read.
+        """
+        self._layout.require_line(tensor, line)
+        if tensor not in self._awaits.get(tensor, ()):
+            raise TensorError(tensor, "is not being read")
+        if line in self._fetched[tensor] and self._checks.insist_on("one-fetch"):
+            raise TensorError(tensor, f"line {line} was fetched")
+        self._fetched[tensor][line], self._macs[tensor][line] = self._look(tensor, line)
+        return self._fetched[tensor][line]
+
+    def _look(self, tensor: int, line: int) -> tuple[bytes, bytes]:
+        """Read a line of memory once; return what it decrypts to, and its part of the MAC."""
+        address = Address(tensor, line, self.table.version(tensor))
+        ciphertext = bytes(self._memory.line(tensor, line))[:LINE_BYTES].ljust(LINE_BYTES, b"\0")
+        return decrypt(self._keys, address, ciphertext), line_mac(self._keys, address, ciphertext, self._checks)
+
+    @enforces("REQ-VERIFY-01", "REQ-VERIFY-02", "REQ-TAINT-01", "every-line", "mac-compared", "taint-kept")
+    def verify(self, tensor: int) -> None:
+        """Compare the MAC of a tensor: what awaited it awaits it no more, and what it awaits itself it awaits still.
+
+        Raises:
+            TensorError: the MAC is another one, or a line is missing; then the NPU halts.
+        """
+        if tensor not in self._awaits.get(tensor, ()):
+            raise TensorError(tensor, "is not being read")
+        missing = self._layout.shape(tensor).lines - len(self._fetched[tensor])
+        if missing and self._checks.insist_on("every-line"):
+            self.give_up(tensor, f"{missing} lines are missing")
+        if not self._checks.insist_on("one-fetch"):
+            self._macs[tensor] = {line: self._look(tensor, line)[1] for line in self._fetched[tensor]}
+        said = bytes(self._memory.macs.get(tensor, bytes(TAG_BYTES)))
+        right = hmac.compare_digest(total(self._macs[tensor].values()), said)
+        if not right and self._checks.insist_on("mac-compared"):
+            self.give_up(tensor, "the MAC does not verify")
+        for awaited in self._awaits.values():
+            awaited.discard(tensor)
+        if not self._checks.insist_on("taint-kept"):
+            self._awaits[tensor].clear()
+
+    def is_verified(self, tensor: int) -> bool:
+        """Whether the tensor was read, and its MAC verified."""
+        return tensor in self._fetched and tensor not in self._awaits.get(tensor, ())
+
+    def verified_lines(self, tensor: int) -> dict[int, bytes]:
+        """Return what was read of a tensor, by line: nothing while it awaits its MAC."""
+        return dict(self._fetched[tensor]) if self.is_verified(tensor) else {}
+
+    @enforces("REQ-VERIFY-03", "fail-stop")
+    def give_up(self, tensor: int, reason: str) -> NoReturn:
+        """Halt: a MAC failed, or a line does not come.
+
+        Raises:
+            TensorError: always.
+        """
+        self._halted = True
+        raise TensorError(tensor, reason)
+
+    # -- computing and writing ----------------------------------------------------------------------------------------
+
+    @enforces("REQ-TAINT-01", "taint-passed-on")
+    def compute(self, result: int, source: int, kernel: Kernel) -> None:
+        """Make a result of what was read of a tensor so far; it awaits whatever that awaits.
+
+        Raises:
+            TensorError: the CPU writes the result, or the NPU has nothing of the tensor.
+        """
+        self._require_own(result)
+        if source not in self._fetched and source not in self._results:
+            raise TensorError(source, "was neither read nor computed")
+        lines = self._fetched.get(source, {})
+        read = b"".join(lines[line] for line in sorted(lines)) + self._results.get(source, b"")
+        if self._checks.insist_on("taint-passed-on"):
+            self._awaits.setdefault(result, set()).update(self._awaits.get(source, ()))
+        self._results[result] = kernel(self._results.get(result, b""), read)
+
+    def begin(self, tensor: int, version: int) -> None:
+        """Begin a pass over a result; what was read of the version before is dropped.
+
+        Raises:
+            TensorError: the CPU writes it, the version is not the next one, or its MAC is awaited.
+        """
+        self._require_settled(tensor)
+        super().begin(tensor, version)
+        self._fetched.pop(tensor, None)
+
+    # -- what leaves --------------------------------------------------------------------------------------------------
+
+    @enforces("REQ-EXPORT-01", "verified-hand-over")
+    def hand_over(self, tensor: int) -> Descriptor:
+        """Return what tells the CPU that a result is there, and that everything in it is verified.
+
+        Raises:
+            TensorError: it awaits a MAC, it is not whole, or the CPU writes it.
+            HaltedError: a MAC failed.
+        """
+        self._require_awaits_nothing(tensor, "verified-hand-over")
+        return super().hand_over(tensor)
+
+    @enforces("REQ-EXPORT-01", "verified-release")
+    def release(self, tensor: int) -> bytes:
+        """Return a result, out of the enclaves.
+
+        Raises:
+            TensorError: it awaits a MAC, or the CPU writes it.
+            HaltedError: a MAC failed.
+        """
+        self._require_awaits_nothing(tensor, "verified-release")
+        if self._layout.shape(tensor).writer is not Side.NPU:
+            raise TensorError(tensor, "is no result")
+        read = self._fetched.get(tensor, {})
+        return b"".join(read[line] for line in sorted(read)) + self._results.get(tensor, b"")
+
+    @enforces("REQ-VERIFY-03")
+    def _require_awaits_nothing(self, tensor: int, defence: str) -> None:
+        if self._halted and self._checks.insist_on("fail-stop"):
+            raise HaltedError
+        awaited = sorted(self._awaits.get(tensor, ()))
+        if awaited and self._checks.insist_on(defence):
+            raise TensorError(tensor, f"awaits the MAC of {', '.join(map(str, awaited))}")

@@ -1,0 +1,207 @@
+"""The words of TensorTEE: sorts, parties, and every symbol a state is made of.
+
+A *key* stands for a session of one job, too: the CPU enclave and the NPU enclave of the job share it. A *tensor* is
+written by one side and read by both. Its *version* is the number of the pass in which it was written. A *line* is a
+place in a tensor, so a tensor and a line make an address. What the NPU has read of a tensor is *fetched*. While the MAC
+of the tensor has not been compared, the tensor, and whatever was computed from it, *awaits* that.
+"""
+
+from __future__ import annotations
+
+from carnet_spec.language import (
+    Formula,
+    Individual,
+    Kind,
+    Role,
+    constant,
+    function,
+    member,
+    relation,
+    rigid_function,
+    rigid_relation,
+)
+
+# -- sorts -------------------------------------------------------------------------------------------------------------
+
+
+class Agent(Individual):
+    """A party that can know things: the owners of jobs, and the host."""
+
+
+class Key(Individual, fresh=True):
+    """The key of one session of a job, and the session itself."""
+
+
+class Tensor(Individual):
+    """A tensor; under another key it is another tensor."""
+
+
+class CacheLine(Individual):
+    """A place in a tensor, of the size of a cache line."""
+
+
+class Version(Individual):
+    """The number of a pass in which a tensor is written."""
+
+
+class Block(Individual):
+    """What a line says: some of somebody's data."""
+
+
+class Side(Individual):
+    """The two enclaves of a job."""
+
+    CPU = member()
+    NPU = member()
+
+
+# -- parties -----------------------------------------------------------------------------------------------------------
+
+CPU = Role("cpu")
+NPU = Role("npu")
+ADVERSARY = Role("adversary", honest=False)
+
+host = constant("host", Agent, says="whoever runs the host software, and has the memory and the link")
+
+corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does what the adversary wants")
+owner = rigid_function("owner", Block, to=Agent, says="whose data it is")
+writer = rigid_function("writer", Tensor, to=Side, says="the side that writes the tensor")
+before = rigid_relation("before", Version, Version, says="the first version comes before the second")
+follows = rigid_relation("follows", Version, Version, says="the second version is the one after the first")
+zero = constant("zero", Version, says="the version of a tensor that was never written")
+
+# -- a session ---------------------------------------------------------------------------------------------------------
+
+session = relation(
+    "session", Agent, Key, kind=Kind.MESSAGE, says="the CPU enclave of the job and the NPU agreed on the key"
+)
+
+# -- the CPU's state ---------------------------------------------------------------------------------------------------
+
+cpu_version = function(
+    "cpu_version", Key, Tensor, to=Version, kind=Kind.STATE, of=CPU, says="the version in the CPU's table"
+)
+cpu_wrote = relation(
+    "cpu_wrote",
+    Key,
+    Tensor,
+    CacheLine,
+    kind=Kind.STATE,
+    of=CPU,
+    says="the CPU wrote the line in this pass",
+)
+took = relation(
+    "took",
+    *(Key, Tensor, CacheLine, Version, Block),
+    kind=Kind.STATE,
+    of=CPU,
+    says="the CPU read the line in that version of the tensor",
+)
+
+# -- the NPU's state ---------------------------------------------------------------------------------------------------
+
+npu_version = function(
+    "npu_version", Key, Tensor, to=Version, kind=Kind.STATE, of=NPU, says="the version in the NPU's table"
+)
+npu_wrote = relation(
+    "npu_wrote",
+    Key,
+    Tensor,
+    CacheLine,
+    kind=Kind.STATE,
+    of=NPU,
+    says="the NPU wrote the line in this pass",
+)
+loaded = relation("loaded", Key, Tensor, kind=Kind.STATE, of=NPU, says="the NPU reads the tensor, or has read it")
+fetched = relation("fetched", Key, Tensor, CacheLine, Block, kind=Kind.STATE, of=NPU, says="what the line decrypted to")
+arrived = relation("arrived", Key, Tensor, CacheLine, kind=Kind.STATE, of=NPU, says="the line was fetched")
+matched = relation(
+    "matched", Key, Tensor, CacheLine, kind=Kind.STATE, of=NPU, says="the line adds to the MAC what the written one did"
+)
+awaits = relation(
+    "awaits",
+    *(Key, Tensor, Tensor),
+    kind=Kind.STATE,
+    of=NPU,
+    says="the first tensor has in it what was read of the second, whose MAC was not compared yet",
+)
+halted = relation("halted", Key, kind=Kind.STATE, of=NPU, says="the MAC of a tensor did not verify")
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+stored = relation(
+    "stored",
+    *(Key, Tensor, CacheLine, Version, Block),
+    kind=Kind.MESSAGE,
+    says="memory had, under that address and version, a ciphertext of the block and its MAC",
+)
+changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="changed bytes decrypt to this under the key")
+descriptor = relation(
+    "descriptor",
+    *(Key, Tensor, Version),
+    kind=Kind.MESSAGE,
+    says="under the key: the tensor is there to be read, in this version",
+)
+spilled = relation(
+    "spilled", Key, Tensor, Version, kind=Kind.MESSAGE, says="an entry of the CPU's table that was moved to memory"
+)
+released = relation("released", Key, Tensor, kind=Kind.MESSAGE, says="the NPU gave the tensor out of the enclaves")
+
+# -- knowledge ---------------------------------------------------------------------------------------------------------
+
+knows = relation("knows", Agent, Key, kind=Kind.KNOWLEDGE, says="the agent can use the key")
+learnt = relation("learnt", Agent, Block, kind=Kind.KNOWLEDGE, says="the agent learnt the data")
+
+# -- history -----------------------------------------------------------------------------------------------------------
+
+wrote = relation(
+    "wrote",
+    *(Key, Tensor, CacheLine, Version, Block),
+    kind=Kind.GHOST,
+    says="an enclave wrote the block to the line in that version of the tensor",
+)
+filled = relation(
+    "filled",
+    Key,
+    Tensor,
+    CacheLine,
+    Version,
+    kind=Kind.GHOST,
+    says="the line was written in that version of the tensor",
+)
+handed = relation(
+    "handed", Key, Tensor, Version, kind=Kind.GHOST, says="its writer handed the tensor over in that version"
+)
+spoilt = relation(
+    "spoilt",
+    *(Key, Tensor, Tensor, CacheLine),
+    kind=Kind.GHOST,
+    says="the first tensor has in it what was read in that line of the second, and was not written there",
+)
+foul = relation(
+    "foul",
+    *(Key, Tensor, CacheLine, Version, Tensor, CacheLine),
+    kind=Kind.GHOST,
+    says="the line was written in that version when its tensor was spoilt by that line of the other tensor",
+)
+escaped = relation(
+    "escaped",
+    *(Key, Tensor, Tensor, CacheLine),
+    kind=Kind.GHOST,
+    says="the tensor was given out when it was spoilt by that line of the other tensor",
+)
+rolled = relation("rolled", Key, Tensor, kind=Kind.GHOST, says="a table went back to a version that it had passed")
+late = relation("late", Key, kind=Kind.GHOST, says="something was given out or handed over after a MAC failed")
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def honest(job: Agent) -> Formula:
+    """Whether the enclaves of a job follow the protocol; the host has none."""
+    return ~corrupt(job) & (job != host)
+
+
+def verified(key: Key, tensor: Tensor) -> Formula:
+    """Whether the NPU has read the tensor and its MAC verified."""
+    return loaded(key, tensor) & ~awaits(key, tensor, tensor)

@@ -1,0 +1,56 @@
+"""What TensorTEE claims: proved for any number of everything, and looked at state by state where it is small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.induction import prove_claims
+from carnet_check.loading.families import load
+from carnet_check.loading.threats import violated_axioms
+from carnet_check.semantics import Interpreter
+from carnet_spec.language.lints import lint_family
+from carnet_spec.protocols.tensortee.readings import FALLS, UNTRUE
+from carnet_spec.protocols.tensortee.variants import MACHINE_KEY
+
+SOURCE = load("tensortee")
+THREATS = ("bus", "neighbour")
+PROTOCOL = SOURCE.protocol()
+
+
+def test_every_claim_is_proved(record_property: Callable[[str, object], None]) -> None:
+    record_property("verifies", ", ".join(f"tensortee-{claim.requirement}" for claim in PROTOCOL.claims))
+    found = prove_claims(PROTOCOL)
+    assert set(found) == {(claim.name, threat) for claim in PROTOCOL.claims for threat in THREATS}
+    assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
+
+
+@pytest.mark.parametrize("variant", FALLS)
+def test_what_a_reading_still_gives_is_proved(variant: str) -> None:
+    protocol = SOURCE.protocol(variant)
+    found = prove_claims(protocol)
+    assert set(found) == {(claim.name, threat) for claim in protocol.claims for threat in claim.under}
+    assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
+
+
+@pytest.mark.parametrize("threat", THREATS)
+def test_every_claim_lemma_and_goal_is_looked_at_in_every_state(threat: str) -> None:
+    """One pass of one line with two blocks: the IV of a line could be used for either."""
+    profile = SOURCE.profile("ci")
+    instance = SOURCE.instance(PROTOCOL, threat, profile)
+    assert not violated_axioms(Interpreter(PROTOCOL, instance), PROTOCOL.threat(threat))
+    found = explore(PROTOCOL, instance, invariants=PROTOCOL.invariants, reduction=False, threat=threat)
+    assert found.complete
+    assert not found.violations
+
+
+def test_the_readings_are_the_variants() -> None:
+    variants = set(SOURCE.family.variants) - set(SOURCE.family.main)
+    assert set(FALLS) == variants
+    assert set(UNTRUE) == variants - {MACHINE_KEY}
+
+
+def test_nothing_is_wrong_with_the_text() -> None:
+    assert not [each for each in lint_family(SOURCE.family) if each.rule != "ghost_worlds"]
