@@ -1,12 +1,14 @@
 """What the authors of a published system measured, beside what Carnet makes of it.
 
 ``sources.toml`` beside a protocol's text says both under ``[measured]``: the ``table`` of ``carnet datapath`` with its
-figures, if there is one, and each further ``figure``, with what stands for it ``here``.
+figures, if there is one, and each further ``figure``, with what stands for it ``here``, or a function that returns that
+(``computed = "module:function"``).
 """
 
 from __future__ import annotations
 
 import json
+import pkgutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +27,7 @@ def measured(family: Family) -> Lines:
     said = _said(family)
     rows = [
         *_rows(said.get("table", "")),
-        *([each["what"], each["published"], each["here"]] for each in _figures(said)),
+        *map(_figure, said.get("figure", ())),
     ]
     if rows:
         yield from ("## Measured by its authors, and here", "")
@@ -41,9 +43,9 @@ def _said(family: Family) -> dict[str, Any]:
     return found
 
 
-def _figures(said: dict[str, Any]) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = said.get("figure", [])
-    return found
+def _figure(said: dict[str, str]) -> list[str]:
+    here = said["here"] if "here" in said else pkgutil.resolve_name(said["computed"])()
+    return [said["what"], said["published"], here]
 
 
 def _rows(name: str) -> Iterator[list[str]]:

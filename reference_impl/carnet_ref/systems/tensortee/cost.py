@@ -90,3 +90,10 @@ def transfer(size: int, *, direct: bool) -> int:
     encrypted for the other side's memory.
     """
     return 0 if direct else 4 * lines(size)
+
+
+def lines_moved(size: int = 16 << 20) -> str:
+    """Say how many lines are moved for each line of a tensor that is read once, by the line and by the tensor."""
+    by_line, by_tensor = traffic(size, line_granular(size)), traffic(size, tensor_granular(size))
+    told = f"{by_line:.3f} lines are moved for each line of {size >> 20} MiB by the line, and {by_tensor:.3f} by the tensor"
+    return f"{told}; no time is computed"
