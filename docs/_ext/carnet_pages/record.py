@@ -19,6 +19,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import re
@@ -279,22 +280,25 @@ def _write(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
-def main(what: str, *only: str) -> None:
-    """Record one kind of run of every registered protocol, or of those called ``only``."""
+def main(arguments: Sequence[str]) -> None:
+    """Record one kind of run of every registered protocol, or of those that are named."""
     from . import registered_families
 
     families = registered_families()
-    if what == "shown":
-        shown.record()
-    elif what == "discriminating":
-        discriminating.record()
-    elif what == "tests":
-        tests(families)
-    else:
-        for family in families:
-            if not only or family.id in only:
-                RECORDERS[what](family)
+    together = {"shown": shown.record, "discriminating": discriminating.record, "tests": lambda: tests(families)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=sorted({*RECORDERS, *together}))
+    parser.add_argument("only", nargs="*", metavar="PROTOCOL", help="of which protocols; of all, if none is named")
+    asked = parser.parse_args(arguments)
+    if strange := set(asked.only) - {family.id for family in families}:
+        parser.error(f"no protocol is called {min(strange)}")
+    if asked.what in together:
+        together[asked.what]()
+        return
+    for family in families:
+        if not asked.only or family.id in asked.only:
+            RECORDERS[asked.what](family)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1:])
