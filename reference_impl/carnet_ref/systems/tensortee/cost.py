@@ -95,5 +95,4 @@ def transfer(size: int, *, direct: bool) -> int:
 def lines_moved(size: int = 16 << 20) -> str:
     """Say how many lines are moved for each line of a tensor that is read once, by the line and by the tensor."""
     by_line, by_tensor = traffic(size, line_granular(size)), traffic(size, tensor_granular(size))
-    told = f"for each line of {size >> 20} MiB, {by_line:.3f} lines are moved by the line, and {by_tensor:.3f} by the tensor"
-    return f"{told}; no time is computed"
+    return f"of {size >> 20} MiB, {by_line:.3f} lines are moved for each by the line, {by_tensor:.3f} by the tensor; no time"
