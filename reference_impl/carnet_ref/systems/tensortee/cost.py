@@ -94,5 +94,6 @@ def transfer(size: int, *, direct: bool) -> int:
 
 def lines_moved(size: int = 16 << 20) -> str:
     """Say how many lines are moved for each line of a tensor that is read once, by the line and by the tensor."""
-    by_line, by_tensor = traffic(size, line_granular(size)), traffic(size, tensor_granular(size))
-    return f"of {size >> 20} MiB, {by_line:.3f} lines are moved for each by the line, {by_tensor:.3f} by the tensor; no time"
+    moved = [traffic(size, metadata) for metadata in (line_granular(size), tensor_granular(size))]
+    each = "{:.3f} lines for each by the line, {:.3f} by the tensor".format(*moved)
+    return f"of {size >> 20} MiB are moved {each}; no time is computed"
