@@ -1,9 +1,9 @@
 """Whether a bond of a composition holds: what one protocol establishes implies what the other takes for granted.
 
-Z3 is asked for any number of everything. A bond holds only if all of this is shown, and an answer that is unknown shows
-nothing: the premises imply the formula in the other protocol's words; without any single one of them they do not, so
-that each is needed; and each case that the formula speaks of has a state in which all holds that is assumed and proved
-of the other protocol under one of the threat models, so that the bond says something.
+A solver is asked, for any number of everything. A bond holds only if all of this is shown, and an answer that is unknown
+shows nothing: the premises imply the formula in the other protocol's words; without any single one of them they do not,
+so that each is needed; and each case that the formula speaks of has a state in which all holds that is assumed and
+proved of the other protocol under one of the threat models, so that the bond says something.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from carnet_check.engines.induction.solving import ask
-from carnet_check.engines.proving.answers import SolverOutcome
-from carnet_check.exports.smtlib import Declarations, problem, statement
+from carnet_check.engines.interface import ComparesFormulas
+from carnet_check.engines.registry import able
 from carnet_spec.language.composition import BuiltBond
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import (
@@ -33,8 +32,9 @@ from carnet_spec.language.terms import (
     rebuild,
 )
 
-Contradicts = Callable[[str], SolverOutcome]
-"""Says whether the assertions of a text contradict one another."""
+Contradictory = Callable[[Mapping[str, Term]], bool | None]
+"""Says whether named formulas contradict one another, if that is known."""
+GOAL = "goal"
 
 
 class Standing(StrEnum):
@@ -60,53 +60,44 @@ class Judgement:
         return self.standing is not Standing.OPEN
 
 
-def asked_of_z3(text: str) -> SolverOutcome:
-    """Ask Z3 whether the assertions of ``text`` contradict one another."""
-    return ask(text)[0]
-
-
-def judge(bond: BuiltBond, contradicts: Contradicts = asked_of_z3) -> Judgement:
-    """Say whether ``bond`` holds."""
+def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgement:
+    """Say whether ``bond`` holds; by default the first engine that compares formulas is asked."""
+    asked = contradictory or able(ComparesFormulas).contradictory
     goal = conjunction(tuple(bond.read.values()))
-    reasons = (
-        *_not_implied(bond, goal, contradicts),
-        *_not_needed(bond, goal, contradicts),
-        *_never_so(bond, goal, contradicts),
-    )
+    reasons = (*_not_implied(bond, goal, asked), *_not_needed(bond, goal, asked), *_never_so(bond, goal, asked))
     if reasons:
         return Judgement(bond.bond.name, Standing.OPEN, reasons)
     same = spelled(bond.read.values()) == spelled(bond.premises.values())
     return Judgement(bond.bond.name, Standing.EQUAL if same else Standing.IMPLIED)
 
 
-def _not_implied(bond: BuiltBond, goal: Term, contradicts: Contradicts) -> Iterator[str]:
+def _not_implied(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
     """Yield why the premises are not known to imply the goal."""
-    match contradicts(_text(bond.premises, negation(goal))):
-        case SolverOutcome.REFUTED:
-            yield "what is established does not imply what is assumed"
-        case SolverOutcome.UNKNOWN:
-            yield "the solver does not know whether what is established implies what is assumed"
+    implied = asked({**bond.premises, GOAL: negation(goal)})
+    if implied is None:
+        yield "the solver does not know whether what is established implies what is assumed"
+    elif not implied:
+        yield "what is established does not imply what is assumed"
 
 
-def _not_needed(bond: BuiltBond, goal: Term, contradicts: Contradicts) -> Iterator[str]:
+def _not_needed(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
     """Yield each premise that is not shown to be needed."""
     for name in bond.premises:
         others = {other: term for other, term in bond.premises.items() if other != name}
-        match contradicts(_text(others, negation(goal))):
-            case SolverOutcome.PROVED:
-                yield f"{name} is not needed"
-            case SolverOutcome.UNKNOWN:
-                yield f"the solver does not know whether {name} is needed"
+        implied = asked({**others, GOAL: negation(goal)})
+        if implied is None:
+            yield f"the solver does not know whether {name} is needed"
+        elif implied:
+            yield f"{name} is not needed"
 
 
-def _never_so(bond: BuiltBond, goal: Term, contradicts: Contradicts) -> Iterator[str]:
+def _never_so(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
     """Yield each case of the goal that no state is shown to have of which all holds that is proved."""
     for case in dict.fromkeys(cases(goal)):
-        outcomes = {contradicts(_text(world, case)) for world in bond.worlds.values()}
-        if SolverOutcome.REFUTED not in outcomes:
-            unknown = SolverOutcome.UNKNOWN in outcomes
-            why = "the solver does not know whether it can be so" if unknown else "says nothing, since it is never so"
-            yield f"{why} that {show(case)}"
+        answers = {asked({**world, GOAL: case}) for world in bond.worlds.values()}
+        if False not in answers:
+            why = "the solver does not know whether it can be so" if None in answers else "it is never so"
+            yield f"says nothing that is known to matter: {why} that {show(case)}"
 
 
 def cases(formula: Term) -> Iterator[Term]:
@@ -126,12 +117,6 @@ def cases(formula: Term) -> Iterator[Term]:
             yield disjunction(tuple(conjunction(parts[:place] + parts[place + 1 :]) for place in range(len(parts))))
         case _:
             yield TRUE
-
-
-def _text(premises: Mapping[str, Term], more: Term) -> str:
-    declarations = Declarations()
-    said = [statement(name, term, declarations) for name, term in premises.items()]
-    return problem(declarations, (*said, statement("goal", more, declarations)))
 
 
 def spelled(formulas: Iterable[Term]) -> frozenset[Term]:

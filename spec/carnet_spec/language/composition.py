@@ -128,9 +128,15 @@ class Composition:
         discharges: str,
         leaves: str,
     ) -> Bond:
-        """Add a bond; :class:`Bond` says what its parts are."""
+        """Add a bond; :class:`Bond` says what its parts are.
+
+        Raises:
+            SpecificationError: another has its name, or reads the same protocol in another way: a word means one thing.
+        """
         if any(other.name == name for other in self.bonds):
             raise SpecificationError(f"{self.id}: two bonds are called '{name}'")
+        if any(other.of is of and other.reading is not reading for other in self.bonds):
+            raise SpecificationError(f"{self.id}, bond '{name}' reads {of.value} formulas otherwise than another bond")
         bond = Bond(name, of, assumes, by, reading, part_of, discharges, leaves, called_from())
         self.bonds.append(bond)
         return bond
@@ -184,7 +190,7 @@ class Composition:
         return found
 
     def _require_threats(self, end: End, protocol: Protocol) -> None:
-        known = {threat.id for threat in protocol.threats}
+        known = [threat.id for threat in protocol.threats]
         for id in self.threats_of(end):
             if id not in known:
                 raise SpecificationError(f"{self.id}: {protocol.id} has no threat model '{id}'; known: {listed(known)}")

@@ -28,14 +28,18 @@ from carnet_spec.language.notation import show
 from carnet_spec.language.stating import variable_of
 from carnet_spec.language.terms import (
     BOOL,
+    And,
     Apply,
     Exists,
     Forall,
     Member,
+    Or,
     Sort,
     Symbol,
     Term,
     Var,
+    conjunction,
+    disjunction,
     rebuild,
     sort_of,
     substitute,
@@ -153,6 +157,10 @@ class Interpretation:
                 return type(term)(tuple(renamed[var] for var in bound), self._read(body, renamed))
             case Apply(symbol, args):
                 return self.meaning(symbol).at(tuple(self._read(arg, renamed) for arg in args))
+            case And(parts):
+                return conjunction(tuple(self._read(part, renamed) for part in parts))
+            case Or(parts):
+                return disjunction(tuple(self._read(part, renamed) for part in parts))
             case _:
                 return rebuild(term, lambda child: self._read(child, renamed))
 
