@@ -1,9 +1,9 @@
 """Whether a bond of a composition holds: what one protocol establishes implies what the other takes for granted.
 
-A solver is asked, for any number of everything. A bond holds only if all of this is shown, and an answer that is unknown
-shows nothing: the premises imply the formula in the other protocol's words; without any single one of them they do not,
-so that each is needed; and each case that the formula speaks of has a state in which all holds that is assumed and
-proved of the other protocol under one of the threat models, so that the bond says something.
+A solver is asked, for any number of everything. A bond holds only if all of this is shown, and an answer that is
+unknown shows nothing: the premises imply the formula in the other protocol's words; without any single one of them they
+do not, so that each is needed; and each case that the formula speaks of has a state in which all holds that is assumed
+and proved of the other protocol under one of the threat models, so that the bond says something.
 """
 
 from __future__ import annotations
