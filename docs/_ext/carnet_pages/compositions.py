@@ -64,8 +64,12 @@ def _composition(composition: Composition, judge: Judge) -> Iterator[str | Lines
     yield f"*Threat models.* {prose(composition.fits)}"
     yield table([_short(upper), _short(lower)], ([code(one), code(other)] for one, other in composition.threats))
     yield table(
-        ["bond", "of", "takes for granted", "established by", "verdict", "what that discharges", "what is left"],
+        ["bond", "taken for granted", "established by", "verdict"],
         (_row(composition, bond, standing) for bond, standing in zip(bonds, standings, strict=True)),
+    )
+    yield table(
+        ["bond", "what that discharges", "what is left"],
+        ([prose(each.name), prose(each.discharges), prose(each.leaves)] for each in composition.bonds),
     )
     for bond in bonds:
         yield from _bond(composition, bond)
@@ -107,12 +111,9 @@ def _row(composition: Composition, bond: BuiltBond, standing: Standing) -> Seque
     ids = ", ".join(_assumption(own, id) for id in bond.bond.part_of)
     return (
         prose(bond.bond.name),
-        prose(_short(own)),
-        f"{ids}: {_listed(own, bond.bond.assumes)}",
-        _listed(other, bond.bond.by),
+        f"{prose(_short(own))}, {ids}: {_listed(own, bond.bond.assumes)}",
+        f"{prose(_short(other))}: {_listed(other, bond.bond.by)}",
         f"{standing.value}, at each moment" if bond.moving else standing.value,
-        prose(bond.bond.discharges),
-        prose(bond.bond.leaves),
     )
 
 
