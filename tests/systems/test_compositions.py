@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -10,13 +11,20 @@ import pytest
 
 from carnet_check.certificates.cores import cores
 from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.engines.interface import ComparesFormulas
 from carnet_check.engines.proving.hints import load_hints
+from carnet_check.engines.registry import able
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
 from carnet_check.verification.composition import Standing, judge
 from carnet_spec.compositions import compositions
-from carnet_spec.language import Protocol, SpecificationError
+from carnet_spec.compositions.travelling_over_fastrack import move
+from carnet_spec.language import Formula, Protocol, SpecificationError
 from carnet_spec.language.composition import BuiltBond, Composition, End
+from carnet_spec.language.terms import negation
+from carnet_spec.protocols.fastrack import vocabulary as link
+from carnet_spec.protocols.gpu_travelling import FAMILY as TRAVELLING
+from carnet_spec.protocols.gpu_travelling import vocabulary as job
 
 FOUND = {composition.id: composition for composition in compositions()}
 BONDS = {f"{id}: {bond.bond.name}": bond for id, each in FOUND.items() for bond in each.built()}
@@ -78,6 +86,24 @@ def test_a_ring_that_lacks_a_defence_breaks_a_bond() -> None:
         SpecificationError, match=r"bond 'hops give nothing away' .*: claim confidentiality .* does not hold"
     ):
         FOUND["ring-of-travelling"].built({End.UPPER: "unattested"})
+
+
+def test_what_is_said_not_to_follow_does_not() -> None:
+    """Not from all that is proved of Fastrack together: the page says so beside the bond on received values."""
+    composition = FOUND["travelling-over-fastrack"]
+    bond = BONDS["travelling-over-fastrack: received without gaps"]
+    (lemma,) = (each for each in TRAVELLING.protocol().lemmas if each.name == "received_was_sent")
+    assert "(received_was_sent) does not follow" in bond.bond.leaves
+    reading = copy(bond.bond.reading)
+    reading.meanings = dict(reading.meanings)
+
+    @reading.reads(job.spent)
+    def spent(a: link.Agent, k: link.Key, v: link.Position) -> Formula:
+        return link.spent(a, k, move, v)
+
+    (world,) = composition.built()[0].worlds.values()
+    read = reading.read(lemma.formula)
+    assert able(ComparesFormulas).contradictory({**world, "goal": negation(read)}) is False
 
 
 def _terms(composition: Composition, bond: BuiltBond) -> Iterator[tuple[Protocol, str, object]]:

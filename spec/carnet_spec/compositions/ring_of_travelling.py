@@ -84,9 +84,14 @@ RANKS.renames(ring.closed, job.confidential)
 RANKS.renames(ring.ends, job.in_session)
 
 
+def trains_now(g: job.Gpu) -> Formula:
+    """Whether the GPU is at home and training, in the job that is looked at."""
+    return (job.phase == job.Phase.TRAINING) & job.attested_live(g)
+
+
 def works(g: job.Gpu) -> Formula:
-    """Whether the GPU holds data of an honest holder."""
-    return exists(lambda m: job.resident(g, m) & job.honest_data(m) & ~job.exposed(m), job.Data)
+    """Whether the GPU trains now, or holds data of an honest holder."""
+    return trains_now(g) | exists(lambda m: job.resident(g, m) & job.honest_data(m) & ~job.exposed(m), job.Data)
 
 
 @RANKS.reads(ring.trains)
@@ -97,14 +102,14 @@ def trains(g: job.Gpu) -> Formula:
 
 @RANKS.reads(ring.follows)
 def follows(g: job.Gpu, h: job.Gpu) -> Formula:
-    """A place is given to a GPU only while it holds honest data, and a ring has two or more."""
+    """A place is given to a GPU only while it trains or holds honest data, and a ring has two or more."""
     return next_to(g, h) & works(g) & works(h) & (g != h)
 
 
 @RANKS.reads(ring.part)
 def part(m: job.Data, i: Turn, c: Piece, r: job.Gpu) -> Formula:
-    """What a rank contributes derives from honest data that it holds."""
-    return job.resident(r, m) & job.honest_data(m) & ~job.exposed(m)
+    """What a rank contributes derives from data that it holds while it trains, whoever's they are."""
+    return trains_now(r) & job.resident(r, m)
 
 
 @RANKS.reads(ring.opened)
@@ -127,6 +132,15 @@ def report(g: job.Gpu, s: job.Session, m: Shown, q: Told, h: job.Gpu) -> Formula
     return job.in_session(g, s) & ~job.revoked(g) & mode & code & (h == g)
 
 
+IN_TRAINING = (
+    "claim trains-verified",
+    "claim no-silent-reset",
+    "lemma attested_is_protected",
+    "lemma mode_is_kept",
+    "lemma session_ends_here",
+)
+"""What makes a GPU sound while it trains."""
+
 COMPOSITION.bond(
     "certificates tell",
     of=End.UPPER,
@@ -135,7 +149,10 @@ COMPOSITION.bond(
     reading=RANKS,
     part_of=("A4",),
     discharges="Both mean the vendor's certificates, and assume the same of them.",
-    leaves="An assumption rests on an assumption: A4 is a part of GPU Travelling's A1.",
+    leaves=(
+        "An assumption rests on an assumption: this part of A4 is in GPU Travelling's A1. That device keys do not leak "
+        "has no formula in the ring; GPU Travelling lets them leak and has them revoked (its A13)."
+    ),
 )
 COMPOSITION.bond(
     "reports are true, and stay so",
@@ -157,23 +174,29 @@ COMPOSITION.bond(
     "ranks are sound",
     of=End.UPPER,
     assumes=("axiom the ring is of ranks",),
-    by=("claim gpu-genuine", "claim no-implant"),
+    by=("claim gpu-genuine", "claim no-implant", *IN_TRAINING),
     reading=RANKS,
     part_of=("A6",),
-    discharges="A GPU that holds honest data is genuine, in confidential mode, and runs nobody else's code.",
+    discharges=(
+        "A GPU that trains, or holds honest data, is genuine, in confidential mode, and runs nobody else's code."
+    ),
     leaves=(
         "Who is given which place, that each place is given once, and that there are two: GPU Travelling knows one "
-        "GPU in a job and no places."
+        "GPU in a job and no places. Of a GPU that neither trains nor holds honest data nothing is said, so it must "
+        "have no place."
     ),
 )
 COMPOSITION.bond(
     "contributions are made by ranks",
     of=End.UPPER,
     assumes=("lemma contributions_are_of_ranks",),
-    by=("claim gpu-genuine", "claim no-implant"),
+    by=IN_TRAINING,
     reading=RANKS,
     part_of=("A5",),
-    discharges="What is contributed lies in the memory of a GPU that nobody else reads or runs code on.",
+    discharges=(
+        "What is contributed lies, while training lasts, in the memory of a genuine GPU in confidential mode on which "
+        "nobody else's code runs, also where the holder was corrupt who sent the data."
+    ),
     leaves=(
         "That keys and partial sums are out of reach there is GPU Travelling's A3 and A20, without a formula. What a "
         "rank states of its own place is the trainer's word (A7 of GPU Travelling)."

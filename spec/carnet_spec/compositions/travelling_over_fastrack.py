@@ -179,8 +179,9 @@ COMPOSITION.bond(
         "where the place says (A17)."
     ),
     leaves=(
-        "Fastrack's own A1 stands. That somebody submits the copies is availability, which neither promises. Hash, "
-        "quote, session and orders are no part of the link."
+        "Fastrack's own A1 stands. That somebody submits the copies is availability, which neither promises, and at "
+        "which address a transfer begins is no word of Fastrack's. Hash, quote, session and orders are no part of the "
+        "link."
     ),
 )
 COMPOSITION.bond(
@@ -198,8 +199,10 @@ COMPOSITION.bond(
     part_of=("A1",),
     discharges="If a counter value was received, so was every smaller one.",
     leaves=(
-        "Fastrack's chunks arrive and are verified in any order. So a value counts as received when the whole "
-        "transfer is handed to kernels, and a count that is read earlier reads nothing."
+        "Fastrack's chunks arrive and are verified in any order. So a value counts as received when the whole transfer "
+        "is handed to kernels, and a count that is read earlier reads nothing. That the owner spent each of these "
+        "values (received_was_sent) does not follow: of a place Fastrack says that it was filled, and no lemma says "
+        "that there is a chunk which filled it."
     ),
 )
 COMPOSITION.bond(
