@@ -11,7 +11,7 @@ from carnet_check.verification.composition import Judgement, Standing
 from carnet_spec.compositions import compositions
 from carnet_spec.language.composition import BuiltBond
 from carnet_spec.language.notation import show_lines
-from docs._ext.carnet_pages.compositions import compositions_page
+from docs._ext.carnet_pages.bonds import compositions_page
 
 FOUND = compositions()
 

@@ -25,9 +25,9 @@ from carnet_spec.language import Family
 from . import agreement, api, gallery
 from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
+from .bonds import PAGE, compositions_page
 from .claim_pages import claim_pages
 from .command_line import COMMANDS_PAGE, command_line
-from .compositions import PAGE, compositions_page
 from .counted_mutants import mutants
 from .counted_proofs import proofs
 from .defences import defences
