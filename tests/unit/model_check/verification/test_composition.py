@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from carnet_check.engines.interface import ComparesFormulas
+from carnet_check.engines.registry import able
 from carnet_check.verification.composition import Standing, cases, judge, spelled
 from carnet_spec.language import Formula, exists, forall, implies
 from carnet_spec.language.interpretation import Interpretation
@@ -63,6 +65,16 @@ def test_what_is_unknown_never_counts(unknown: int) -> None:
     assert not judgement.holds
     assert len(judgement.reasons) == 1
     assert "the solver does not know whether " in judgement.reasons[0]
+
+
+def test_a_solver_that_gives_up_leaves_a_bond_open() -> None:
+    """Its own answers count as unknown, too, and not as a contradiction that was not found."""
+    (bond,) = composed("claim known", "axiom faces").built()
+    engine = able(ComparesFormulas)
+    short = engine.limited(1)
+    assert short.contradictory(dict(bond.worlds["street"])) is None
+    assert not judge(bond, short.contradictory).holds
+    assert judge(bond, engine.contradictory).holds
 
 
 def test_the_cases_of_a_formula_are_what_its_conclusions_need() -> None:
