@@ -18,11 +18,14 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from carnet_check.loading.families import known_protocols, load
+from carnet_check.verification.composition import judge
+from carnet_spec.compositions import compositions
 from carnet_spec.language import Family
 
 from . import agreement, api, gallery
 from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
+from .bonds import PAGE, compositions_page
 from .claim_pages import claim_pages
 from .command_line import COMMANDS_PAGE, command_line
 from .counted_mutants import mutants
@@ -78,6 +81,7 @@ def _write(app: _Sphinx) -> None:
         "assurance/mutants.md": mutants(families, _recorded(root / "results" / "mutants")).rstrip() + "\n",
     }
     faults["assurance/accounts.md"] = accounts_page(families, attacks)
+    faults[PAGE] = compositions_page(compositions(), judge).rstrip() + "\n"
     galleries = _recorded(root / "results" / "gallery")
     faults["assurance/gallery.md"] = gallery.gallery(families, galleries).rstrip() + "\n"
     gallery.write_diagrams(families, galleries, Path(app.outdir))

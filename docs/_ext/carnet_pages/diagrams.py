@@ -287,3 +287,47 @@ def _schedule(head: str, found: Sequence[Flow]) -> Iterator[str]:
             yield _line(one + 44, 110, other - 45, 110, head)
     if from_key:
         yield _text(320, 145, ", ".join(from_key), "middle")
+
+
+# -- compositions -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What stands in one row of two boxes: a text in each, and an arrow to the right one or to the left one."""
+
+    left: str
+    right: str
+    sign: str
+    to_left: bool
+
+
+def facing(id: str, left: str, right: str, rows: Sequence[Row]) -> Lines:
+    """Yield a diagram of two boxes side by side, with an arrow from the one to the other in each row."""
+    widths = [
+        max(len(text) for text in texts) * _CHARACTER + 24
+        for texts in ([left, *(row.left for row in rows)], [right, *(row.right for row in rows)])
+    ]
+    width, height = sum(widths) + GAP + 4, ROW * (len(rows) + 1) + 16
+    yield from _svg(
+        f"arrow-{id}", f"{left} and {right}", width, height, _facing(f"arrow-{id}", left, right, rows, widths)
+    )
+
+
+GAP = 90
+"""Pixels between the two boxes."""
+
+
+def _facing(head: str, left: str, right: str, rows: Sequence[Row], widths: Sequence[int]) -> Iterator[str]:
+    edge, other = 2 + widths[0], 2 + widths[0] + GAP
+    height = ROW * (len(rows) + 1) + 8
+    for x, width, title in ((2, widths[0], left), (other, widths[1], right)):
+        yield f'<rect x="{x}" y="2" width="{width}" height="{height}" rx="5" fill="none" stroke="currentColor"/>'
+        yield _text(x + width / 2, 24, title, "middle", bold=True)
+    for number, row in enumerate(rows, 1):
+        y = ROW * number + 22
+        yield _text(edge - 10, y, row.left, "end")
+        yield _text(other + 10, y, row.right)
+        ends = (other - 2, edge + 3) if row.to_left else (edge + 2, other - 3)
+        yield _line(ends[0], y - 5, ends[1], y - 5, head)
+        yield _text((edge + other) / 2, y - 10, row.sign, "middle")

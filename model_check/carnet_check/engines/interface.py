@@ -364,6 +364,14 @@ class ProvesSteps(Engine):
         """Return what answers questions about a protocol under a threat model; without one, under all."""
 
 
+class ComparesFormulas(Engine):
+    """Says of formulas alone, without a protocol, whether they can be true together."""
+
+    @abstractmethod
+    def contradictory(self, formulas: Mapping[str, Term]) -> bool | None:
+        """Whether the named formulas contradict one another, whatever there is of each sort; ``None`` if unknown."""
+
+
 class AnswersObligations(Engine):
     """Proves claims obligation by obligation, so that its answers can be compared with others' one by one."""
 

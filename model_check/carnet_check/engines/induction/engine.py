@@ -16,13 +16,14 @@ from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.possibility import SolverPossibilities
 from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, ask
 from carnet_check.engines.induction.steps import SolverSteps
 from carnet_check.engines.induction.workers import Workers
 from carnet_check.engines.interface import (
     AnswersObligations,
     Basis,
     Check,
+    ComparesFormulas,
     DecidesPossibility,
     Diagnoses,
     Outcome,
@@ -45,6 +46,7 @@ from carnet_check.engines.proving.rows import row_of
 from carnet_check.engines.proving.z3_solver import Z3, solver_is_installed, solver_version
 from carnet_check.engines.runner import Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
+from carnet_check.exports.smtlib import Declarations, problem, statement
 from carnet_check.loading.families import Source
 from carnet_check.loading.threats import NO_THREAT
 from carnet_check.obligations import layers
@@ -64,6 +66,7 @@ Answered = Callable[[int, int, SolverAnswer], None]
 @dataclass(frozen=True)
 class Induction(
     AnswersObligations,
+    ComparesFormulas,
     DecidesPossibility,
     Diagnoses,
     ProvesLiveness,
@@ -251,6 +254,13 @@ class Induction(
 
         left = houdini(protocol, threat, claims=claims, jobs=jobs, rlimit=self.rlimit, progress=answered)
         return tuple(name for name in claims if not left.claim(name).proved)
+
+    def contradictory(self, formulas: Mapping[str, Term]) -> bool | None:
+        """Ask the solver once, with all formulas."""
+        declarations = Declarations()
+        said = [statement(name, formula, declarations) for name, formula in formulas.items()]
+        outcome, _, _ = ask(problem(declarations, said), self.rlimit)
+        return None if outcome is Solved.UNKNOWN else outcome is Solved.PROVED
 
     def step_proofs(self, protocol: Protocol, threat: Threat | None) -> StepProofs:
         """Ask the solver, in this process."""

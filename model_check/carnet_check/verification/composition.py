@@ -1,0 +1,154 @@
+"""Whether a bond of a composition holds: what one protocol establishes implies what the other takes for granted.
+
+A solver is asked, for any number of everything. A bond holds only if all of this is shown, and an answer that is
+unknown shows nothing: the premises imply the formula in the other protocol's words; without any single one of them they
+do not, so that each is needed; and each case that the formula speaks of has a state in which all holds that is assumed
+and proved of the other protocol under one of the threat models, so that the bond says something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from carnet_check.engines.interface import ComparesFormulas
+from carnet_check.engines.registry import able
+from carnet_spec.language.composition import BuiltBond
+from carnet_spec.language.notation import show
+from carnet_spec.language.terms import (
+    TRUE,
+    And,
+    Exists,
+    Forall,
+    Implies,
+    Not,
+    Or,
+    Term,
+    Var,
+    conjunction,
+    disjunction,
+    negation,
+    rebuild,
+)
+
+Contradictory = Callable[[Mapping[str, Term]], bool | None]
+"""Says whether named formulas contradict one another, if that is known."""
+GOAL = "goal"
+
+
+class Standing(StrEnum):
+    """What is known of a bond."""
+
+    EQUAL = "equal"
+    """Both say the same, up to the names of variables."""
+    IMPLIED = "implied"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found of a bond, and why it is open if it is."""
+
+    bond: str
+    standing: Standing
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the bond holds."""
+        return self.standing is not Standing.OPEN
+
+
+def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgement:
+    """Say whether ``bond`` holds; by default the first engine that compares formulas is asked."""
+    asked = contradictory or able(ComparesFormulas).contradictory
+    goal = conjunction(tuple(bond.read.values()))
+    reasons = (*_not_implied(bond, goal, asked), *_not_needed(bond, goal, asked), *_never_so(bond, goal, asked))
+    if reasons:
+        return Judgement(bond.bond.name, Standing.OPEN, reasons)
+    same = spelled(bond.read.values()) == spelled(bond.premises.values())
+    return Judgement(bond.bond.name, Standing.EQUAL if same else Standing.IMPLIED)
+
+
+def _not_implied(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
+    """Yield why the premises are not known to imply the goal."""
+    implied = asked({**bond.premises, GOAL: negation(goal)})
+    if implied is None:
+        yield "the solver does not know whether what is established implies what is assumed"
+    elif not implied:
+        yield "what is established does not imply what is assumed"
+
+
+def _not_needed(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
+    """Yield each premise that is not shown to be needed."""
+    for name in bond.premises:
+        others = {other: term for other, term in bond.premises.items() if other != name}
+        implied = asked({**others, GOAL: negation(goal)})
+        if implied is None:
+            yield f"the solver does not know whether {name} is needed"
+        elif implied:
+            yield f"{name} is not needed"
+
+
+def _never_so(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
+    """Yield each case of the goal that no state is shown to have of which all holds that is proved."""
+    for case in dict.fromkeys(cases(goal)):
+        answers = {asked({**world, GOAL: case}) for world in bond.worlds.values()}
+        if False not in answers:
+            why = "the solver does not know whether it can be so" if None in answers else "it is never so"
+            yield f"says nothing that is known to matter: {why} that {show(case)}"
+
+
+def cases(formula: Term) -> Iterator[Term]:
+    """Yield, for each conclusion of ``formula``, what has to be so for it to say something.
+
+    That a conjunction is never true says of one part that it is false where the others are true.
+    """
+    match formula:
+        case And(parts):
+            for part in parts:
+                yield from cases(part)
+        case Implies(premise, conclusion):
+            yield from (conjunction((premise, case)) for case in cases(conclusion))
+        case Forall(bound, body):
+            yield from (case if case == TRUE else Exists(bound, case) for case in cases(body))
+        case Not(And(parts)):
+            yield disjunction(tuple(conjunction(parts[:place] + parts[place + 1 :]) for place in range(len(parts))))
+        case _:
+            yield TRUE
+
+
+def spelled(formulas: Iterable[Term]) -> frozenset[Term]:
+    """Return ``formulas`` as a set of conjuncts whose variables are named by where they are bound.
+
+    Equal sets say the same; two that say the same may differ.
+    """
+    return frozenset(_named(part, {}) for formula in formulas for part in _conjuncts(formula))
+
+
+def _conjuncts(formula: Term) -> Iterator[Term]:
+    match formula:
+        case And(parts):
+            for part in parts:
+                yield from _conjuncts(part)
+        case Forall(bound, body):
+            for part in _conjuncts(body):
+                yield Forall((*bound, *part.bound), part.body) if isinstance(part, Forall) else Forall(bound, part)
+        case Not(Or(parts)):
+            for part in parts:
+                yield from _conjuncts(negation(part))
+        case _:
+            yield formula
+
+
+def _named(term: Term, names: Mapping[Var, Var]) -> Term:
+    match term:
+        case Var():
+            return names.get(term, term)
+        case Forall(bound, body) | Exists(bound, body):
+            depth = len(names)
+            new = tuple(Var(f"#{depth + place}", var.sort) for place, var in enumerate(bound))
+            return type(term)(new, _named(body, {**names, **dict(zip(bound, new, strict=True))}))
+        case _:
+            return rebuild(term, lambda child: _named(child, names))

@@ -1,0 +1,18 @@
+"""Compositions: two protocols, one over the other, and which assumption of the one is a claim of the other.
+
+Each module has a ``COMPOSITION``; :func:`compositions` finds them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+from carnet_spec.language.composition import Composition
+
+
+def compositions() -> tuple[Composition, ...]:
+    """Import every module of this folder and return what they compose, by id."""
+    names = sorted(each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    return tuple(importlib.import_module(f"{__name__}.{name}").COMPOSITION for name in names)
