@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
+from carnet_check.attacks.instances import described
 from carnet_check.loading.families import load
 from carnet_check.results import steps_as_json
 from carnet_check.wording.narrate import told_place
@@ -44,7 +45,8 @@ def _found(family: Family, finding: Finding) -> Hunt:
 def _recorded(name: str, found: Hunt, replay: Replay[Any]) -> dict[str, Any]:
     assert found.trace is not None
     design = {"variant": found.trace.variant, "removed": list(found.target.removed)}
-    outcome = replay({**design, "claim": found.claim, "steps": steps_as_json(found.trace.steps)})
+    instance = described(found.judge.instance) if found.judge else ""
+    outcome = replay({**design, "claim": found.claim, "steps": steps_as_json(found.trace.steps), "instance": instance})
     kept = {"reproduced": outcome["reproduced"], "stopped": _place(outcome["stopped"])}
     defended = {
         "reproduced": outcome["defended"]["reproduced"],

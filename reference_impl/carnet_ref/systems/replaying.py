@@ -40,11 +40,13 @@ class Replay(Generic[W]):
         variant, claim = value["variant"], value["claim"]
         off = frozenset((*self.family.variants[variant].without, *value["removed"]))
         steps = [TraceStep.from_json(step) for step in value["steps"]]
-        attacked, defended = (self._carried_out(steps, claim, variant, waived) for waived in (off, frozenset[str]()))
+        worlds = (self.world(variant, waived, steps) for waived in (off, frozenset[str]()))
+        attacked, defended = (self.carried_out(world, steps, claim) for world in worlds)
         return {**attacked, "defended": defended}
 
-    def _carried_out(self, steps: Sequence[TraceStep], claim: str, variant: str, off: frozenset[str]) -> dict[str, Any]:
-        with self.world(variant, off, steps) as world:
+    def carried_out(self, opened: AbstractContextManager[W], steps: Sequence[TraceStep], claim: str) -> dict[str, Any]:
+        """Take the steps in a world, and return what shows that the claim is violated, or where it was stopped."""
+        with opened as world:
             for index, step in enumerate(steps):
                 try:
                     self.take(world, step, steps[index + 1 :])
