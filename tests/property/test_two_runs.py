@@ -29,7 +29,7 @@ from carnet_spec.language import (
     Update,
 )
 from carnet_spec.language.expressions import Function, Individual, Relation
-from carnet_spec.language.splitting import Side
+from carnet_spec.language.splitting import RunSide
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Exists, Forall, Not, Or, Var
 from tests.fixtures.thorough import share
 
@@ -72,7 +72,7 @@ class Twins:
         relations, functions = dict(self.left.relations), dict(self.left.functions)
         for symbol in self.secret:
             if symbol == BAD:
-                for side, instance in ((Side.LEFT, self.left), (Side.RIGHT, self.right)):
+                for side, instance in ((RunSide.LEFT, self.left), (RunSide.RIGHT, self.right)):
                     relations[f"{side.value}_{symbol.name}"] = instance.relations[symbol.name]
         return replace(
             self.left,
@@ -207,7 +207,7 @@ def in_the_product(subject: Twins, runs: TwoRuns) -> Found:
                 waiting.append(after)
     one = subject.one.protocol()
     split = {name.removeprefix("left_") for name in _names(protocol) if name.startswith("left_")}
-    pairs = {(_side(state, one, Side.LEFT, split), _side(state, one, Side.RIGHT, split)) for state in states}
+    pairs = {(_side(state, one, RunSide.LEFT, split), _side(state, one, RunSide.RIGHT, split)) for state in states}
     apart = {
         name
         for name in runs.secretly_possible
@@ -226,7 +226,7 @@ def _names(protocol: Protocol) -> Iterator[str]:
     return (symbol.name for symbol in protocol.symbols)
 
 
-def _side(state: State, one: Protocol, side: Side, split: set[str]) -> State:
+def _side(state: State, one: Protocol, side: RunSide, split: set[str]) -> State:
     called = {
         symbol.name: f"{side.value}_{symbol.name}" if symbol.name in split else symbol.name
         for symbol in one.symbols

@@ -22,16 +22,16 @@ from carnet_spec.language.terms import (
 )
 
 
-class Side(Enum):
+class RunSide(Enum):
     """One of the two runs."""
 
     LEFT = "left"
     RIGHT = "right"
 
     @property
-    def other(self) -> Side:
+    def other(self) -> RunSide:
         """The run that it is compared with."""
-        return Side.RIGHT if self is Side.LEFT else Side.LEFT
+        return RunSide.RIGHT if self is RunSide.LEFT else RunSide.LEFT
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,18 @@ class Split:
         """Whether ``term`` may be different in the two runs."""
         return not self.symbols.isdisjoint(symbols_of(term)) or not own.isdisjoint(free_variables(term))
 
-    def symbol(self, symbol: Symbol, side: Side) -> Symbol:
+    def symbol(self, symbol: Symbol, side: RunSide) -> Symbol:
         """Return what a symbol is in one run."""
         if symbol not in self.symbols:
             return symbol
         says = f"{symbol.says}, in the {side.value} run" if symbol.says else ""
         return replace(symbol, name=f"{side.value}_{symbol.name}", says=says)
 
-    def term(self, term: Term, side: Side, own: frozenset[Var] = frozenset()) -> Term:
+    def term(self, term: Term, side: RunSide, own: frozenset[Var] = frozenset()) -> Term:
         """Return what ``term`` is in one run."""
         return substitute(self._spoken(term, side), {var: named(var, side) for var in own})
 
-    def _spoken(self, term: Term, side: Side) -> Term:
+    def _spoken(self, term: Term, side: RunSide) -> Term:
         found = rebuild(term, lambda child: self._spoken(child, side))
         return Apply(self.symbol(found.symbol, side), found.args) if isinstance(found, Apply) else found
 
@@ -68,10 +68,10 @@ class Split:
         """Return ``term`` said of both runs."""
         if not self.reaches(term):
             return term
-        return conjunction((self.term(term, Side.LEFT), self.term(term, Side.RIGHT)))
+        return conjunction((self.term(term, RunSide.LEFT), self.term(term, RunSide.RIGHT)))
 
 
-def named(var: Var, side: Side) -> Var:
+def named(var: Var, side: RunSide) -> Var:
     """Return a parameter that each run chooses for itself, as one of them chose it."""
     return Var(f"{side.value}_{var.name}", var.sort)
 

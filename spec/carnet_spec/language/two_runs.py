@@ -22,7 +22,7 @@ from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.expressions import Expression, Formula, Function, Relation
 from carnet_spec.language.protocol import Protocol, listed
-from carnet_spec.language.splitting import Side, Split, dependent, named, own_parameters, refuse_what_has_no_product
+from carnet_spec.language.splitting import RunSide, Split, dependent, named, own_parameters, refuse_what_has_no_product
 from carnet_spec.language.statements import Axiom, Claim, Initial
 from carnet_spec.language.terms import (
     BOOL,
@@ -85,18 +85,18 @@ class TwoRuns(Draft):
         self._goals = [replace(each, body=self._split.both(each.body)) for each in whole.goals]
         self.stated_at = one.stated_at | self.stated_at
         for action in whole.actions:
-            for side in Side:
+            for side in RunSide:
                 self.stated_at["action", _comparing(action, side)] = one.stated_at.get(("action", action.name))
 
     # -- what is said of both runs --------------------------------------------------------------------------------
 
     def left(self, what: Spoken) -> Spoken:
         """Return what ``what`` is in the left run."""
-        return self._of(what, Side.LEFT)
+        return self._of(what, RunSide.LEFT)
 
     def right(self, what: Spoken) -> Spoken:
         """Return what ``what`` is in the right run."""
-        return self._of(what, Side.RIGHT)
+        return self._of(what, RunSide.RIGHT)
 
     def same(self, what: Expression) -> Formula:
         """Say that an expression has one value in both runs.
@@ -132,7 +132,7 @@ class TwoRuns(Draft):
         """The actions of which a secret may decide whether they are possible, shortcuts included."""
         return tuple(each.name for each in self._one.whole().actions if any(self._secret_guards(each)))
 
-    def _of(self, what: Spoken, side: Side) -> Spoken:
+    def _of(self, what: Spoken, side: RunSide) -> Spoken:
         match what:
             case Function():
                 return type(what)(self._split.symbol(what.symbol, side), what.to)
@@ -174,20 +174,20 @@ class TwoRuns(Draft):
         if not self._split.reaches(guard.formula, own):
             yield guard
             return
-        for side in Side:
+        for side in RunSide:
             yield self._guard(guard, side, own)
 
-    def _guard(self, guard: Guard, side: Side, own: frozenset[Var]) -> Guard:
+    def _guard(self, guard: Guard, side: RunSide, own: frozenset[Var]) -> Guard:
         return replace(guard, name=f"{side.value}: {guard.name}", formula=self._split.term(guard.formula, side, own))
 
     def _updates(self, update: Update, own: frozenset[Var]) -> Iterator[Update]:
         if update.symbol not in self._split.symbols:
             yield update
             return
-        for side in Side:
+        for side in RunSide:
             swept = frozenset(update.each)
 
-            def said(term: Term, side: Side = side, swept: frozenset[Var] = swept) -> Term:
+            def said(term: Term, side: RunSide = side, swept: frozenset[Var] = swept) -> Term:
                 return self._split.term(term, side, own | swept)
 
             yield replace(
@@ -210,7 +210,7 @@ class TwoRuns(Draft):
             return
         own = self._split.of(action)
         public = tuple(each for each in action.guards if each not in secret and each.kind is not GuardKind.FRESH)
-        for side in Side:
+        for side in RunSide:
             guards = (*public, *(self._guard(each, side, own) for each in secret))
             read = frozenset().union(*(free_variables(each.formula) for each in guards))
             unable = _unable(self._split, secret, own, side.other)
@@ -238,12 +238,12 @@ class TwoRuns(Draft):
         if first.symbol not in self._split.symbols:
             yield first
             return
-        for side in Side:
+        for side in RunSide:
             value = self._split.term(first.value, side)
             yield Initial(self._split.symbol(first.symbol, side), first.params, value)
 
 
-def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[Var], side: Side) -> Term:
+def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[Var], side: RunSide) -> Term:
     """Say that no choice of its own lets a run take a step."""
     cannot = disjunction(tuple(negation(split.term(guard.formula, side, own)) for guard in guards))
     choices = sorted(named(var, side).name for var in own)
@@ -251,7 +251,7 @@ def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[Var], side: 
     return Forall(bound, cannot) if bound else cannot
 
 
-def _comparing(action: Action, side: Side) -> str:
+def _comparing(action: Action, side: RunSide) -> str:
     return f"compare_{side.value}_{action.name}"
 
 
@@ -265,7 +265,7 @@ def _shows(symbol: Symbol) -> bool:
 
 
 def _chosen(var: Var, own: frozenset[Var]) -> tuple[Var, ...]:
-    return tuple(named(var, side) for side in Side) if var in own else (var,)
+    return tuple(named(var, side) for side in RunSide) if var in own else (var,)
 
 
 def _in_both(text: str, own: frozenset[Var]) -> str:
@@ -275,7 +275,7 @@ def _in_both(text: str, own: frozenset[Var]) -> str:
     return text
 
 
-def _in_one(text: str, side: Side, own: frozenset[Var], read: frozenset[Var]) -> str:
+def _in_one(text: str, side: RunSide, own: frozenset[Var], read: frozenset[Var]) -> str:
     for var in own:
         chosen = f"{{{named(var, side).name}}}" if named(var, side) in read else "something"
         text = text.replace(f"{{{var.name}}}", chosen)

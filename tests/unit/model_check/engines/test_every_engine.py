@@ -254,7 +254,7 @@ def test_the_doctor_knows_a_registered_engine_and_what_it_needs() -> None:
     assert (toy["missing"], toy["by_default"], toy["verdicts"]) == (["abacus"], False, ["EXHAUSTED", "HOLDS-TO"])
     text = carnet("doctor").out
     assert "toy" in text
-    assert "absent   abacus" in text
+    assert "absent       abacus" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
