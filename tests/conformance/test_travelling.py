@@ -161,7 +161,7 @@ def test_a_single_change_is_refused_where_the_judge_refuses_it() -> None:
     for step in steps:
         states.append(_after(judge, states[-1], step))
     verdicts = set()
-    for at, changed in itertools.islice(_mutants(steps, protocol, instance), 0, None, 1 if THOROUGH else 8):
+    for at, changed in itertools.islice(_mutants(steps, protocol, instance), 0, None, 1 if THOROUGH else 4):
         found = _followed(protocol, instance, changed)
         expected = _judged(judge, states[at], changed, at)
         assert (None if found is None else found.index) == expected, changed[at:]

@@ -44,7 +44,7 @@ def runs_of(protocol: Protocol, sample: Sample) -> Runs:
 def test_the_engine_says_what_a_fixpoint_over_the_interpreters_states_says() -> None:
     counts: Counter[str] = Counter()
 
-    @settings(relaxed, max_examples=share(120))
+    @settings(relaxed, max_examples=120)
     @given(lively_samples(), st.booleans())
     def agrees(sample: Sample, reduction: bool) -> None:
         (live,) = sample.protocol.liveness

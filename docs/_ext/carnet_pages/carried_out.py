@@ -80,7 +80,8 @@ def shown(family: Family, rows: Sequence[Values]) -> Lines:
 
 def _rows(family: Family, rows: Sequence[Values]) -> Iterator[Sequence[str]]:
     for row in rows:
-        known = {action.name: action for action in family.drafted(row["variant"]).actions}
+        drafted, built = family.drafted(row["variant"]), family.protocol(row["variant"], tuple(row["removed"]))
+        known = {action.name: action for action in (*built.actions, *drafted.actions)}
         actions = [known[name] for name in row["actions"]]
         outcome = row["replay"]
         removed = f" without {', '.join(row['removed'])}" if row["removed"] else ""
