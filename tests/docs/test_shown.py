@@ -29,15 +29,11 @@ from docs._ext.carnet_pages.shown import (
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
 PLAYED = [name for name, text in PAGES.items() if "```console" in text]
-LONG = {"docs/how-to/add-a-defence.md", "docs/how-to/read-a-counterexample.md"}
-"""Pages whose commands take longest."""
 
 
 @pytest.mark.long
 @pytest.mark.timeout(400)  # four attacks on GPU Travelling on one page, on a machine that may be busy
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in PLAYED]
-)
+@pytest.mark.parametrize("page", PLAYED)
 def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:
     stale = [f"{page} is stale\n{difference}" for difference in differences(PAGES[page], tmp_path)]
     assert not stale, "\n\n".join(stale)

@@ -55,7 +55,7 @@ def names_of(family: Family) -> set[str]:
     return {family.id} | sizes | family.fresh_sizes | sorts | threats | several
 
 
-WORDS = {"broken", "foreign", "instances", "none", "platform", "slots", "third", "twins"}
+WORDS = {"instances", "none", "slots", "twins"}
 """Names of a protocol that are everyday words of the checker too."""
 FIELD = "rounds"
 """A field of every goal is called so, and may be read; as a text it would be a protocol's size."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from platform import machine as machine_type
+from platform import python_version, system
 from typing import Any
 
 import click
@@ -80,8 +81,8 @@ def doctor(context: click.Context, as_json: bool) -> int:
     found = [look_for(tool) for tool in (*dict.fromkeys(needed), *TOOLS)]
     engines = [_described(engine) for engine in registered()]
     machine = {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
+        "python": python_version(),
+        "system": f"{system()} {machine_type()}",
         "cores": cores(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }

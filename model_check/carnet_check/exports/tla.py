@@ -341,7 +341,7 @@ class _Module:
         sentences = {claim.name: claim.sentence for claim in self._protocol.claims}
         for claim in self._claims:
             name = self._terms.operator("claim", claim.name)
-            broken = f" Expected to be broken under {self._threat}." if claim.name in self._expected else ""
-            yield from comment(f"{name}: {sentences.get(claim.name, '')}{broken}")
+            falls = f" Expected to be broken under {self._threat}." if claim.name in self._expected else ""
+            yield from comment(f"{name}: {sentences.get(claim.name, '')}{falls}")
             yield from wrapped(f"{name} ==", self._terms.term(claim.formula, {}))
             yield ""

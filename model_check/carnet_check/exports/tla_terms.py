@@ -137,8 +137,8 @@ class Terms:
             case Implies(premise, conclusion):
                 return f"{self._operand(premise, scope, state)} => {self._operand(conclusion, scope, state)}"
             case IfThenElse(test, then, otherwise):
-                first, second, third = (self.term(part, scope, state) for part in (test, then, otherwise))
-                return f"IF {first} THEN {second} ELSE {third}"
+                texts = (self.term(part, scope, state) for part in (test, then, otherwise))
+                return "IF {} THEN {} ELSE {}".format(*texts)
             case Forall(bound, body) | Exists(bound, body):
                 inner = self.bound(bound, scope)
                 sign = "\\A" if isinstance(term, Forall) else "\\E"

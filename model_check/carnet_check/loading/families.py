@@ -25,9 +25,9 @@ from carnet_check.loading.default_instance import EACH, default_instance, sizes_
 from carnet_check.loading.importing import (
     afresh,
     blamed_on_the_specification,
-    broken,
     importing,
     leaves,
+    located,
     module_at,
     module_named,
 )
@@ -91,9 +91,9 @@ class Source:
         """
         protocol = self.protocol(variant)
         with blamed_on_the_specification(self.reference):
-            broken = [*unsound(protocol), *(Complaint("layer", "", why) for why in self._departures(protocol))]
-        if broken:
-            raise InvalidSpecificationError(*(self._refused(protocol, complaint) for complaint in broken))
+            wrong = [*unsound(protocol), *(Complaint("layer", "", why) for why in self._departures(protocol))]
+        if wrong:
+            raise InvalidSpecificationError(*(self._refused(protocol, complaint) for complaint in wrong))
         return protocol
 
     def _refused(self, protocol: Protocol, complaint: Complaint) -> str:
@@ -136,7 +136,7 @@ class Source:
         except SystemExit as error:
             raise leaves(self.shown, error) from None
         except Exception as error:
-            raise broken(self.shown, error) from error
+            raise located(self.shown, error) from error
         described = replace(instance, describes=instance.describes or sizes_of(instance))
         return described if profile.budget is None else replace(described, budget=profile.budget)
 

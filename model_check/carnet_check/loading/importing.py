@@ -183,11 +183,11 @@ def importing(shown: str) -> Iterator[None]:
     except (UnicodeDecodeError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError) or "null bytes" in str(error):
             raise UsageError(f"expected Python text, and '{shown}' is not: {error}") from None
-        raise broken(shown, error) from error
+        raise located(shown, error) from error
     except SystemExit as error:
         raise UsageError(f"'{shown}' exits when it is imported (code {error.code})") from None
     except Exception as error:
-        raise broken(shown, error) from error
+        raise located(shown, error) from error
 
 
 @contextlib.contextmanager
@@ -201,7 +201,7 @@ def blamed_on_the_specification(shown: str) -> Iterator[None]:
     except SystemExit as error:
         raise leaves(shown, error) from None
     except Exception as error:
-        raise broken(shown, error) from error
+        raise located(shown, error) from error
 
 
 def leaves(shown: str, error: SystemExit) -> UsageError:
@@ -209,7 +209,7 @@ def leaves(shown: str, error: SystemExit) -> UsageError:
     return UsageError(f"'{shown}' exits when it is built (code {error.code})")
 
 
-def broken(shown: str, error: Exception) -> InvalidSpecificationError:
+def located(shown: str, error: Exception) -> InvalidSpecificationError:
     """Name the line of the specification at which ``error`` was raised, not the library's."""
     library = str(Path(inspect.getfile(Draft)).parent)
     frames = [

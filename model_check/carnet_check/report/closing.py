@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from platform import python_version
 from typing import Any
 
 import click
@@ -24,7 +24,7 @@ def tool_versions(*others: str, solver: bool = True) -> dict[str, str]:
     """Return the versions that decide verdicts: those of other distributions too, and of Z3 unless none was asked."""
     z3 = {"z3": _version("z3-solver")} if solver else {}
     rest = {name: _version(name) for name in others if name != "z3-solver"}
-    return {"carnet": _version("carnet"), **z3, **rest, "python": platform.python_version()}
+    return {"carnet": _version("carnet"), **z3, **rest, "python": python_version()}
 
 
 def _version(distribution: str) -> str:

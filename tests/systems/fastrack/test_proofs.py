@@ -27,7 +27,6 @@ def test_every_claim_is_proved(record_property: Callable[[str, object], None]) -
     assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variant", FALLS)
 def test_what_a_reading_still_gives_is_proved(variant: str) -> None:
     protocol = SOURCE.protocol(variant)

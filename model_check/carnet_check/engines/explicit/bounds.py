@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -95,4 +94,4 @@ def _resident_of(process: str) -> int:
 def peak_bytes() -> int:
     """Return the most memory this process ever held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    return peak if os.uname().sysname == "Darwin" else peak * 1024

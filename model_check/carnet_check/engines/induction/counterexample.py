@@ -56,8 +56,8 @@ def confirmed(obligation: Obligation, found: Structure) -> Counterexample:
     """
     system, action = obligation.system, obligation.action
     judge = Interpreter(system.protocol, found.instance(system.protocol))
-    broken = judge.violated(system.assumed)
-    _require(obligation, not broken, f"axioms do not hold: {', '.join(broken)}")
+    unmet = judge.violated(system.assumed)
+    _require(obligation, not unmet, f"axioms do not hold: {', '.join(unmet)}")
     if action is None:
         before = after = judge.start()
     else:

@@ -90,8 +90,8 @@ def own_writes(protocol: Protocol) -> Findings:
     for action in protocol.actions:
         for update in action.updates if action.by.honest else ():
             symbol = update.symbol
-            foreign = symbol.kind is Kind.STATE and symbol.role != action.by
-            if foreign or _anothers(action, symbol, update.args):
+            of_another = symbol.kind is Kind.STATE and symbol.role != action.by
+            if of_another or _anothers(action, symbol, update.args):
                 yield (
                     at(action, update),
                     f"changes {symbol.name}, which another party keeps: attacks live between two "
