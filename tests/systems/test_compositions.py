@@ -30,6 +30,8 @@ FOUND = {composition.id: composition for composition in compositions()}
 BONDS = {f"{id}: {bond.bond.name}": bond for id, each in FOUND.items() for bond in each.built()}
 EQUAL = {"travelling-over-fastrack: counters do not wrap", "ring-of-travelling: certificates tell"}
 """What is passed on as it is; all others are implied."""
+BY_READING = {"ring-of-travelling: reports are true, and stay so": 1}
+"""Bonds of which so many parts hold by the reading alone."""
 
 
 def test_both_compositions_are_found_with_bonds_in_both_directions() -> None:
@@ -44,6 +46,7 @@ def test_a_bond_holds(name: str) -> None:
     judgement = judge(BONDS[name])
     assert judgement.reasons == ()
     assert judgement.standing is (Standing.EQUAL if name in EQUAL else Standing.IMPLIED)
+    assert len(judgement.by_reading) == BY_READING.get(name, 0)
 
 
 DROPPED = [(name, premise) for name, bond in BONDS.items() for premise in bond.premises]

@@ -24,13 +24,13 @@ _CHECKED = """\
 The verdicts were found when this page was made. Z3 was asked for any number of everything. *Implied*: what is
 established implies what is assumed. *Equal*: they are the same formulas, up to the names of variables. Each bond is
 checked for three more things: leave out any one of the names on the right and it no longer holds; each case that it
-speaks of has a state in which all holds that is proved of the other protocol; and whatever is named holds under the
-threat models that are paired. An answer that is unknown counts as none."""
+speaks of has a state in which all holds that is proved of the other protocol; and all that is named holds under the
+threat models that are paired. A part that holds by the reading alone is shown as such. An answer that is unknown counts as none."""
 _IS_NOT = """\
 A bond is no proof about a system that is made of both. It compares what is said of one state. That steps of the one
 are steps of the other, and that an interpretation is what the words mean, is for a reader to judge. Bonds go both
-ways, and what one rests on may rest on another. So they are to be read step by step: as long as all claims held up to
-here, the assumptions hold here. Where a symbol that never changes is read as something that does, the bond says so of
+ways, and what establishes one may rest on another: then both may fail together. So a bond says that two formulas fit,
+and not that an assumption may be dropped. Where a symbol that never changes is read as something that does, the bond says so of
 each moment, and not that it stays; these symbols are listed."""
 _SIGN = {Standing.EQUAL: "=", Standing.IMPLIED: "implies", Standing.OPEN: "open"}
 
@@ -54,7 +54,8 @@ def compositions_page(found: Iterable[Composition], judge: Judge) -> str:
 
 def _composition(composition: Composition, judge: Judge) -> Iterator[str | Lines]:
     bonds = composition.built()
-    standings = [_holding(composition, judge(bond)) for bond in bonds]
+    found = [_holding(composition, judge(bond)) for bond in bonds]
+    standings = [each.standing for each in found]
     upper, lower = composition.families[End.UPPER], composition.families[End.LOWER]
     yield f"({label('composition', composition.id)})="
     yield f"## {prose(composition.title)}"
@@ -71,16 +72,16 @@ def _composition(composition: Composition, judge: Judge) -> Iterator[str | Lines
         ["bond", "what that discharges", "what is left"],
         ([prose(each.name), prose(each.discharges), prose(each.leaves)] for each in composition.bonds),
     )
-    for bond in bonds:
-        yield from _bond(composition, bond)
+    for bond, judgement in zip(bonds, found, strict=True):
+        yield from _bond(composition, bond, judgement)
     yield f"### Left open between {prose(_short(upper))} and {prose(_short(lower))}"
     yield table(["of", "assumption", "why nothing here discharges it"], _open(composition))
 
 
-def _holding(composition: Composition, judgement: Judgement) -> Standing:
+def _holding(composition: Composition, judgement: Judgement) -> Judgement:
     if not judgement.holds:
         raise ValueError(f"{composition.id}, bond '{judgement.bond}': {'; '.join(judgement.reasons)}")
-    return judgement.standing
+    return judgement
 
 
 def _short(family: Family) -> str:
@@ -133,7 +134,7 @@ def _named(family: Family, kind: str, name: str) -> str:
     return f"{kind} {code(name)}"
 
 
-def _bond(composition: Composition, bond: BuiltBond) -> Iterator[str | Lines]:
+def _bond(composition: Composition, bond: BuiltBond, judgement: Judgement) -> Iterator[str | Lines]:
     own, other = composition.families[bond.bond.of], composition.families[bond.bond.of.other]
     yield f"### {prose(bond.bond.name)}"
     yield f"{prose(_short(own))} takes for granted:"
@@ -141,6 +142,10 @@ def _bond(composition: Composition, bond: BuiltBond) -> Iterator[str | Lines]:
         yield formula(term)
     yield f"In the words of {prose(_short(other))}, where {prose(bond.bond.reading.title)}:"
     for term in bond.read.values():
+        yield formula(term)
+    if judgement.by_reading:
+        yield "This much holds by the reading alone, whatever is established:"
+    for term in judgement.by_reading:
         yield formula(term)
     yield table([f"in {_short(own)}", f"in {_short(other)}", "meaning"], _meanings(bond))
     if bond.moving:

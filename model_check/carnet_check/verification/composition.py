@@ -3,7 +3,8 @@
 A solver is asked, for any number of everything. A bond holds only if all of this is shown, and an answer that is
 unknown shows nothing: the premises imply the formula in the other protocol's words; without any single one of them they
 do not, so that each is needed; and each case that the formula speaks of has a state in which all holds that is assumed
-and proved of the other protocol under one of the threat models, so that the bond says something.
+and proved of the other protocol under one of the threat models. Cases are those of implications, and of what is never
+so together. A part of the formula may hold by the reading alone: that is said, and not every part may.
 """
 
 from __future__ import annotations
@@ -48,11 +49,12 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found of a bond, and why it is open if it is."""
+    """What was found of a bond, why it is open if it is, and which parts of it hold whatever is established."""
 
     bond: str
     standing: Standing
     reasons: tuple[str, ...] = ()
+    by_reading: tuple[Term, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -64,11 +66,21 @@ def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgem
     """Say whether ``bond`` holds; by default the first engine that compares formulas is asked."""
     asked = contradictory or able(ComparesFormulas).contradictory
     goal = conjunction(tuple(bond.read.values()))
-    reasons = (*_not_implied(bond, goal, asked), *_not_needed(bond, goal, asked), *_never_so(bond, goal, asked))
+    reasons = [*_not_implied(bond, goal, asked), *_not_needed(bond, goal, asked)]
+    parts = {part: asked({GOAL: negation(part)}) for part in _conjuncts(goal)}
+    by_reading = tuple(part for part, empty in parts.items() if empty)
+    reasons += [
+        f"the solver does not know whether this holds by the reading alone: {show(part)}"
+        for part, empty in parts.items()
+        if empty is None
+    ]
+    if len(by_reading) == len(parts):
+        reasons.append("all that is assumed holds by the reading alone")
+    reasons += _never_so(bond, goal, asked)
     if reasons:
-        return Judgement(bond.bond.name, Standing.OPEN, reasons)
+        return Judgement(bond.bond.name, Standing.OPEN, tuple(reasons), by_reading)
     same = spelled(bond.read.values()) == spelled(bond.premises.values())
-    return Judgement(bond.bond.name, Standing.EQUAL if same else Standing.IMPLIED)
+    return Judgement(bond.bond.name, Standing.EQUAL if same else Standing.IMPLIED, (), by_reading)
 
 
 def _not_implied(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:

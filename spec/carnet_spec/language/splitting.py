@@ -89,6 +89,40 @@ def refuse_what_has_no_product(whole: Protocol) -> None:
         raise SpecificationError(f"{whole.id} states liveness, which says nothing of two runs: leave it out")
 
 
+def refuse_equal_secrets(whole: Protocol, secret: frozenset[Symbol], own: Mapping[str, frozenset[Var]]) -> None:
+    """Refuse a secret that is the same in any two runs, so that nothing would be said of it.
+
+    Raises:
+        SpecificationError: it begins as nothing secret says, and nothing secret is written to it.
+    """
+    begin = {first.symbol for first in whole.initial}
+    differ = {each for each in secret if not each.mutable or not (each.is_relation or each in begin)}
+    reached = dependent(whole, frozenset(differ), own)
+    for symbol in sorted(secret - reached, key=lambda each: each.name):
+        raise SpecificationError(
+            f"{symbol.name} begins the same in both runs, and nothing secret is written to it: give it a first value "
+            "that is secret"
+        )
+
+
+def refuse_forgotten_axioms(whole: Protocol, split: frozenset[Symbol], public: frozenset[Symbol]) -> None:
+    """Refuse an axiom by which something may depend on a secret that there is one of.
+
+    Raises:
+        SpecificationError: it says something of a secret and of what is neither secret nor public.
+    """
+    axioms = (*whole.axioms, *(axiom for threat in whole.threats for axiom in threat.axioms))
+    for axiom in axioms:
+        spoken = symbols_of(axiom.formula)
+        single = sorted(symbol.name for symbol in spoken - split - public)
+        if single and not split.isdisjoint(spoken):
+            hidden = min(symbol.name for symbol in spoken & split)
+            raise SpecificationError(
+                f"the axiom '{axiom.name}' ties {hidden}, which is secret, to {listed(single)}: name it in `secret` "
+                "if it differs, and in `public` if it is one for both runs"
+            )
+
+
 def own_parameters(whole: Protocol, own: Mapping[str, Collection[str]]) -> dict[str, frozenset[Var]]:
     """Return the parameters that each run chooses for itself, by action.
 
@@ -153,6 +187,7 @@ def _refuse_taken_names(whole: Protocol) -> None:
     names = {symbol.name for symbol in whole.symbols}
     terms = [term for action in whole.actions for term in terms_of_action(action)]
     names |= {var.name for term in terms for var in free_variables(term)}
-    clashes = sorted(name for name in names if name.startswith(("left_", "right_", "apart_")))
+    names |= {name for action in whole.actions for name in (action.name, *(var.name for var in action.params))}
+    clashes = sorted(name for name in names if name.startswith(("left_", "right_", "apart_", "compare_")))
     if clashes:
         raise SpecificationError(f"{listed(clashes)}: a name of one run may not begin as those of two runs do")

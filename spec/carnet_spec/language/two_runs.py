@@ -7,8 +7,9 @@ there are two, ``left_x`` and ``right_x``; of any other there is one, since it i
 has a step of a label when the other has one, an observer looks: if not, ``apart_ACTION`` becomes true.
 
 So a state of the product is reached if and only if two runs with the same labels end in its two sides; ``same(x)``
-holds in every state if and only if no two such runs differ in ``x``; and ``together(ACTION)`` holds in every state if
-and only if after the same labels both runs can take the same labels of the action.
+holds in every state if and only if no two such runs differ in ``x``. If ``together(ACTION)`` holds in every state,
+then after the same labels both runs can take the same labels of the action; and it does hold if they can, unless the
+action draws something fresh, which an observer does not look at.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.expressions import Expression, Formula, Function, Relation
 from carnet_spec.language.protocol import Protocol, listed
-from carnet_spec.language.splitting import RunSide, Split, dependent, named, own_parameters, refuse_what_has_no_product
+from carnet_spec.language.splitting import (
+    RunSide,
+    Split,
+    dependent,
+    named,
+    own_parameters,
+    refuse_equal_secrets,
+    refuse_forgotten_axioms,
+    refuse_what_has_no_product,
+)
 from carnet_spec.language.statements import Axiom, Claim, Initial
 from carnet_spec.language.terms import (
     BOOL,
@@ -54,12 +64,15 @@ class TwoRuns(Draft):
 
     Args:
         one: what one run does; it has no rules and no liveness.
-        secret: relations, functions, variables and flags that may be different from the start, or be written from what
-            is. What may depend on them is worked out.
+        secret: relations, functions, variables and flags that may be different in two runs: because they never change,
+            because nothing says how they begin, or because something secret is written to them. What may depend on
+            them is worked out from what is written.
         own: by the name of an action, the parameters that each run chooses for itself.
+        public: what never changes and is one for both runs, although an axiom says something of it and of a secret.
 
     Raises:
-        SpecificationError: ``one`` has a rule or states liveness, or ``own`` names what is not there.
+        SpecificationError: ``one`` has a rule or states liveness, ``own`` names what is not there, a secret is never
+            different, or an axiom ties one to what is neither secret nor public.
     """
 
     def __init__(
@@ -68,13 +81,16 @@ class TwoRuns(Draft):
         *,
         secret: Iterable[Expression | Relation | Function[Any]] = (),
         own: Mapping[str, Collection[str]] | None = None,
+        public: Iterable[Expression | Relation | Function[Any]] = (),
     ) -> None:
         super().__init__(one.id, one.title, one.variant)
         whole = one.whole()
         refuse_what_has_no_product(whole)
-        chosen = own_parameters(whole, own or {})
-        self._split = Split(dependent(whole, frozenset(map(_symbol_of, secret)), chosen), chosen)
-        self._one = one
+        chosen, secrets = own_parameters(whole, own or {}), frozenset(map(_symbol_of, secret))
+        self._split = Split(dependent(whole, secrets, chosen), chosen)
+        refuse_equal_secrets(whole, secrets, chosen)
+        refuse_forgotten_axioms(whole, self._split.symbols, frozenset(map(_symbol_of, public)))
+        self._one, self._whole = one, whole
         self._actions = list(whole.actions)
         self._threats = [replace(each, axioms=tuple(self._doubled(each.axioms))) for each in whole.threats]
         self._axioms = list(self._doubled(whole.axioms))
@@ -124,13 +140,16 @@ class TwoRuns(Draft):
 
     @property
     def seen(self) -> tuple[Symbol, ...]:
-        """The messages of one run that may depend on a secret: what a platform might tell the runs apart by."""
-        return tuple(each for each in self._one.whole().symbols if each in self._split.symbols and _shows(each))
+        """What others see of one run and may depend on a secret: what a platform might tell the runs apart by.
+
+        That is messages, what is public, what somebody dishonest keeps, and what anybody knows.
+        """
+        return tuple(each for each in self._whole.symbols if each in self._split.symbols and _shows(each))
 
     @property
     def secretly_possible(self) -> tuple[str, ...]:
         """The actions of which a secret may decide whether they are possible, shortcuts included."""
-        return tuple(each.name for each in self._one.whole().actions if any(self._secret_guards(each)))
+        return tuple(each.name for each in self._whole.actions if any(self._secret_guards(each)))
 
     def _of(self, what: Spoken, side: RunSide) -> Spoken:
         match what:
@@ -155,9 +174,20 @@ class TwoRuns(Draft):
         self._traced()
 
     def _built(self, actions: tuple[Action, ...], removed: tuple[str, ...]) -> Protocol:
-        """Compose what is left of the actions of one run, so that no step rests on a guard that was removed."""
-        product = tuple(step for action in actions for step in (self._lock_step(action), *self._compared(action)))
-        return super()._built(product, removed)
+        """Compose what is left of the actions of one run, so that no step rests on a guard that was removed.
+
+        Raises:
+            SpecificationError: one run was said more of since, or a statement about both speaks of what is there twice
+                without saying in which.
+        """
+        if self._one.whole().actions != self._whole.actions:
+            raise SpecificationError(f"{self.id}: what one run does is said before there are two of it")
+        steps = tuple(step for action in actions for step in (self._lock_step(action), *self._compared(action)))
+        product = super()._built(steps, removed)
+        bare = sorted(symbol.name for symbol in product.symbols if symbol in self._split.symbols)
+        if bare:
+            raise SpecificationError(f"{self.id}: {listed(bare)}: there are two of it; say `left`, `right` or `same`")
+        return product
 
     def _lock_step(self, action: Action) -> Action:
         own = self._split.of(action)
@@ -261,7 +291,8 @@ def _apart(action: str) -> Symbol:
 
 
 def _shows(symbol: Symbol) -> bool:
-    return symbol.kind is Kind.MESSAGE
+    kept_by_others = symbol.kind is Kind.STATE and symbol.role is not None and not symbol.role.honest
+    return symbol.kind in (Kind.MESSAGE, Kind.PUBLIC, Kind.KNOWLEDGE) or kept_by_others
 
 
 def _chosen(var: Var, own: frozenset[Var]) -> tuple[Var, ...]:

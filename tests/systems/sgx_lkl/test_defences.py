@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import load
-from carnet_check.results import Verdict, steps_as_json
-from carnet_check.semantics import Interpreter
-from carnet_ref.systems.sgx_lkl.exploits.replay import replay_here
 from carnet_spec.language import Finding
+from tests.fixtures.carried_out import assert_attack
 
 SOURCE = load("sgx-lkl")
 
@@ -60,28 +57,6 @@ REQUIREMENTS = {
 def hunted(without: tuple[str, ...] = (), threat: str = "meddling", claim: str = "", variant: str = "") -> Hunt:
     target = attack_target(SOURCE, variant=variant, without=without, threat=threat, claim=claim)
     return hunt(target, jobs=1, progress=lambda _: None)
-
-
-def assert_attack(found: Hunt, claim: str) -> None:
-    """Replay the attack from its trace alone, and with real bytes: the claim falls with the last step."""
-    assert (found.verdict, found.claim) == (Verdict.VIOLATED, claim), found.detail
-    assert found.trace is not None
-    assert found.profile is not None
-    protocol = SOURCE.protocol(found.trace.variant, found.target.removed)
-    judge = Interpreter(protocol, SOURCE.instance(protocol, found.trace.threat, found.profile))
-    states = judge.replay(found.trace)
-    formula = protocol.claim(claim).checked.formula
-    assert [judge.holds(formula, state) for state in states[-2:]] == [True, False]
-    replayed = replay(found)
-    assert replayed["reproduced"], replayed["stopped"]
-    assert not replayed["defended"]["reproduced"]
-
-
-def replay(found: Hunt) -> dict[str, Any]:
-    """Carry an attack out with real bytes, on the design that it is on and with every defence."""
-    assert found.trace is not None
-    said = {"variant": found.trace.variant, "removed": found.target.removed, "claim": found.claim}
-    return replay_here({**said, "steps": steps_as_json(found.trace.steps)})
 
 
 def test_every_defence_has_an_attack() -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import load
-from carnet_check.results import Verdict, steps_as_json
-from carnet_check.semantics import Interpreter
-from carnet_ref.systems.tensortee.exploits.replay import replay_here
 from carnet_spec.language import Finding
+from tests.fixtures.carried_out import assert_attack
 
 SOURCE = load("tensortee")
 
@@ -49,29 +46,6 @@ def hunted(without: tuple[str, ...] = (), threat: str = "neighbour", claim: str 
     return hunt(target, jobs=1, progress=lambda _: None)
 
 
-def assert_attack(found: Hunt, claim: str) -> None:
-    """Replay the attack from its trace alone, and with real bytes: the claim falls with the last step."""
-    assert (found.verdict, found.claim) == (Verdict.VIOLATED, claim), found.detail
-    assert found.trace is not None
-    assert found.profile is not None
-    protocol = SOURCE.protocol(found.trace.variant, found.target.removed)
-    judge = Interpreter(protocol, SOURCE.instance(protocol, found.trace.threat, found.profile))
-    states = judge.replay(found.trace)
-    formula = protocol.claim(claim).checked.formula
-    assert [judge.holds(formula, state) for state in states[-2:]] == [True, False]
-    replayed = replay(found)
-    assert replayed["reproduced"], replayed["stopped"]
-    assert not replayed["defended"]["reproduced"]
-    assert replayed["defended"]["stopped"]
-
-
-def replay(found: Hunt) -> dict[str, Any]:
-    """Carry an attack out with real bytes, on the design that it is on and with every defence."""
-    assert found.trace is not None
-    said = {"variant": found.trace.variant, "removed": found.target.removed, "claim": found.claim}
-    return replay_here({**said, "steps": steps_as_json(found.trace.steps)})
-
-
 def test_every_defence_has_an_outcome() -> None:
     assert set(ATTACKS) == {defence.id for defence in SOURCE.protocol().defences}
 
@@ -80,25 +54,25 @@ def test_every_defence_has_an_outcome() -> None:
 def test_removing_it_opens_an_attack(without: str, record_property: Callable[[str, object], None]) -> None:
     claim, requirements = ATTACKS[without]
     record_property("verifies", ", ".join(f"tensortee-{id}" for id in requirements.split(", ")))
-    assert_attack(hunted((without,), claim=claim), claim)
+    assert assert_attack(hunted((without,), claim=claim), claim)["defended"]["stopped"]
 
 
 @pytest.mark.parametrize("finding", SOURCE.family.findings, ids=lambda each: each.id)
 def test_every_finding_is_found(finding: Finding) -> None:
     found = hunted(finding.without, finding.threat, finding.claim, finding.variant)
-    assert_attack(found, finding.claim)
+    assert assert_attack(found, finding.claim)["defended"]["stopped"]
 
 
 @pytest.mark.parametrize("without", ["whole-write", "descriptor-sealed", "one-writer", "verified-hand-over"])
 def test_removing_it_lets_the_cpu_read_what_was_computed_from_a_changed_line(without: str) -> None:
-    assert_attack(hunted((without,), claim="verified-hand-over"), "verified-hand-over")
+    assert assert_attack(hunted((without,), claim="verified-hand-over"), "verified-hand-over")["defended"]["stopped"]
 
 
 @pytest.mark.parametrize("without", ["new-key", "one-writer", "version-advances", "line-once"])
 def test_an_iv_that_is_used_twice_tells_the_data(without: str) -> None:
-    assert_attack(hunted((without,), claim="confidentiality"), "confidentiality")
+    assert assert_attack(hunted((without,), claim="confidentiality"), "confidentiality")["defended"]["stopped"]
 
 
 def test_one_key_for_the_machine_is_read_by_honest_neighbours_too() -> None:
     """The threat model in which every job follows the protocol has the attack as well."""
-    assert_attack(hunted(("job-key",), "bus", "confidentiality"), "confidentiality")
+    assert assert_attack(hunted(("job-key",), "bus", "confidentiality"), "confidentiality")["defended"]["stopped"]

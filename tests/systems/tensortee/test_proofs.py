@@ -53,4 +53,4 @@ def test_the_readings_are_the_variants() -> None:
 
 
 def test_nothing_is_wrong_with_the_text() -> None:
-    assert not [each for each in lint_family(SOURCE.family) if each.rule != "ghost-worlds"]
+    assert not list(lint_family(SOURCE.family))

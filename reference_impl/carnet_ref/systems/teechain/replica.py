@@ -321,6 +321,15 @@ def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan
         raise ChainError(str(error)) from None
 
 
+def is_poll(message: bytes) -> bool:
+    """Whether a message asks a replica for its vote and its log.
+
+    Raises:
+        ChainError: it is no message.
+    """
+    return _fields(message)[0] == FREEZE
+
+
 def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     """Return the chain, the start, the key and the share that the quote in a call speaks of.
 

@@ -7,7 +7,7 @@ import pytest
 from carnet_check.engines.interface import ComparesFormulas
 from carnet_check.engines.registry import able
 from carnet_check.verification.composition import Standing, cases, judge, spelled
-from carnet_spec.language import Formula, exists, forall, implies
+from carnet_spec.language import Formula, exists, false, forall, implies
 from carnet_spec.language.interpretation import Interpretation
 from carnet_spec.language.notation import show
 from tests.fixtures.composed import Guest, Visitor, composed, inside, invited, let_in, listed, masked, thief
@@ -55,10 +55,29 @@ def test_a_bond_that_says_nothing_does_not_hold() -> None:
     )
 
 
-@pytest.mark.parametrize("unknown", range(3))
+def test_what_holds_by_the_reading_alone_is_said() -> None:
+    """Of three that nobody is, as far as the reading goes, nothing is established."""
+    reading = Interpretation("a guest is a visitor", sorts={Guest: Visitor})
+
+    @reading.reads(invited)
+    def somebody(v: Visitor) -> Formula:
+        return let_in(v)
+
+    @reading.reads(thief)
+    def nobody(v: Visitor) -> Formula:
+        return false
+
+    (bond,) = composed("claim seen", reading=reading).built()
+    judgement = judge(bond)
+    assert judgement.standing is Standing.OPEN
+    assert "all that is assumed holds by the reading alone" in judgement.reasons
+    assert [show(part) for part in judgement.by_reading] == ["∀g: Visitor. let_in(g) → ¬false"]
+
+
+@pytest.mark.parametrize("unknown", range(4))
 def test_what_is_unknown_never_counts(unknown: int) -> None:
-    """The questions are in this order: implied, needed, possible."""
-    good = [True, False, False]
+    """The questions are in this order: implied, needed, by the reading alone, possible."""
+    good = [True, False, False, False]
     answers = iter([None if place == unknown else each for place, each in enumerate(good)])
     (bond,) = composed("claim seen").built()
     judgement = judge(bond, lambda _: next(answers))

@@ -11,7 +11,21 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.induction import prove_claims
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.state import State
-from carnet_spec.language import Draft, Formula, GuardKind, Protocol, SpecificationError, Step, TwoRuns, forall
+from carnet_spec.language import (
+    Draft,
+    Formula,
+    GuardKind,
+    Kind,
+    Protocol,
+    Role,
+    SpecificationError,
+    Step,
+    TwoRuns,
+    forall,
+    implies,
+    relation,
+    rigid_relation,
+)
 from carnet_spec.language.lints import lint_draft
 from tests.fixtures.parcels import SENDER, Thing, instance, largest, needs, one_run, packed, ready, seen, two_runs
 
@@ -128,6 +142,59 @@ def _lively() -> Draft:
     return draft
 
 
+SHUT = rigid_relation("shut", kind=Kind.TRUTH, says="the box is shut")()
+SEALED = rigid_relation("sealed", says="there is a seal on the box")()
+
+
+def _tied(public: tuple[Formula, ...] = ()) -> TwoRuns:
+    """Put two runs side by side of which an axiom ties a secret to something else."""
+    draft = one_run()
+    draft.assumption("A1", "What is shut is sealed.")
+    draft.axiom("shut is sealed", implies(SHUT, SEALED) & implies(SEALED, SHUT), assumption="A1")
+    return TwoRuns(draft, secret=(SHUT,), public=public)
+
+
+def _bare() -> Protocol:
+    runs = TwoRuns(one_run(), own={"pack": ("t",)})
+
+    @runs.claim(name="bare", sentence="x", requirement="", source="x", under=("post",))
+    def bare() -> Formula:
+        return seen == largest
+
+    return runs.protocol()
+
+
+def _late() -> Protocol:
+    one = one_run()
+    runs = TwoRuns(one, own={"pack": ("t",)})
+    one.action(by=SENDER, says="The sender waits.", source="x")(_wait)
+    return runs.protocol()
+
+
+def test_what_an_axiom_ties_to_a_secret_is_secret_or_said_to_be_public() -> None:
+    public = {symbol.name for symbol in _tied(public=(SEALED,)).protocol().symbols}
+    assert public >= {"left_shut", "right_shut", "sealed"}
+    both = one_run()
+    both.assumption("A1", "What is shut is sealed.")
+    both.axiom("shut is sealed", implies(SHUT, SEALED), assumption="A1")
+    names = {symbol.name for symbol in TwoRuns(both, secret=(SHUT, SEALED)).protocol().symbols}
+    assert names >= {"left_shut", "right_shut", "left_sealed", "right_sealed"}
+
+
+def test_what_anybody_knows_and_the_dishonest_keep_is_seen() -> None:
+    heard = relation("heard", Thing, kind=Kind.KNOWLEDGE, says="somebody knows it")
+    held = relation("held", Thing, kind=Kind.STATE, of=Role("post", honest=False), says="the post keeps it")
+    kept = relation("kept", Thing, kind=Kind.STATE, of=SENDER, says="the sender keeps it")
+    draft = Draft("tell", "Tell")
+
+    @draft.action(by=SENDER, says="The sender tells of {t}.", source="test")
+    def tell(step: Step, t: Thing) -> None:
+        for told in (heard, held, kept):
+            step.insert(told(t))
+
+    assert {symbol.name for symbol in TwoRuns(draft, own={"tell": ("t",)}).seen} == {"heard", "held"}
+
+
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a rule": (lambda: TwoRuns(_rule()), "get_ready is a rule"),
     "liveness": (lambda: TwoRuns(_lively()), "states liveness"),
@@ -140,6 +207,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: RUNS.action(by=SENDER, says="x", source="x")(lambda step: None),
         "said before there are",
     ),
+    "a secret that no run has to itself": (lambda: TwoRuns(one_run(), secret=(ready,)), "begins the same in both"),
+    "an axiom that is forgotten": (_tied, "ties shut, which is secret, to sealed: name it in `secret`"),
+    "a claim that does not say in which run": (_bare, "seen: there are two of it"),
+    "a step that is said too late": (_late, "is said before there are two of it"),
     "a layer": (lambda: RUNS.superpose("post"), "said before there are"),
     "a first value": (lambda: RUNS.initially(seen, largest), "said before there are"),
 }

@@ -22,7 +22,7 @@ from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_o
 from carnet_ref.systems.teechain.enforcement import EVERY, Checks
 from carnet_ref.systems.teechain.errors import ChainError, SealedStateError, SilentMemberError, TeechainError
 from carnet_ref.systems.teechain.primary import Primary
-from carnet_ref.systems.teechain.replica import Replica
+from carnet_ref.systems.teechain.replica import Replica, is_poll
 from carnet_ref.systems.teechain.seats import draw_key
 from carnet_ref.systems.teechain.tee import Policy, Tee, certify
 
@@ -163,8 +163,7 @@ class Line:
     def _again(self) -> CustodyLog | None:
         """Start the head again; its own chain has to acknowledge anew what it logged, and may be frozen."""
         head, chain = self.log.primary.plan.head, self.log.chain
-        for name in tuple(self._dead):
-            self._start_again(name)
+        self._start_all()
         try:
             log = go_on(Primary.again(self._replicas[head], chain), self._deliver)
         except TeechainError as error:
@@ -174,21 +173,34 @@ class Line:
         return log
 
     def _next(self) -> CustodyLog:
-        """Let a member of the chain that is not its head take over."""
+        """Let a member of the chain that is not its head take over, with nobody's log but those of who is alive.
+
+        Only if too few are alive, the others are started again first, and vote.
+        """
         before = self.log.primary.plan
-        for name in tuple(self._dead):
-            self._start_again(name)
-        for successor in before.members[1:]:
+        if not before.has_quorum(frozenset(before.members) - self._dead.keys()):
+            self._start_all()
+        for successor in (name for name in before.members[1:] if name not in self._dead):
             others = tuple(name for name in self.names if name != successor)
             try:
                 primary = Primary(self._replicas[successor], others, self._heirs(others), before)
-                taken = take_over(primary, before, self._deliver)
+                taken = take_over(primary, before, self._gather)
             except TeechainError as error:
                 self.say(f"{successor} cannot take over: {error}")
                 continue
             self.tally.take_overs += 1
             return taken
         raise LineEndedError("no instance of the orchestrator can go on; what was acknowledged is in sealed states")
+
+    def _gather(self, member: str, message: bytes) -> bytes:
+        """Bring a message of a take-over: a dead instance has no vote, and is started again to join the next chain."""
+        if member in self._dead and not is_poll(message):
+            self._start_again(member)
+        return self._deliver(member, message)
+
+    def _start_all(self) -> None:
+        for name in tuple(self._dead):
+            self._start_again(name)
 
     def carry(self, member: str, message: bytes) -> bytes:
         """Bring a message of the instance in charge to a backup, and the answer back, as far as nothing happens."""

@@ -30,7 +30,7 @@ def check(after: Aftermath) -> None:
 @pytest.mark.parametrize("at", [0, 9, 21])
 def test_one_mishap_changes_nothing_but_time(mishap: Mishap, at: int, tmp_path: Path) -> None:
     calm = run_with(SHORT, tmp_path, Moments())
-    after = run_with(SHORT, tmp_path, Moments(mishap, at))
+    after = run_with(SHORT, tmp_path, Moments({at: mishap}))
     check(after)
     assert after.model == calm.model
     assert after.tally.kills + after.tally.take_overs >= 1
@@ -52,10 +52,10 @@ def test_many_mishaps_with_several_backups(seed: int, tmp_path: Path, monkeypatc
 def test_without_a_freeze_two_instances_issue_and_one_does_not_know_of_it(tmp_path: Path) -> None:
     weak = Checks(frozenset({"freeze"}))
     for at in (10, 22):
-        forked = run_with(SHORT, tmp_path, Moments(Mishap.FORK, at), checks=weak)
+        forked = run_with(SHORT, tmp_path, Moments({at: Mishap.FORK}), checks=weak)
         assert forked.elsewhere is not None
         assert set(forked.accepted) - set(forked.elsewhere)
-        real = run_with(SHORT, tmp_path, Moments(Mishap.FORK, at))
+        real = run_with(SHORT, tmp_path, Moments({at: Mishap.FORK}))
         assert real.elsewhere is None
         assert real.tally.forks_refused == 1
 
@@ -79,7 +79,7 @@ def test_two_hundred_kills_and_fifty_rollbacks(tmp_path: Path, monkeypatch: pyte
     blows += [(ROLLBACKS[number % 2], number * calm.moments // 50) for number in range(50)]
     for mishap, at in blows:
         said.clear()
-        after = run_with(LONG, tmp_path, Moments(mishap, at))
+        after = run_with(LONG, tmp_path, Moments({at: mishap}))
         check(after)
         assert after.tally.kills == 1
         assert all(len(texts) == 1 for texts in said.values())
