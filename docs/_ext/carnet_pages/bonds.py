@@ -25,13 +25,14 @@ The verdicts were found when this page was made. Z3 was asked for any number of 
 established implies what is assumed. *Equal*: they are the same formulas, up to the names of variables. Each bond is
 checked for three more things: leave out any one of the names on the right and it no longer holds; each case that it
 speaks of has a state in which all holds that is proved of the other protocol; and all that is named holds under the
-threat models that are paired. A part that holds by the reading alone is shown as such. An answer that is unknown counts as none."""
+threat models that are paired. A part that holds by the reading alone is shown as such. An answer that is unknown
+counts as none."""
 _IS_NOT = """\
 A bond is no proof about a system that is made of both. It compares what is said of one state. That steps of the one
 are steps of the other, and that an interpretation is what the words mean, is for a reader to judge. Bonds go both
 ways, and what establishes one may rest on another: then both may fail together. So a bond says that two formulas fit,
-and not that an assumption may be dropped. Where a symbol that never changes is read as something that does, the bond says so of
-each moment, and not that it stays; these symbols are listed."""
+and not that an assumption may be dropped. Where a symbol that never changes is read as something that does, the bond
+says so of each moment, and not that it stays; these symbols are listed."""
 _SIGN = {Standing.EQUAL: "=", Standing.IMPLIED: "implies", Standing.OPEN: "open"}
 
 Judge = Callable[[BuiltBond], Judgement]

@@ -67,6 +67,7 @@ class Replica:
         self.name, self.tee, self.policy, self.random, self.checks = name, tee, policy, random, checks
         self._store = store
         self._seats: dict[bytes, Seat] = {}
+        self._counted: dict[bytes, int] = {}
         self._links: dict[bytes, bytes] = {}
 
     def seat(self, chain: bytes) -> Seat:
@@ -226,9 +227,17 @@ class Replica:
 
     @enforces("REQ-STORE-01", "increment-first")
     def count(self, chain: bytes) -> None:
-        """Store the state of a chain, and increment the counter for it: older sealed states are void from now on."""
+        """Store the state of a chain, and increment the counter for it: older sealed states are void from now on.
+
+        Raises:
+            ChainError: another launch of this replica has counted since, so this one counts no more.
+        """
+        version = self.seat(chain).version
+        if self.tee.counter(chain) != self._counted.get(chain, 0) and self.checks.insist_on("counter-check"):
+            raise ChainError(f"another launch of {self.name} counts in {chain.hex()[:16]}…")
         self._store(chain, self.sealed(chain))
-        self.tee.advance(chain, self.seat(chain).version)
+        self.tee.advance(chain, version)
+        self._counted[chain] = version
 
     @enforces("REQ-STORE-01", "increment-first")
     def pass_on(self, message: bytes) -> bytes:
@@ -247,12 +256,13 @@ class Replica:
         return Update(update.chain, update.at, update.sealed, words).encode()
 
     def insist_counted(self, seat: Seat, at: int) -> None:
-        """Insist that an entry is in the state that the counter stands for, before it is told.
+        """Insist that this launch counted the state with an entry, before it is told.
 
         Raises:
-            ChainError: it does not.
+            ChainError: it did not.
         """
-        if self.tee.counter(seat.plan.name) < seat.log[at].version and self.checks.insist_on("increment-first"):
+        counted = self._counted.get(seat.plan.name, 0)
+        if counted < seat.log[at].version and self.checks.insist_on("increment-first"):
             raise ChainError(f"the counter was not incremented for entry {at}")
 
     @enforces("REQ-TAKE-01", "REQ-TAKE-03", "one-vote", "votes-for-members", "vote-bound")
@@ -285,6 +295,9 @@ class Replica:
     def start_again(self, sealed: bytes) -> bytes:
         """Take up a chain again from a sealed state, and return the chain's name.
 
+        That is counted, too. So a second launch from the same state is refused, and whatever launch is still there
+        counts nothing more. A state may have been stored and not counted, which is why the counter leaves one out.
+
         Raises:
             SealedStateError: it is of another enclave, or not the state that the counter stands for.
         """
@@ -295,7 +308,9 @@ class Replica:
         counted = self.tee.counter(chain)
         if seat.version != counted and self.checks.insist_on("counter-check"):
             raise SealedStateError(f"it is state {seat.version}, and the counter stands at {counted}")
-        self._seats[chain] = seat
+        self._seats[chain], self._counted[chain] = seat, seat.version
+        seat.version += 2
+        self.count(chain)
         return chain
 
 

@@ -10,6 +10,7 @@ them befallen by mishaps. Source: Teechain, abstract; deck, Outlook: backup orch
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -82,6 +83,8 @@ class Line:
     _dead: dict[str, bool] = field(init=False, default_factory=dict)
     """Instances that were killed, and whether the platform tries an older state before the newest."""
     _acting: str = field(init=False, default="")
+    _exposed: bool = field(init=False, default=False)
+    """Whether something may happen now: while the instance in charge logs, and not while the platform mends."""
     taken_over: CustodyLog | None = field(init=False, default=None)
     """The log of an instance that took over, while the one before does not know."""
 
@@ -116,9 +119,13 @@ class Line:
         Raises:
             InstanceLostError: the instance was killed, or another is in charge.
         """
-        self._befall()
-        self._until_logged(lambda: self.log.append(kind, payload))
-        self._befall()
+        self._exposed = True
+        try:
+            self._befall()
+            self._until_logged(lambda: self.log.append(kind, payload))
+            self._befall()
+        finally:
+            self._exposed = False
 
     def _until_logged(self, attempt: Callable[[], object]) -> None:
         """Try, and try again with backups that the platform started again."""
@@ -152,7 +159,8 @@ class Line:
         forked, self.taken_over = self.taken_over, None
         if forked is not None:
             self._put_in_charge(forked)
-        if forked is None or self._acting in self._dead:
+        launched_since = self.log.primary.replica is not self._replicas[self._acting]
+        if forked is None or launched_since or self._acting in self._dead:
             self._put_in_charge((self._again() if self.mishaps.random.random() < 0.5 else None) or self._next())
         self.say(f"{self._acting} is in charge, with {len(self.log)} entries")
 
@@ -172,19 +180,22 @@ class Line:
         self.tally.restarts += 1
         return log
 
-    def _next(self) -> CustodyLog:
-        """Let a member of the chain that is not its head take over, with nobody's log but those of who is alive.
+    def _next(self, unasked: frozenset[str] = frozenset()) -> CustodyLog:
+        """Let a member of the chain that is not its head take over, with the logs of those who are alive alone.
 
         Only if too few are alive, the others are started again first, and vote.
+
+        Args:
+            unasked: who is alive and has no vote, since nobody tells it.
         """
         before = self.log.primary.plan
-        if not before.has_quorum(frozenset(before.members) - self._dead.keys()):
+        if not before.has_quorum(frozenset(before.members) - self._dead.keys() - unasked):
             self._start_all()
         for successor in (name for name in before.members[1:] if name not in self._dead):
             others = tuple(name for name in self.names if name != successor)
             try:
                 primary = Primary(self._replicas[successor], others, self._heirs(others), before)
-                taken = take_over(primary, before, self._gather)
+                taken = take_over(primary, before, functools.partial(self._gather, unasked))
             except TeechainError as error:
                 self.say(f"{successor} cannot take over: {error}")
                 continue
@@ -192,8 +203,10 @@ class Line:
             return taken
         raise LineEndedError("no instance of the orchestrator can go on; what was acknowledged is in sealed states")
 
-    def _gather(self, member: str, message: bytes) -> bytes:
+    def _gather(self, unasked: frozenset[str], member: str, message: bytes) -> bytes:
         """Bring a message of a take-over: a dead instance has no vote, and is started again to join the next chain."""
+        if is_poll(message) and member in unasked:
+            raise ConnectionResetError(member)
         if member in self._dead and not is_poll(message):
             self._start_again(member)
         return self._deliver(member, message)
@@ -217,24 +230,34 @@ class Line:
     def _launched(self, name: str) -> Replica:
         def store(chain: bytes, sealed: bytes) -> None:
             self._states[name, chain].append(sealed)
+            self._befall_while_storing(name)
 
         return Replica(name, self._tees[name], self._policy, self.random, self.checks, store)
 
     def _start_again(self, name: str) -> None:
-        """Start an instance from what it sealed last; before that, perhaps, from an older state."""
-        older = self._dead.pop(name, False)
-        replica = self._replicas[name] = self._launched(name)
-        for (owner, chain), states in self._states.items():
-            if owner != name:
-                continue
-            if older and chain == self.log.chain and len(states) > 1:
-                try:
-                    replica.start_again(self.mishaps.random.choice(states[:-1]))
+        """Start an instance from the state that its counter stands for; before that, perhaps, from an older one."""
+        older, exposed = self._dead.pop(name, False), self._exposed
+        self._exposed = False
+        self._replicas[name] = self._launched(name)
+        for chain in [chain for owner, chain in self._states if owner == name]:
+            *before, newest = self._states[name, chain]
+            if older and chain == self.log.chain and before:
+                if self._started(name, self.mishaps.random.choice(before)):
                     continue
-                except SealedStateError as error:
-                    self.tally.rollbacks_refused += 1
-                    self.say(f"{name}: {error}")
-            replica.start_again(states[-1])
+                self.tally.rollbacks_refused += 1
+            for state in (newest, *reversed(before)):  # the newest may have been stored and not counted
+                if self._started(name, state):
+                    break
+        self._exposed = exposed
+
+    def _started(self, name: str, state: bytes) -> bool:
+        """Start an instance from a state, and return whether it goes on from it."""
+        try:
+            self._replicas[name].start_again(state)
+        except SealedStateError as error:
+            self.say(f"{name}: {error}")
+            return False
+        return True
 
     def _befall(self) -> None:
         """Let happen what happens at this moment.
@@ -252,8 +275,31 @@ class Line:
             case Mishap.ROLL_BACK_BACKUP:
                 self._kill_backup(older=True)
             case Mishap.FORK if self.taken_over is None:
-                self.say(f"{self._acting} is taken over, and does not know")
-                self.taken_over = self._next()
+                self._fork()
+
+    def _befall_while_storing(self, name: str) -> None:
+        """Let an instance be killed after it stored a state, and before it counts it.
+
+        Raises:
+            InstanceLostError: it was the one in charge.
+            ConnectionResetError: it was another one.
+        """
+        mishap = self.mishaps.moment() if self._exposed else None
+        if mishap is Mishap.FORK and self.taken_over is None:
+            self._fork()
+        elif mishap not in (None, Mishap.FORK):
+            self._kill(name, older=mishap in (Mishap.ROLL_BACK_HEAD, Mishap.ROLL_BACK_BACKUP))
+            if name == self._acting:
+                raise InstanceLostError(f"{name} was killed")
+            self.say(f"{name} was killed")
+            raise ConnectionResetError(name)
+
+    def _fork(self) -> None:
+        """Let a backup take over, and tell the instance in charge nothing of it."""
+        self.say(f"{self._acting} is taken over, and does not know")
+        exposed, self._exposed = self._exposed, False
+        self.taken_over = self._next(frozenset({self._acting}))
+        self._exposed = exposed
 
     def _kill_head(self, *, older: bool) -> None:
         self._kill(self._acting, older=older)

@@ -163,3 +163,50 @@ def test_a_primary_that_starts_again_lists_nobody_a_second_time(record_property:
     again = Primary.again(cluster.replicas["a"], log.chain)
     with pytest.raises(ChainError, match="b is listed already"):
         again.enlist(cluster.carry("b", again.call()))
+
+
+def test_of_two_launches_from_one_state_one_goes_on() -> None:
+    """The head that starts again voids the launch before it, and a second start from the same state is refused."""
+    cluster = Cluster("a", "b")
+    log = cluster.first("a", "b", heirs=("b",))
+    log.append("grant", b"first")
+    newest = cluster.states["a", log.chain][-1]
+    again, twin = cluster.launch("a"), cluster.launch("a")
+    again.start_again(newest)
+    with pytest.raises(SealedStateError, match="it is state 2, and the counter stands at 4"):
+        twin.start_again(newest)
+    with pytest.raises(ChainError, match="another launch of a counts in"):
+        log.append("grant", b"by the launch before")
+    assert len(log) == 1
+
+
+def test_a_backup_beside_its_own_launch_hands_nothing_over() -> None:
+    """Otherwise the one would acknowledge an entry, and the other take over without it."""
+    cluster = Cluster("a", "b")
+    log = cluster.first("a", "b", heirs=("b",))
+    log.append("grant", b"first")
+    beside = cluster.launch("b")
+    beside.start_again(cluster.states["b", log.chain][-1])
+    with pytest.raises(ChainError, match="another launch of b counts in"):
+        log.append("grant", b"second")
+    cluster.down.add("a")
+    cluster.replicas["b"] = beside
+    assert cluster.next(log.primary.plan, "b").all("grant") == [b"first"]
+    assert log.all("grant") == [b"first"]
+
+
+def test_a_state_that_was_stored_and_not_counted_is_never_the_newest() -> None:
+    """The launch after it counts one further, so that no later launch takes it for the state that is counted."""
+    cluster = Cluster("a", "b")
+    log = cluster.first("a", "b", heirs=("b",))
+    log.append("grant", b"first")
+    replica, chain = cluster.replicas["b"], log.chain
+    replica.seat(chain).version += 1
+    uncounted = replica.sealed(chain)
+    cluster.kill("b")
+    with pytest.raises(SealedStateError):
+        cluster.replicas["b"].start_again(uncounted)
+    cluster.replicas["b"].start_again(cluster.states["b", chain][-1])
+    cluster.kill("b")
+    with pytest.raises(SealedStateError):
+        cluster.replicas["b"].start_again(uncounted)
