@@ -142,8 +142,10 @@ class Enclave:
         """Seal a frame that the host refused again; ``None`` if nothing is sent again.
 
         Raises:
-            TurnError: there is no such frame, or it was answered.
+            TurnError: the run is over, there is no such frame, or it was answered.
         """
+        if self.over:
+            raise TurnError(tick, "the run is over")
         call = self._unanswered(tick)
         if call is None and not self._checks.insist_on("retry-alike"):
             return None
@@ -205,5 +207,5 @@ class Enclave:
         bad = self.failed if self._checks.insist_on("uniform-status") else bool(self.waiting)
         if not self._checks.insist_on("pad-result"):
             content = result
-        sealed = Sealer(self._keys.out, RESULT, self._checks, self._sealer.used).seal(tick, content)
+        sealed = self._sealer.seal(tick, content, RESULT)
         return End(Status.FAILED if bad else Status.DONE, sealed)

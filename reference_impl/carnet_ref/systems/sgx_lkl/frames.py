@@ -57,9 +57,9 @@ def seen(frame: Frame, direction: Direction = Direction.OUT) -> Seen:
 
 @dataclass(slots=True)
 class Sealer:
-    """Seals under one key, with an IV for each frame that is counted and never comes back.
+    """Seals under one key, with an IV for each message that is counted and never comes back.
 
-    ``label`` is bound with every frame; two sealers under one key would use the same IVs, so each key has one.
+    A label is bound with every message. Two sealers under one key would use the same IVs, so each key has one.
     """
 
     key: bytes
@@ -68,14 +68,14 @@ class Sealer:
     used: int = 0
 
     @enforces("REQ-CONTENT-01", "CLAIM-EQUALITY", "fresh-iv")
-    def seal(self, tick: int, content: bytes) -> bytes:
-        """Return IV, ciphertext and tag of what belongs to a tick."""
+    def seal(self, tick: int, content: bytes, label: bytes = b"") -> bytes:
+        """Return IV, ciphertext and tag of what belongs to a tick, bound to a label of its own if it has one."""
         if self.checks.insist_on("fresh-iv"):
             nonce = self.used.to_bytes(NONCE_BYTES, "big")
             self.used += 1
         else:
             nonce = sha256(content)[:NONCE_BYTES]
-        return nonce + AesGcm(self.key).encrypt(nonce, content, bound(self.label, tick))
+        return nonce + AesGcm(self.key).encrypt(nonce, content, bound(label or self.label, tick))
 
 
 def bound(label: bytes, tick: int) -> bytes:

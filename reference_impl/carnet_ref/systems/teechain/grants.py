@@ -18,15 +18,22 @@ from carnet_ref.wire.reader import MalformedError
 _GRANT = b"carnet teechain grant"
 
 
+def entry_for(holder: str) -> bytes:
+    """Return the entry that says whom an epoch is for, as the custody log keeps it under the kind ``grant``."""
+    return join(b"grant", holder.encode())
+
+
 @enforces("REQ-ISSUE-04")
 def grant(primary: Primary, at: int, holder: str) -> bytes:
-    """Return the grant of an entry that counts.
+    """Return the grant of an entry that counts, to the holder whom the entry names.
 
     Raises:
-        ChainError: it does not count yet.
+        ChainError: it does not count yet, or is for another holder.
     """
     if at not in primary.acknowledged:
         raise ChainError(f"entry {at} does not count yet")
+    if primary.seat.log[at].entry != entry_for(holder):
+        raise ChainError(f"entry {at} is not for {holder}")
     return sign_grant(primary, at, holder)
 
 

@@ -54,6 +54,7 @@ class KeyExchange:
         self._checks = checks
         self._share = X25519Share(random(KEY_BYTES))
         self._nonce = random(KEY_BYTES)
+        self._taken = False
 
     @property
     def opening(self) -> bytes:
@@ -65,16 +66,20 @@ class KeyExchange:
         """Return the keys that an answer leads to: they belong to this exchange, so to one session of one job.
 
         Raises:
-            SessionError: the report is of another exchange, or of no genuine NPU.
+            SessionError: the report is of another exchange, or of no genuine NPU, or an answer was taken before.
         """
+        if self._taken:
+            raise SessionError("an answer was taken before, and a session has keys of its own")
         try:
             device = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), answer.device)
             verify_p384(device, answer.signature, join(_REPORT, self.opening, answer.share), "report")
             if self._checks.insist_on("npu-attested"):
                 verify_p384(root, answer.certificate, join(_DEVICE, answer.device), "certificate")
-            return _keys(self._share.agree(answer.share), self.opening, answer.share)
+            keys = _keys(self._share.agree(answer.share), self.opening, answer.share)
         except (AuthenticationError, KeyMaterialError, ValueError) as error:
             raise SessionError(str(error)) from None
+        self._taken = True
+        return keys
 
 
 class Device:

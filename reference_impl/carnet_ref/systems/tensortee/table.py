@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.marks import enforces
 from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
@@ -24,7 +26,7 @@ class VersionTable:
         self._memory, self._room, self._checks = memory, room, checks
         self._here: dict[int, int] = {}
         self._away: set[int] = set()
-        self._root = self._digest()
+        self._root = _root_of({})
 
     def version(self, tensor: int) -> int:
         """Return the version of a tensor, from memory if it was moved there.
@@ -77,30 +79,40 @@ class VersionTable:
         """Move an entry to memory, and keep the root of what lies there.
 
         Raises:
-            TensorError: there is no entry.
+            TensorError: there is no entry, or what lies there already is not what was written.
         """
         if tensor not in self._here:
             raise TensorError(tensor, "has no entry on-chip")
-        self._memory.entries[tensor] = number(self._here.pop(tensor))
+        away = self._verified(tensor)
+        away[tensor] = self._memory.entries[tensor] = number(self._here.pop(tensor))
+        self._root = _root_of(away)
         self._away.add(tensor)
-        self._root = self._digest()
 
-    @enforces("REQ-TABLE-01", "table-protected")
     def _refill(self, tensor: int) -> None:
-        if self._digest() != self._root and self._checks.insist_on("table-protected"):
-            raise TensorError(tensor, "the entry in memory is not the one that was written last")
-        version = int.from_bytes(self._memory.entries[tensor], "little")
+        away = self._verified(tensor)
+        version = int.from_bytes(away.pop(tensor), "little")
+        self._root = _root_of(away)
         self._away.remove(tensor)
-        self._root = self._digest()
         self._put(tensor, version)
 
+    @enforces("REQ-TABLE-01", "table-protected")
+    def _verified(self, tensor: int) -> dict[int, bytes]:
+        """Read the entries in memory, once, and return them if they are those that the root stands for.
+
+        A new root is made of these, and never of what memory says meanwhile.
+        """
+        away = {each: self._memory.entries.get(each, b"") for each in self._away}
+        if _root_of(away) != self._root and self._checks.insist_on("table-protected"):
+            raise TensorError(tensor, "the entry in memory is not the one that was written last")
+        return away
+
     def _put(self, tensor: int, version: int) -> None:
+        if tensor not in self._here and len(self._here) == self._room:
+            self.spill(next(iter(self._here)))
         self._here.pop(tensor, None)
         self._here[tensor] = version
-        while len(self._here) > self._room:
-            self.spill(next(iter(self._here)))
 
-    def _digest(self) -> bytes:
-        """Return the root of a tree of one level; a real one has more, and reads one path."""
-        entries = self._memory.entries
-        return sha384(join(*(part for each in sorted(self._away) for part in (number(each), entries.get(each, b"")))))
+
+def _root_of(entries: Mapping[int, bytes]) -> bytes:
+    """Return the root of a tree of one level; a real one has more, and reads one path."""
+    return sha384(join(*(part for each in sorted(entries) for part in (number(each), entries[each]))))

@@ -7,7 +7,7 @@ from carnet_ref.systems.tensortee.descriptors import Descriptor, seal
 from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.layout import Layout, Side
-from carnet_ref.systems.tensortee.lines import Address, encrypt, line_mac, total
+from carnet_ref.systems.tensortee.lines import LINE_BYTES, Address, encrypt, line_mac, total
 from carnet_ref.systems.tensortee.memory import Memory
 from carnet_ref.systems.tensortee.session import Keys
 from carnet_ref.systems.tensortee.table import VersionTable
@@ -42,8 +42,11 @@ class Enclave:
         """Write a line in the pass that is under way, once.
 
         Raises:
-            TensorError: the other side writes the tensor, there is no such line or no pass, or the line was written.
+            TensorError: the other side writes the tensor, there is no such line or no pass, the line was written, or
+                the block is no line.
         """
+        if len(block) != LINE_BYTES:
+            raise TensorError(tensor, f"a line has {LINE_BYTES} bytes, and this block {len(block)}")
         self._require_own(tensor)
         self._layout.require_line(tensor, line)
         version = self.table.version(tensor)

@@ -42,7 +42,7 @@ def _act(draft: Draft) -> None:
         cost=1,
     )
     def answer_as(step: Step, r: Replica, c: Chain, f: Epoch) -> None:
-        """Whoever answers has the key; it can quote only for enclaves of its own."""
+        """The adversary has the key under which it answers, and quotes only for enclaves of its own."""
         step.given("called", announced(c, f) & belongs(c, r))
         step.given("first answer", ~answered(c, r))
         step.insert(answered(c, r))

@@ -103,6 +103,11 @@ def _chains(draft: Draft) -> None:
     draft.axiom(
         "none is before the head", forall(lambda c, r: ~ahead(c, r, head(c)), *(Chain, Replica)), assumption="A5"
     )
+    draft.axiom(
+        "the head is before all",
+        forall(lambda c, r: implies(belongs(c, r), (r == head(c)) | ahead(c, head(c), r)), *(Chain, Replica)),
+        assumption="A5",
+    )
     draft.axiom("a tail is a member", forall(lambda c: belongs(c, tail(c)), Chain), assumption="A5")
     draft.axiom("chains do not loop", forall(lambda c: ~earlier(c, c), Chain), assumption="A5")
     draft.axiom("none is before the first", forall(lambda c: ~earlier(c, origin), Chain), assumption="A5")

@@ -18,7 +18,7 @@ _finding = partial(Finding, threat="platform", about=TEECHAIN)
 FINDINGS = (
     _finding(
         "finding-1",
-        "replicated state and no blockchain to settle on: whoever finds the primary silent goes on, and so does it",
+        "replicated state and no blockchain to settle on: a backup finds the primary silent, and both go on",
         claim="epoch-once",
         variant="any-survivor",
     ),

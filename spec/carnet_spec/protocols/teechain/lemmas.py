@@ -144,7 +144,7 @@ def _votes(draft: Draft) -> None:
 
     @draft.lemma
     def who_is_polled(m: Replica, b: Chain, d: Chain) -> Formula:
-        """Whoever collects votes is a member, and who voted is listed, and frozen if it is sound."""
+        """The head that collects votes is a member, and each voter is listed, and frozen if it is sound."""
         there = joined(head(d), b) & listed(b, m) & implies(sound(m), frozen(m, b) & joined(m, b))
         return implies(polled(d, m) & follows(b, d), there)
 

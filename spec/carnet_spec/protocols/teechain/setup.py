@@ -79,7 +79,7 @@ def specify_setup(draft: Draft) -> None:
         """The list tells all members under which keys the others speak; who is on it is let in."""
         step.actor(p, sound(p))
         step.require("own chain", opened(p, c) & belongs(c, r))
-        step.require("answered", answered(c, r))
+        step.given("a key came", answered(c, r))
         step.require("a quote", quote(r, d))
         step.require("for this key", d == c, defence="quote-bound")
         step.require("certificate", certified(r), defence="quote-certificate")

@@ -14,7 +14,7 @@ VARIANTS = {
         Variant(
             TAIL_ALONE, "the acknowledgement of the tail is enough, as in chain replication", without=("every-member",)
         ),
-        Variant("any-survivor", "whoever finds the primary silent takes over, by itself", without=("quorum",)),
+        Variant("any-survivor", "a backup that finds the primary silent takes over, by itself", without=("quorum",)),
         Variant("copied-out", "the state is read out, and the chain goes on", without=("freeze",)),
         Variant("sealed-storage", "a replica starts from any sealed state", without=("counter-check",)),
         Variant("uncounted", "a replica passes on first and counts later", without=("increment-first",)),

@@ -148,3 +148,16 @@ def test_a_block_that_the_disk_does_not_have_is_refused(enclave: Enclave) -> Non
     with pytest.raises(ShapeError, match="no block 2 of 2"):
         enclave.ask(Call("far", Operation.READ, 2, b""))
     assert not enclave.waiting
+
+
+def test_no_iv_of_a_frame_seals_the_result() -> None:
+    """Otherwise a frame that is sent again tells the host the result."""
+    shape = Shape(ticks=3, block_bytes=64)
+    enclave = Enclave(shape, KEYS)
+    frames = [enclave.emit(tick, None) for tick in range(3)]
+    frames.append(enclave.refused(2) or frames[-1])
+    ended = enclave.finish(2, b"the result")
+    with pytest.raises(TurnError, match="the run is over"):
+        enclave.refused(2)
+    ivs = [sealed[:NONCE_BYTES] for sealed in (*(frame.body for frame in frames), ended.result)]
+    assert len(set(ivs)) == len(ivs) == 5

@@ -200,6 +200,8 @@ def test_a_holder_takes_its_own_grant_of_the_program(record_property: Verifies) 
     with pytest.raises(ChainError, match="entry 1 does not count yet"):
         grant(log.primary, 1, "anna")
     granted = grant(log.primary, log.append("grant", b"anna"), "anna")
+    with pytest.raises(ChainError, match="entry 1 is not for bert"):
+        grant(log.primary, 1, "bert")
     assert Holder("anna", POLICY).take(granted) == 1
     with pytest.raises(ChainError, match="the grant is for anna"):
         Holder("bert", POLICY).take(granted)

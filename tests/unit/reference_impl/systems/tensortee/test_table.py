@@ -94,6 +94,39 @@ def test_entries_that_were_changed_are_noticed(entries: dict[int, bytes], record
         table.version(1)
 
 
+def test_no_root_is_made_of_what_was_changed() -> None:
+    """Moving another entry out reads those that are there; it does not sign what memory says meanwhile."""
+    memory = Memory()
+    table = VersionTable(memory, 1)
+    table.take(1, 1)
+    table.take(2, 1)
+    memory.entries[1] = number(0)
+    with pytest.raises(TensorError, match="not the one that was written last"):
+        table.take(3, 1)
+    assert table.version(2) == 1
+    memory.entries[1] = ONE
+    assert [table.version(tensor) for tensor in (1, 2, 3)] == [1, 1, 0]
+
+
+def test_an_entry_in_memory_is_read_once() -> None:
+    class Changing(dict[int, bytes]):
+        """Answers otherwise every second time."""
+
+        asked = 0
+
+        def get(self, key: int, default: bytes = b"") -> bytes:  # type: ignore[override]
+            self.asked += 1
+            return super().get(key, default) if self.asked % 2 else number(0)
+
+        def __getitem__(self, key: int) -> bytes:
+            return number(0)
+
+    table = VersionTable(Memory(entries=Changing()), 1)
+    table.take(1, 1)
+    table.take(2, 1)
+    assert table.version(1) == 1
+
+
 def test_what_is_not_there_is_not_moved_out() -> None:
     with pytest.raises(TensorError, match="has no entry"):
         VersionTable(Memory(), 1).spill(1)
