@@ -32,14 +32,21 @@ def record(family: Family) -> list[dict[str, Any]]:
         *((finding.id, finding) for finding in family.findings),
         *((f"without {each.id}", Finding("", "", "", "", without=(each.id,))) for each in family.protocol().defences),
     ]
-    return [_recorded(name, found, replay) for name, each in asked if (found := _found(family, each)).trace is not None]
+    found = ((name, _found(family, each)) for name, each in asked)
+    return [_recorded(name, each, replay) for name, each in found if each is not None]
 
 
-def _found(family: Family, finding: Finding) -> Hunt:
-    target = attack_target(
-        load(family.id), variant=finding.variant, without=finding.without, threat=finding.threat, claim=finding.claim
-    )
-    return hunt(target, jobs=1, progress=lambda _: None)
+def _found(family: Family, finding: Finding) -> Hunt | None:
+    """Look for an attack under the finding's threat model, or under each in turn if it names none."""
+    threats = [finding.threat] if finding.threat else ["", *(each.id for each in family.protocol().threats)]
+    for threat in threats:
+        target = attack_target(
+            load(family.id), variant=finding.variant, without=finding.without, threat=threat, claim=finding.claim
+        )
+        found = hunt(target, jobs=1, progress=lambda _: None)
+        if found.trace is not None:
+            return found
+    return None
 
 
 def _recorded(name: str, found: Hunt, replay: Replay[Any]) -> dict[str, Any]:

@@ -244,7 +244,7 @@ def issued(k: ring.Key) -> Formula:
 
 @HOPS.reads(job.corrupt)
 def corrupt(n: ring.Endpoint) -> Formula:
-    """Whoever is no GPU TEE of the ring."""
+    """A party that is no GPU TEE of the ring."""
     return ~ring.sound(n)
 
 

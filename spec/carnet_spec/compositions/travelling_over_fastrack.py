@@ -31,7 +31,7 @@ COMPOSITION = Composition(
 
 # -- GPU Travelling's link, in Fastrack's words ------------------------------------------------------------------------
 
-user = constant("the_user", link.Agent, says="the user that is looked at: whoever owns the epoch")
+user = constant("the_user", link.Agent, says="the user that is looked at: the owner of the epoch")
 home = constant("the_home", link.Agent, says="the orchestrator")
 move = constant("the_move", link.Transfer, says="the transfer that has the copies of the epoch")
 

@@ -52,7 +52,7 @@ from carnet_spec.language.terms import (
 )
 
 OBSERVER = Role("observer", honest=False)
-"""Whoever compares what two runs show, and takes no other step."""
+"""Compares what two runs show, and takes no other step."""
 Spoken = TypeVar("Spoken", bound=Expression | Relation | Function[Any])
 
 

@@ -93,7 +93,7 @@ def opened(key: bytes, label: bytes, tick: int, body: bytes) -> bytes:
 
 
 def unverified(key: bytes, body: bytes) -> bytes:
-    """Return what bytes decrypt to, whoever made them: only a design without verification uses it."""
+    """Decrypt bytes without verification; only a design that leaves it out uses this."""
     decryptor = Cipher(AES(key), CTR(body[:NONCE_BYTES] + _FIRST_COUNTER)).decryptor()
     return decryptor.update(body[NONCE_BYTES:-TAG_BYTES]) + decryptor.finalize()
 

@@ -1,7 +1,7 @@
 """The custody log: what a primary appends counts once every member has logged it, and a next primary goes on from it.
 
 The three calls of a journal are here, on a chain of replicas in place of a disk. ``found`` opens the first chain, and
-``take_over`` the next one, with whoever of the members still answers.
+``take_over`` the next one, with the members that still answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class CustodyLog:
     """The log of one chain, at its head.
 
     An entry that no answer came to is pending: it stays logged, it does not count yet, and ``append`` sends it again
-    before anything else. So whatever was acknowledged comes after all that was before it.
+    before anything else. So an entry that was acknowledged comes after all entries before it.
 
     Args:
         primary: the head.

@@ -1,6 +1,6 @@
 """What versions and MACs cost, by the line and by the tensor: bytes that are kept, and lines of memory that are moved.
 
-Whoever reads a tensor reads it from its first line to its last, so a line of versions or MACs is read once for all data
+A tensor is read from its first line to its last, so a line of versions or MACs is read once for all data
 lines that it is about. Nothing else is cached. It is a count of lines, and no time.
 
 Source: FIGURES are those of arXiv 2407.08903, "TensorTEE"; the sizes of versions, MACs and nodes of the tree are those

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Memory:
-    """The memory of one side; whoever has the bus reads and writes it as an enclave does."""
+    """The memory of one side; an adversary on the bus reads and writes it as an enclave does."""
 
     lines: dict[tuple[int, int], bytes] = field(default_factory=dict)
     """Ciphertext and MAC, by tensor and line."""
