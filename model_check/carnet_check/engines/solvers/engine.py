@@ -14,10 +14,10 @@ from carnet_check.engines.proving.prover import Prover
 from carnet_check.engines.proving.questions import Question
 from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5, eprover
+from carnet_check.engines.solvers.parts import parts
 from carnet_check.exports.tptp import tptp
-from carnet_check.obligations import Obligation
 from carnet_command.workers import Lost, only
-from carnet_spec.language.terms import And, Not, Term
+from carnet_spec.language.terms import Term
 
 
 @dataclass(frozen=True)
@@ -107,18 +107,6 @@ class EProver(Prover):
     def missing(self) -> str:
         """Say how to get E, unless it is there."""
         return "" if shutil.which(eprover.PROGRAM) else "E, the program 'eprover' (the package 'eprover' of the system)"
-
-
-def parts(obligation: Obligation) -> tuple[Term, ...]:
-    """Return the negated goal as several, all of which have to be refuted: one for each part of a conjunction."""
-    goal = obligation.goal.formula
-    assert isinstance(goal, Not)
-    found: list[Term] = []
-    rest = goal.body
-    while isinstance(rest, And):
-        part, rest = rest.parts
-        found.append(Not(part))
-    return (*found, Not(rest))
 
 
 def _told(digest: str, said: SolverAnswer | Lost) -> SolverAnswer:
