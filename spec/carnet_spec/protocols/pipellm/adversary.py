@@ -95,7 +95,7 @@ def _read(draft: Draft) -> None:
         source="PipeLLM, abstract",
     )
     def read(step: Step, p: Agent, k: Key, i: Iv, b: Block) -> None:
-        """Everybody who has the key can, corrupt or not, the tenant included."""
+        """Whoever has the key, corrupt or not, the tenant included."""
         step.given("has the key", knows(p, k))
         step.given("a ciphertext", exposed(k, i, b))
         step.insert(learnt(p, b))

@@ -38,7 +38,7 @@ def _act(draft: Draft) -> None:
         cost=1,
     )
     def open_own(step: Step, p: Agent, k: Key) -> None:
-        """The owner of a key can do all that the NPU does under it."""
+        """Whatever the NPU does under this key, whoever has the key can do as well."""
         step.given("corrupt", corrupt(p))
         step.fresh(k)
         step.insert(knows(p, k))
@@ -105,7 +105,7 @@ def _read(draft: Draft) -> None:
         source="TensorTEE, abstract: data confidentiality",
     )
     def read(step: Step, p: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> None:
-        """Everybody who has the key can, corrupt or not, the owner included."""
+        """Whoever has the key, corrupt or not, the owner included."""
         step.given("has the key", knows(p, k))
         step.given("a ciphertext", stored(k, t, i, v, b))
         step.insert(learnt(p, b))
