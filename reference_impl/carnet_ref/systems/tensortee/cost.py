@@ -1,11 +1,10 @@
 """What versions and MACs cost, by the line and by the tensor: bytes that are kept, and lines of memory that are moved.
 
-A tensor is read from its first line to its last, so a line of versions or MACs is read once for all data
-lines that it is about. Nothing else is cached. It is a count of lines, and no time.
+A tensor is read from its first line to its last, so a line of versions or MACs is read once for all data lines that it
+is about. Nothing else is cached. It is a count of lines, and no time.
 
-Source: FIGURES are those of arXiv 2407.08903, "TensorTEE"; the sizes of versions, MACs and nodes of the tree are those
-of Gueron, "A Memory Encryption Engine Suitable for General Purpose Processors", IACR ePrint 2016/204; the rest is
-Carnet's.
+Source: the sizes of versions, MACs and nodes of the tree are those of Gueron, "A Memory Encryption Engine Suitable for
+General Purpose Processors", IACR ePrint 2016/204; the rest is Carnet's.
 """
 
 from __future__ import annotations
@@ -18,20 +17,6 @@ TO_A_LINE = 8
 """How many versions, MACs or nodes of the tree one line of memory has."""
 ENTRY_BYTES = 32
 """An entry on-chip: where the tensor begins and ends, its version, and its MAC."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What the paper measured for the training of large language models."""
-
-    what: str
-    value: float
-
-
-FIGURES = (
-    Figure("times as fast as CPU and NPU TEEs with line granularity", 4.0),
-    Figure("percent slower than without any TEE", 2.1),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,19 @@ def test_a_limit_is_part_of_the_command_that_does_it_again() -> None:
     assert "--key-limit 50" in lines[-1]
 
 
+def test_backups_take_over_and_the_run_says_how_often() -> None:
+    befallen = (*SMALL, "--backup", "2", "--mishaps", "3", "--seed", "5")
+    result = carnet(*befallen)
+    assert re.search(
+        r"^instances    \d kills?, \d take-overs?, \d restarts?; refused: \d older states?, \d forks?$",
+        result.stdout,
+        re.M,
+    )
+    assert result.stdout.splitlines()[-1].endswith("--backup 2 --mishaps 3 --seed 5")
+    tally = json.loads(carnet(*befallen, "--json").stdout)["backup"]
+    assert sum(tally.values()) >= 3
+
+
 def test_what_cannot_be_is_refused_before_anything_is_said() -> None:
     ran = carnet("--holders", "8")
     assert (ran.exit_code, ran.stdout) == (2, "")
@@ -172,6 +185,9 @@ def test_a_journal_of_another_job_is_refused(tmp_path: Path) -> None:
         (("--journal-key", "/nowhere/key"), "cannot write a key"),
         (("--journal-key", ""), "cannot read a key"),
         (("--trace", ""), "expected a file to write"),
+        (("--mishaps", "1"), "--mishaps befall the instances"),
+        (("--backup", "1", "--seed", "1"), "--seed decides when --mishaps happen"),
+        (("--backup", "1", "--processes"), "without --processes and --journal"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(args: tuple[str, ...], said: str) -> None:

@@ -58,7 +58,7 @@ MISHAPS = "Kill, roll back or fork instances so often, at random moments."
 @click.option("--journal-key", type=click.Path(path_type=Path), metavar="FILE", help="What seals them; made if absent.")
 @click.option("--backup", "backups", type=click.IntRange(0, MOST_BACKUPS), default=0, metavar="N", help=BACKUP)
 @click.option("--mishaps", type=click.IntRange(0, MOST_MISHAPS), default=0, metavar="K", help=MISHAPS)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="S", help="Of the mishaps.")
+@click.option("--seed", type=click.IntRange(0), metavar="S", help="Of the mishaps.  [default: 0]")
 @click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Write the steps taken.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 def run(
@@ -75,7 +75,7 @@ def run(
     journal_key: Path | None,
     backups: int,
     mishaps: int,
-    seed: int,
+    seed: int | None,
     trace: Path | None,
     as_json: bool,
 ) -> int:
@@ -123,7 +123,15 @@ def _report(fields: dict[str, Any], plan: RunRequest, say: Callable[[str], None]
     if fields["lost"]:
         say(f"lost         {counted(len(fields['lost']), 'epoch')}, with sessions that failed, and done again")
     if line := fields["backup"]:
-        say("instances    " + ", ".join(f"{number:,} {what.replace('_', ' ')}" for what, number in line.items()))
+        words = {
+            "kills": "kill",
+            "take_overs": "take-over",
+            "restarts": "restart",
+            "rollbacks_refused": "older state",
+            "forks_refused": "fork",
+        }
+        *done, rollbacks, forks = (counted(line[what], word) for what, word in words.items())
+        say(f"instances    {', '.join(done)}; refused: {rollbacks}, {forks}")
     say(f"trace        {fields['trace'] or 'not kept'}, {counted(fields['events'], 'step')}")
     say(f"conforms     {_verdict(fields)}")
     say(f"rerun        {plan.rerun}")

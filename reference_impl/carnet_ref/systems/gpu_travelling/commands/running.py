@@ -61,7 +61,7 @@ class RunRequest:
     hidden: int | None = None
     backups: int = 0
     mishaps: int = 0
-    seed: int = 0
+    seed: int | None = None
 
     @property
     def deployment(self) -> Deployment:
@@ -75,6 +75,8 @@ class RunRequest:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
         if self.mishaps and not self.backups:
             raise UsageError("--mishaps befall the instances of an orchestrator with --backup")
+        if self.seed is not None and not self.mishaps:
+            raise UsageError("--seed decides when --mishaps happen, and none are asked for")
         if self.backups and (self.processes or self.journal is not None):
             raise UsageError("--backup keeps custody in instances of one process: without --processes and --journal")
         if self.processes and self.holders > MOST_PROCESSES:
@@ -109,7 +111,7 @@ class RunRequest:
         words += ["--hidden", self.hidden] if self.hidden is not None else []
         words += ["--processes"] if self.processes else []
         words += ["--backup", self.backups] if self.backups else []
-        words += ["--mishaps", self.mishaps, "--seed", self.seed] if self.mishaps else []
+        words += ["--mishaps", self.mishaps, "--seed", self.seed or 0] if self.mishaps else []
         given = {
             "--port": self.port or None,
             "--journal": self.journal,
@@ -345,7 +347,7 @@ def _line(plan: RunRequest, deployment: Deployment, say: Say) -> Line:
     """Return the orchestrator's instances, which know what the holders agreed on before anything befalls them."""
     line = Line(plan.backups, secrets.token_bytes, say=say)
     line.append("instance", deployment.agreed.instance)
-    line.mishaps = Mishaps(plan.mishaps, plan.rounds, plan.seed)
+    line.mishaps = Mishaps(plan.mishaps, plan.rounds, plan.seed or 0)
     return line
 
 

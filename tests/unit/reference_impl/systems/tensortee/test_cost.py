@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from carnet_ref.systems.tensortee.cost import (
     ENTRY_BYTES,
-    FIGURES,
     line_granular,
     lines,
     tensor_granular,
@@ -52,10 +51,9 @@ def test_a_tensor_that_moves_directly_is_not_encrypted_again() -> None:
     assert transfer(MIB, direct=False) == 4 * lines(MIB)
 
 
-def test_the_figures_are_those_of_the_paper_and_the_model_goes_their_way() -> None:
-    """No fit: the paper's figures are of whole systems, and the model counts lines."""
-    assert [each.value for each in FIGURES] == [4.0, 2.1]
-    assert traffic(16 * MIB, tensor_granular(16 * MIB, spilled_among=2**10)) < 1 + FIGURES[1].value / 100
+def test_the_model_goes_the_way_of_the_paper() -> None:
+    """No fit: the paper's 2.1 % are of a whole system, and the model counts lines."""
+    assert traffic(16 * MIB, tensor_granular(16 * MIB, spilled_among=2**10)) < 1.021
     assert traffic(16 * MIB, line_granular(16 * MIB)) > 1.25
 
 
