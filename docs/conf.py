@@ -14,7 +14,14 @@ version = release = _project["version"]
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["sphinx_needs", "sphinx_test_reports", "carnet_names", "carnet_pages", "carnet_traces"]
+extensions += [
+    "sphinx_needs",
+    "sphinx_remove_toctrees",
+    "sphinx_test_reports",
+    "carnet_names",
+    "carnet_pages",
+    "carnet_traces",
+]
 exclude_patterns = ["_build", "adr/0000-template.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -39,6 +46,8 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
+# The sidebar is on every page, so it leaves out what is a long list on a page of its own: half of the build was sidebars.
+remove_from_toctrees = ["api/carnet_*", "adr/0*", "specification/*/claims/*"]
 html_title = f"{project} {release}"
 html_show_sourcelink = False
 html_show_search_summary = False  # it is fetched, which pages that are opened from disk may not do
