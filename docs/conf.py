@@ -46,7 +46,7 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
-# The sidebar is on every page, so it leaves out what is a long list on a page of its own: half of the build was sidebars.
+# The sidebar is on every page, so it leaves out what is a long list on a page of its own.
 remove_from_toctrees = ["api/carnet_*", "adr/0*", "specification/*/claims/*"]
 html_title = f"{project} {release}"
 html_show_sourcelink = False
