@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
@@ -32,21 +34,20 @@ def record(family: Family) -> list[dict[str, Any]]:
         *((finding.id, finding) for finding in family.findings),
         *((f"without {each.id}", Finding("", "", "", "", without=(each.id,))) for each in family.protocol().defences),
     ]
-    found = ((name, _found(family, each)) for name, each in asked)
+    found = ((name, attack(family, each)) for name, each in asked)
     return [_recorded(name, each, replay) for name, each in found if each is not None]
 
 
-def _found(family: Family, finding: Finding) -> Hunt | None:
+def attack(family: Family, finding: Finding) -> Hunt | None:
     """Look for an attack under the finding's threat model, or under each in turn if it names none."""
-    threats = [finding.threat] if finding.threat else ["", *(each.id for each in family.protocol().threats)]
-    for threat in threats:
-        target = attack_target(
-            load(family.id), variant=finding.variant, without=finding.without, threat=threat, claim=finding.claim
-        )
-        found = hunt(target, jobs=1, progress=lambda _: None)
-        if found.trace is not None:
-            return found
-    return None
+    target = partial(
+        attack_target, load(family.id), variant=finding.variant, without=finding.without, claim=finding.claim
+    )
+    first = target(threat=finding.threat)
+    others = [] if finding.threat else [each.id for each in family.protocol().threats if each != first.threat]
+    targets = chain([first], (target(threat=each) for each in others))
+    hunts = (hunt(each, jobs=1, progress=lambda _: None) for each in targets)
+    return next((found for found in hunts if found.trace is not None), None)
 
 
 def _recorded(name: str, found: Hunt, replay: Replay[Any]) -> dict[str, Any]:
@@ -82,7 +83,8 @@ def shown(family: Family, rows: Sequence[Values]) -> Lines:
     yield from (f"### {prose(family.title)}", "", f"Of {len(rows)} attacks, {done} are reproduced.", "")
     if is_stale(family, rows):
         yield from (":::{warning}", STALE, ":::", "")
-    yield from table(("attack", "design", "claim", "reproduced", "with every defence on"), _rows(family, rows))
+    heads = ("attack", "design", "threat model", "claim", "reproduced", "with every defence on")
+    yield from table(heads, _rows(family, rows))
 
 
 def _rows(family: Family, rows: Sequence[Values]) -> Iterator[Sequence[str]]:
@@ -95,6 +97,7 @@ def _rows(family: Family, rows: Sequence[Values]) -> Iterator[Sequence[str]]:
         yield (
             code(row["id"]),
             prose(f"{row['variant']}{removed}"),
+            code(row["threat"]),
             code(row["claim"]),
             "yes" if outcome["reproduced"] else f"no: {stopped(outcome['stopped'], actions)}",
             stopped(outcome["defended"]["stopped"], actions),

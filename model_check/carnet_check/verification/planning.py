@@ -23,11 +23,8 @@ from carnet_check.engines.walks import DEFAULT_DEPTH, DEFAULT_SEED, Walks
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, unknown
 from carnet_check.loading.threats import NO_THREAT
-from carnet_command.text import counted
 from carnet_spec.language import Claim, Profile, Protocol
 from carnet_spec.language.lints import Level, lint
-
-LINTS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +263,4 @@ def _refuse_empty(campaign: Campaign) -> None:
 
 def _complaints(protocol: Protocol) -> list[str]:
     """Return what the lints say against a protocol: it can be checked, and may not mean what it says."""
-    errors = [complaint for complaint in lint(protocol) if complaint.level is Level.ERROR]
-    shown = [f"{protocol.variant}: lint {complaint}" for complaint in errors[:LINTS_SHOWN]]
-    more = len(errors) - len(shown)
-    return [*shown, f"{protocol.variant}: {counted(more, 'more complaint')}"] if more else shown
+    return [f"{protocol.variant}: lint {each}" for each in lint(protocol) if each.level is Level.ERROR]

@@ -336,7 +336,7 @@ class Draft:
         params: tuple[Individual, ...] = ()
         if isinstance(what, Expression) and isinstance(value, Expression) and isinstance(what.term, Apply):
             symbol, given = what.term.symbol, value
-        elif isinstance(what, Relation | Function) and not isinstance(value, Expression):
+        elif isinstance(what, Relation | Function) and callable(value):
             params = parameters(value)
             symbol, given = what.symbol, value(*params)
         else:

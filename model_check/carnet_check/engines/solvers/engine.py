@@ -78,9 +78,8 @@ class EProver(Prover):
         yield from self._asked([(each, parts(each.obligation)) for each in open_], runner)
 
     def read(self, question: Question) -> str:
-        """Return the texts in TPTP, of the whole goal and of its parts, and how long E may take."""
-        goals = (None, *parts(question.obligation))
-        return "\n".join((str(self.seconds), *(tptp(question.obligation, question.kept, goal) for goal in goals)))
+        """Return the text in TPTP, which the parts of its goal follow from, and how long E may take."""
+        return f"{self.seconds}\n{tptp(question.obligation, question.kept)}"
 
     def _asked(
         self, wanted: Sequence[tuple[Question, Sequence[Term | None]]], runner: Runner

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.solvers.parts import MOST
 from carnet_check.obligations import GOAL
 
 DEFAULT_CLAUSES = 10_000
@@ -22,11 +23,11 @@ DEFAULT_CLAUSES = 10_000
 FEWER = 2
 """How many times less is spent on a text with few hypotheses, if others follow."""
 SECONDS = 60
-PATIENCE = 1200.0
-"""Seconds after which the process that waits for E counts as stuck; it ends E by itself before that."""
 MEGABYTES = 1024
 PROGRAM = "eprover"
 TRIES = (("--auto",), ("--auto", "--definitional-cnf=3"))
+PATIENCE = 1.25 * SECONDS * len(TRIES) * MOST
+"""Seconds after which the process that waits for E counts as stuck; it ends E by itself before that."""
 OUTCOMES = {"Unsatisfiable": SolverOutcome.PROVED, "Satisfiable": SolverOutcome.REFUTED}
 
 _STATUS = re.compile(r"^# SZS status (\w+)", re.MULTILINE)
@@ -45,7 +46,8 @@ class Asked:
 
 
 def answer(asked: Asked) -> Iterator[SolverAnswer]:
-    """Answer an obligation."""
+    """Answer an obligation: what is proved is that all its texts are."""
+    assert asked.texts, "nothing was asked"
     began = time.perf_counter()
     core: set[str] = set()
     outcome, reason = SolverOutcome.PROVED, ""

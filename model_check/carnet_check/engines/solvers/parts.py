@@ -9,8 +9,8 @@ from math import prod
 from carnet_check.obligations import Obligation
 from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term
 
-MOST_CASES = 16
-"""A premise with more cases than this stays whole."""
+MOST = 16
+"""A goal comes in no more parts than this; where it would, premises stay whole, and then the goal does."""
 
 
 def parts(obligation: Obligation) -> tuple[Term, ...]:
@@ -21,29 +21,35 @@ def parts(obligation: Obligation) -> tuple[Term, ...]:
     """
     goal = obligation.goal.formula
     assert isinstance(goal, Not)
-    return tuple(Not(part) for part in _split(goal.body))
+    for most_cases in (MOST, 1):
+        found = tuple(_split(goal.body, most_cases))
+        if len(found) <= MOST:
+            return tuple(map(Not, found))
+    return (goal,)
 
 
-def _split(goal: Term) -> Iterator[Term]:
+def _split(goal: Term, most_cases: int) -> Iterator[Term]:
     match goal:
         case And(conjuncts):
             for each in conjuncts:
-                yield from _split(each)
+                yield from _split(each, most_cases)
         case Forall(bound, body):
-            yield from (Forall(bound, part) for part in _split(body))
+            yield from (Forall(bound, part) for part in _split(body, most_cases))
         case Implies(premise, conclusion):
-            for part, each in product(_split(conclusion), _cases(premise)):
-                yield Implies(each, part)
+            for part, case in product(_split(conclusion, most_cases), _cases(premise, most_cases)):
+                yield Implies(case, part)
         case _:
             yield goal
 
 
-def _cases(premise: Term) -> tuple[Term, ...]:
+def _cases(premise: Term, most: int) -> tuple[Term, ...]:
+    """Return a premise as several, one of which holds if it does; as itself if there are more than ``most``."""
     match premise:
         case Or(disjuncts):
-            return tuple(case for each in disjuncts for case in _cases(each))
+            found = tuple(case for each in disjuncts for case in _cases(each, most))
+            return found if len(found) <= most else (premise,)
         case And(conjuncts):
-            ways = [_cases(each) for each in conjuncts]
-            return tuple(map(And, product(*ways))) if prod(map(len, ways)) <= MOST_CASES else (premise,)
+            ways = [_cases(each, most) for each in conjuncts]
+            return tuple(map(And, product(*ways))) if 1 < prod(map(len, ways)) <= most else (premise,)
         case _:
             return (premise,)

@@ -84,16 +84,16 @@ class VersionTable:
         if tensor not in self._here:
             raise TensorError(tensor, "has no entry on-chip")
         away = self._verified(tensor)
-        away[tensor] = self._memory.entries[tensor] = number(self._here.pop(tensor))
-        self._root = _root_of(away)
-        self._away.add(tensor)
+        self._move_out(tensor, away)
+        self._keep(away)
 
     def _refill(self, tensor: int) -> None:
         away = self._verified(tensor)
         version = int.from_bytes(away.pop(tensor), "little")
-        self._root = _root_of(away)
-        self._away.remove(tensor)
-        self._put(tensor, version)
+        if len(self._here) == self._room:
+            self._move_out(next(iter(self._here)), away)
+        self._keep(away)
+        self._here[tensor] = version
 
     @enforces("REQ-TABLE-01", "table-protected")
     def _verified(self, tensor: int) -> dict[int, bytes]:
@@ -111,6 +111,12 @@ class VersionTable:
             self.spill(next(iter(self._here)))
         self._here.pop(tensor, None)
         self._here[tensor] = version
+
+    def _move_out(self, tensor: int, away: dict[int, bytes]) -> None:
+        away[tensor] = self._memory.entries[tensor] = number(self._here.pop(tensor))
+
+    def _keep(self, away: Mapping[int, bytes]) -> None:
+        self._away, self._root = set(away), _root_of(away)
 
 
 def _root_of(entries: Mapping[int, bytes]) -> bytes:

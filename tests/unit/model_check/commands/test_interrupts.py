@@ -108,7 +108,7 @@ def test_verify_ends_with_its_workers_and_leaves_nothing(
 
 
 @pytest.mark.mends("L3", "N9")
-@pytest.mark.parametrize("ending", SIGNALS[1:], ids=lambda each: each.name)
+@pytest.mark.parametrize("ending", SIGNALS, ids=lambda each: each.name)
 @pytest.mark.parametrize("command", ["explore", "attack"])
 def test_a_search_ends_and_says_what_it_covered(temporary: Path, command: str, ending: signal.Signals) -> None:
     code, said, _ = stopped((*LONG[command], "--json"), temporary, ending, group=False)

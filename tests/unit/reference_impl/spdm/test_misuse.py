@@ -270,6 +270,7 @@ ROWS = {
 }
 
 
+@pytest.mark.mends("E1")
 @pytest.mark.parametrize("row", sorted(ROWS))
 def test_a_meddled_handshake_is_refused(row: str) -> None:
     kind, alter, asking, error = ROWS[row]

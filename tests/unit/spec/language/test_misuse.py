@@ -320,6 +320,10 @@ DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
         lambda d: d.initially(sent, anything_of(boss)),
         "initially takes a variable and its value, or a relation or function and a Python one",
     ),
+    "initial value of a relation, plain": (
+        lambda d: d.initially(sent, True),  # type: ignore[arg-type]
+        "initially takes a variable and its value, or a relation or function and a Python one",
+    ),
     "initial value of another sort": (lambda d: d.initially(phase, boss), "phase holds a Phase, not the Agent 'boss'"),
     "initial value of another sort, computed": (
         lambda d: d.initially(owner, _its_phase),

@@ -48,6 +48,15 @@ def test_the_next_version_is_read_next(job: Job) -> None:
         job.npu.verify(WEIGHTS)
 
 
+@pytest.mark.parametrize("size", [0, 63, 65])
+def test_what_is_no_line_is_not_written(job: Job, size: int) -> None:
+    job.cpu.begin(WEIGHTS, 1)
+    with pytest.raises(TensorError, match=f"a line has 64 bytes, and this block {size}"):
+        job.cpu.write(WEIGHTS, 0, bytes(size))
+    assert not job.cpu_memory.lines
+    job.cpu.write(WEIGHTS, 0, block("weights 0"))
+
+
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 

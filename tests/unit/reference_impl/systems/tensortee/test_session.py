@@ -41,6 +41,14 @@ def test_each_exchange_has_keys_of_its_own(record_property: Verifies) -> None:
     assert len(found) == 3
 
 
+def test_a_second_answer_is_not_taken() -> None:
+    """Two sessions would have one share on this side, and the second answer may be an old one."""
+    exchange, npu = KeyExchange(os.urandom), device()
+    exchange.take(npu.answer(exchange.opening)[0], ROOT.public_key())
+    with pytest.raises(SessionError, match="an answer was taken before"):
+        exchange.take(npu.answer(exchange.opening)[0], ROOT.public_key())
+
+
 def test_a_fake_npu_is_not_taken(record_property: Verifies) -> None:
     record_property("verifies", "tensortee-REQ-KEY-01")
     exchange = KeyExchange(os.urandom)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -125,6 +126,33 @@ def test_an_entry_in_memory_is_read_once() -> None:
     table.take(1, 1)
     table.take(2, 1)
     assert table.version(1) == 1
+
+
+@pytest.mark.parametrize("honest", range(5))
+def test_a_refusal_loses_no_version(honest: int) -> None:
+    """An entry comes back while another goes out, and memory changes in between."""
+
+    class Changing(dict[int, bytes]):
+        """Says something else of tensor 3 once it has been asked so often."""
+
+        left = 1000
+
+        def get(self, key: int, default: bytes = b"") -> bytes:  # type: ignore[override]
+            self.left -= key == 3
+            return super().get(key, default) if key != 3 or self.left >= 0 else number(0)
+
+    entries = Changing()
+    table = VersionTable(Memory(entries=entries), 1)
+    for tensor, version in ((1, 5), (3, 7), (2, 1)):
+        table.take(tensor, version)
+    entries.left = honest
+    for _ in range(3):
+        with suppress(TensorError):
+            assert table.version(1) == 5
+        with pytest.raises(TensorError):
+            table.take(1, 2)
+    entries.left = 1000
+    assert [table.version(tensor) for tensor in (1, 2, 3)] == [5, 1, 7]
 
 
 def test_what_is_not_there_is_not_moved_out() -> None:
