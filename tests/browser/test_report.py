@@ -196,6 +196,19 @@ def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path)
     assert page.locator("tr.future > *").first.evaluate("cell => getComputedStyle(cell).color") == "rgb(27, 36, 48)"
 
 
+@pytest.mark.mends("N3")
+def test_the_printed_index_has_every_claim_without_what_is_looked_up(visit: Visit) -> None:
+    page = visit.open("index.html")
+    claims = page.locator(".claim .sentence").count()
+    looked_up = page.locator(".claim dt.looked-up")
+    assert claims > 0
+    assert looked_up.first.is_visible()
+    page.emulate_media(media="print")
+    assert page.locator(".claim .sentence:visible").count() == claims
+    assert page.locator(".claim table:visible").count() >= claims
+    assert [each for each in looked_up.all() if each.is_visible()] == []
+
+
 def test_designs_are_compared_in_numbers(visit: Visit) -> None:
     page = visit.open("index.html")
     page.get_by_role("link", name="Designs and threats", exact=True).click()
