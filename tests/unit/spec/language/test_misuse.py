@@ -316,6 +316,10 @@ DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
     "unknown action": (lambda d: d.protocol().action("dig"), "no action 'dig'; known: none"),
     "unknown claim": (lambda d: d.protocol().claim("peace"), "no claim 'peace'; known: none"),
     "unknown threat": (lambda d: d.protocol().threat("war"), "no threat model 'war' in test; known: any"),
+    "an action of a name": (
+        lambda d: d.action(by="lender", says="", source=""),  # type: ignore[arg-type]
+        "by= takes the Role that acts, not 'lender'",
+    ),
     "initial value of a relation": (
         lambda d: d.initially(sent, anything_of(boss)),
         "initially takes a variable and its value, or a relation or function and a Python one",
