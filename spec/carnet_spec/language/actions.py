@@ -140,6 +140,8 @@ class Step:
         self, action: str, params: tuple[Individual, ...], by: Role, deduction: bool, taken: Iterable[str] = ()
     ) -> None:
         """Start recording; ``taken`` are names of variables that the action has beside its parameters."""
+        if not isinstance(by, Role):
+            raise MisuseError(f"by= takes the Role that acts, not {by!r}")
         self.action = action
         self._params = {param.term for param in params}
         self._taken = {*taken, *(param.term.name for param in params if isinstance(param.term, Var))}

@@ -108,9 +108,6 @@ class Draft:
         deduction: bool,
         shortcut_of: str | None,
     ) -> Callable[[Callable[..., None]], Action]:
-        if not isinstance(by, Role):
-            raise MisuseError(f"by= takes the Role that acts, not {by!r}")
-
         def trace(function: Callable[..., None]) -> Action:
             if cost < 0:
                 raise SpecificationError(

@@ -317,7 +317,7 @@ DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
     "unknown claim": (lambda d: d.protocol().claim("peace"), "no claim 'peace'; known: none"),
     "unknown threat": (lambda d: d.protocol().threat("war"), "no threat model 'war' in test; known: any"),
     "an action of a name": (
-        lambda d: d.action(by="lender", says="", source=""),  # type: ignore[arg-type]
+        lambda d: d.action(by="lender", says="", source="")(lambda _: None),  # type: ignore[arg-type]
         "by= takes the Role that acts, not 'lender'",
     ),
     "initial value of a relation": (
