@@ -14,7 +14,6 @@ from tests.unit.model_check.command import TOY
 
 
 @needs_spin
-@pytest.mark.mends("P12")
 def test_the_table_has_what_both_sides_took(tmp_path: Path) -> None:
     table = tmp_path / "spin.csv"
     spin.main(["--instance", TOY, "--repeat", "2", "--out", str(table)])

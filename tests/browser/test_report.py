@@ -176,6 +176,26 @@ def test_the_decisive_step_stands_out(visit: Visit) -> None:
     ]
 
 
+@pytest.mark.mends("N1")
+def test_what_is_worked_out_is_written_like_a_step(visit: Visit) -> None:
+    page = visit.open(f"{ATTACK}#step-{STEPS}")
+    style = "cell => [getComputedStyle(cell).fontStyle, getComputedStyle(cell).color]"
+    thought = page.locator("td.thought").first.evaluate(style)
+    assert thought == ["normal", page.evaluate("getComputedStyle(document.body).color")]
+
+
+@pytest.mark.mends("N25")
+def test_an_assumption_leads_to_its_sentence(visit: Visit) -> None:
+    page = visit.open("index.html")
+    assumptions = page.locator(".claim dd a[href^='#assumption-']")
+    assert assumptions.count() > 0
+    for each in assumptions.all():
+        sentence = each.get_attribute("title")
+        assert sentence
+        place = page.locator(f"[id='{(each.get_attribute('href') or '')[1:]}']")
+        assert sentence in place.locator("xpath=following-sibling::dd[1]").inner_text()
+
+
 @pytest.mark.mends("N3")
 @pytest.mark.parametrize("visit", [(1600, "dark")], indirect=True, ids=str)
 def test_printing_shows_every_step_in_dark_letters(visit: Visit, tmp_path: Path) -> None:

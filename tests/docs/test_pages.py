@@ -20,6 +20,30 @@ def test_every_folder_of_evidence_that_a_test_reads_is_on_its_page() -> None:
     assert not {name for name in read if f"| `{name}` |" not in page}
 
 
+@pytest.mark.mends("N8")
+def test_words_of_our_own_are_explained_where_everybody_looks() -> None:
+    assert re.search(r"^glossary$", (DOCS / "index.md").read_text("utf-8"), re.MULTILINE)
+    entries = re.findall(r"^(?!: )(.+)\n: (.+)", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
+    assert len(entries) > 20
+
+
+@pytest.mark.mends("N8")
+@pytest.mark.parametrize(
+    "mannered",
+    [
+        "as an example stands",
+        "what there is of each",
+        r"hold an? (?:trace|run) to the spec",
+        r"\b(?:hereof|thereof|wherein)\b",
+    ],
+)
+def test_nobody_reads_again_what_readers_stumbled_over(mannered: str) -> None:
+    pages = [DOCS.parent / "README.md", *(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)]
+    assert len(pages) > 50
+    said = {path.name: " ".join(path.read_text("utf-8").split()) for path in pages}
+    assert [name for name, text in said.items() if re.search(mannered, text, re.IGNORECASE)] == []
+
+
 @pytest.mark.mends("N23")
 def test_the_deck_is_introduced() -> None:
     """Sources cite it, on pages that nobody reads from the beginning."""

@@ -23,6 +23,7 @@ PLACES = [
     "native/",
     "induction/",
     "kernel/",
+    "solvers/",
     "conformance/",
     "language/",
     "obligations/",

@@ -205,6 +205,13 @@ def test_a_claim_that_nobody_judges_is_refused() -> None:
     assert "nobody judges it" in verified("a_claim_under_nothing").json["error"]["message"]
 
 
+@pytest.mark.mends("P8")
+def test_every_complaint_is_shown() -> None:
+    said = "\n".join(verified("many_empty_claims").json["notes"])
+    assert [number for number in range(mended.MANY) if f"empty-{number}" not in said] == []
+    assert "more complaint" not in said
+
+
 @pytest.mark.mends("V7")
 def test_a_specification_without_a_goal_says_so() -> None:
     assert any("no goal is stated" in note for note in verified("two_names_of_one").json["notes"])

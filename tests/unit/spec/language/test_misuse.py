@@ -317,7 +317,7 @@ DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
     "unknown claim": (lambda d: d.protocol().claim("peace"), "no claim 'peace'; known: none"),
     "unknown threat": (lambda d: d.protocol().threat("war"), "no threat model 'war' in test; known: any"),
     "an action of a name": (
-        lambda d: d.action(by="lender", says="", source="")(lambda _: None),  # type: ignore[arg-type]
+        lambda d: d.action(by="lender", says="", source="")(lambda _: None),  # type: ignore[arg-type] # no role
         "by= takes the Role that acts, not 'lender'",
     ),
     "initial value of a relation": (
@@ -325,7 +325,7 @@ DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
         "initially takes a variable and its value, or a relation or function and a Python one",
     ),
     "initial value of a relation, plain": (
-        lambda d: d.initially(sent, True),  # type: ignore[arg-type]
+        lambda d: d.initially(sent, True),  # type: ignore[arg-type] # no function
         "initially takes a variable and its value, or a relation or function and a Python one",
     ),
     "initial value of another sort": (lambda d: d.initially(phase, boss), "phase holds a Phase, not the Agent 'boss'"),

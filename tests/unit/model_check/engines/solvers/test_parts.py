@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carnet_check.engines.solvers import eprover
 from carnet_check.engines.solvers.parts import MOST, parts
 from carnet_check.loading.families import load
 from carnet_check.obligations import Obligation, layers, obligations
@@ -57,6 +58,11 @@ def test_the_parts_say_what_the_goal_says(goal: Term) -> None:
     for values in product((False, True), repeat=len(ATOMS)):
         world: dict[Term, bool] = dict(zip(ATOMS, values, strict=True))
         assert any(holds(each, world) for each in of(goal)) != holds(goal, world)
+
+
+def test_nothing_is_proved_where_nothing_is_asked() -> None:
+    with pytest.raises(AssertionError, match="nothing was asked"):
+        next(eprover.answer(eprover.Asked("digest", (), 1, 1)))
 
 
 def test_conclusions_and_cases_are_taken_apart_beneath_a_quantifier() -> None:

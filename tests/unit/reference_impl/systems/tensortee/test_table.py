@@ -115,7 +115,7 @@ def test_an_entry_in_memory_is_read_once() -> None:
 
         asked = 0
 
-        def get(self, key: int, default: bytes = b"") -> bytes:  # type: ignore[override]
+        def get(self, key: int, default: bytes = b"") -> bytes:  # type: ignore[override] # dict has more signatures
             self.asked += 1
             return super().get(key, default) if self.asked % 2 else number(0)
 
@@ -137,7 +137,7 @@ def test_a_refusal_loses_no_version(honest: int) -> None:
 
         left = 1000
 
-        def get(self, key: int, default: bytes = b"") -> bytes:  # type: ignore[override]
+        def get(self, key: int, default: bytes = b"") -> bytes:  # type: ignore[override] # dict has more signatures
             self.left -= key == 3
             return super().get(key, default) if key != 3 or self.left >= 0 else number(0)
 
