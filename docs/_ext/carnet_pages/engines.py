@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_check.engines.interface import Engine
-from carnet_check.engines.registry import registered
+from carnet_check.engines.registry import by_default, registered
 
 from .markdown import Lines, code, page, prose, table
 
@@ -27,7 +27,7 @@ def _row(engine: Engine) -> tuple[str, ...]:
         prose(engine.purpose),
         ", ".join(engine.verdicts),
         _yes(engine.refutes),
-        _yes(engine.by_default),
+        _yes(engine in by_default()),
         prose(", ".join(tool.get for tool in engine.needs) or "nothing else"),
     )
 

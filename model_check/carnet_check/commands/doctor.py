@@ -16,7 +16,7 @@ import click
 
 from carnet_check.commands.common import cores, json_option, say
 from carnet_check.engines.interface import Engine, Tool
-from carnet_check.engines.registry import registered
+from carnet_check.engines.registry import by_default, registered
 from carnet_command.exit_codes import ExitCode
 
 COMPLETION = {
@@ -129,7 +129,7 @@ def _described(engine: Engine) -> dict[str, Any]:
         "name": engine.name,
         "purpose": engine.purpose,
         "verdicts": [str(verdict) for verdict in engine.verdicts],
-        "by_default": engine.by_default,
+        "by_default": engine in by_default(),
         "missing": [tool.name for tool in engine.needs if not look_for(tool).present],
     }
 

@@ -147,7 +147,7 @@ class Engine(ABC):
         purpose: what it establishes, in a few words.
         verdicts: the words it can give for a claim that holds.
         refutes: whether it can show that a claim is violated.
-        by_default: whether it runs unless other engines are asked for.
+        by_default: whether it runs unless other engines are asked for; of those that visit states, the fastest does.
         believes_no_solver: whether no solver is asked anything where only such engines run.
         needs: what has to be installed.
     """

@@ -45,7 +45,15 @@ def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
     wanted = set(names)
     if strange := sorted(wanted - set(ENGINES)):
         raise UsageError(f"no engine '{strange[0]}' (known: {', '.join(ENGINES)})")
-    return tuple(each for each in registered() if (each.name in wanted if wanted else each.by_default))
+    wanted = wanted or {each.name for each in by_default()}
+    return tuple(each for each in registered() if each.name in wanted)
+
+
+def by_default() -> tuple[Engine, ...]:
+    """Return the engines that run where none is asked for; of those that visit states, the fastest one installed."""
+    willing = [each for each in registered() if each.by_default]
+    slower = [each for each in willing if isinstance(each, Explores) and not each.lacks][:-1]
+    return tuple(each for each in willing if each not in slower and not (isinstance(each, Explores) and each.lacks))
 
 
 def all_able(kind: type[Able]) -> tuple[Able, ...]:

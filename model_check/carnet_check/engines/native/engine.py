@@ -24,7 +24,6 @@ class _NeedsNumba(Searcher):
     """What the native engine is, whether it visits every state or walks."""
 
     name: ClassVar = "native"
-    by_default: ClassVar = False
     needs: ClassVar = (Tool("numba", "exploration at native speed", "pip install 'carnet[fast]'", ("numba", "numpy")),)
 
     @property

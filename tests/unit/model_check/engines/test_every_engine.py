@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Engine, Outcome
+from carnet_check.engines.native.engine import NATIVE
+from carnet_check.engines.registry import by_default
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import load
 from carnet_check.results import STRENGTH, Kind, Result, Verdict
@@ -243,7 +245,12 @@ def test_a_registered_engine_has_its_place_in_the_matrix() -> None:
 
 def test_an_engine_that_does_not_run_by_default_is_left_out() -> None:
     rows = carnet("verify", TOY, "--jobs", "1", "--json").json["results"]
-    assert {row["engine"] for row in rows} == {"induction", "explicit"}
+    assert {row["engine"] for row in rows} == {"induction", "native"}
+
+
+def test_explicit_runs_by_default_where_nothing_faster_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(NATIVE), "lacks", "not installed")
+    assert [engine.name for engine in by_default()] == ["induction", "explicit"]
 
 
 def test_the_doctor_knows_a_registered_engine_and_what_it_needs() -> None:

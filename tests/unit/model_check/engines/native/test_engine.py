@@ -14,6 +14,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.native import search
 from carnet_check.engines.native.engine import NATIVE, Native
+from carnet_check.engines.registry import by_default
 from carnet_check.loading.families import load
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Invariant
@@ -34,8 +35,8 @@ def test_without_numba_it_is_refused_and_the_extra_is_named(monkeypatch: pytest.
     assert carnet("verify", TOY, "--engine", "explicit").code == ExitCode.EXPECTED
 
 
-def test_it_does_not_run_by_default() -> None:
-    assert not NATIVE.by_default
+def test_it_runs_by_default_in_place_of_the_explicit_engine() -> None:
+    assert [engine.name for engine in by_default()] == ["induction", "native"]
 
 
 def test_it_finds_in_many_states_what_the_explicit_engine_finds() -> None:
