@@ -1,9 +1,7 @@
 """Worker processes: killable, bound in memory, and none takes another one along.
 
-Each has a pipe of its own. It is asked a function and a part of the work, and sends every answer as soon as it has it.
-One that dies, fills its memory or says nothing for too long is ended; what it had not answered is reported as lost, and
-a new worker goes on with the rest. The limit in seconds exists for that alone: budgets are counted in work. A worker
-ends when the process that started it has ended, however that happened.
+Where one is lost, what it had not answered is reported, and a new worker goes on with the rest. The limit in seconds
+exists for that alone: budgets are counted in work.
 
 Starting a worker takes some 0.4 s, so a few that have nothing to do can be kept until this process ends. A worker
 starts no workers: what is asked there is answered there, and the process that started it can kill it.
@@ -11,26 +9,19 @@ starts no workers: what is asked there is answered there, and the process that s
 
 from __future__ import annotations
 
-import contextlib
 import math
-import multiprocessing
-import os
-import pickle
-import resource
-import sys
-import threading
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing.connection import Connection, wait
-from pathlib import Path
+from multiprocessing.connection import wait
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self
 
-from carnet_command.interrupts import held_back, undisturbed
-from carnet_command.processes import isolated_spawn
+from carnet_command.interrupts import undisturbed
+from carnet_command.worker import Answer, Begun, End, Lost, Part, Worker, answered_here, is_one, kind_of
 
 PATIENCE: Final = 120.0
 """Seconds without an answer after which a worker counts as stuck."""
@@ -38,14 +29,7 @@ MEMORY: Final = 2 * 1024**3
 """Bytes of address space that a worker may have; a typical one has a quarter of a gigabyte."""
 KEPT: Final = 2
 """How many workers without work are kept."""
-STARTING: Final = 60.0
-"""Seconds for a process to start, before its patience begins."""
-GRACE: Final = 1.0
-"""Seconds for a process to end that has closed its pipe."""
-OUT_OF_MEMORY: Final = "the worker needs more memory than it may have"
 
-Part = TypeVar("Part")
-Answer = TypeVar("Answer")
 IsLast = Callable[[Part, Answer], bool]
 """Says whether an answer is the last one of its part."""
 
@@ -53,25 +37,6 @@ IsLast = Callable[[Part, Answer], bool]
 def only(_part: object, _answer: object) -> bool:
     """Say that an answer is the last one of its part: it has no other."""
     return True
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Stands for the answers that a worker did not give, and says why."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """What a worker says before its first answer: only now can it be slow."""
-
-
-@dataclass(frozen=True, slots=True)
-class _End:
-    """What a worker says after its last answer: nothing, or what went wrong."""
-
-    error: Exception | None = None
 
 
 @dataclass(slots=True)
@@ -146,7 +111,7 @@ class WorkerPool(Pool):
         self.patience = patience
         self.memory = memory
         self.keep = keep
-        self._idle: list[_Worker] = []
+        self._idle: list[Worker] = []
 
     def __exit__(
         self,
@@ -168,170 +133,139 @@ class WorkerPool(Pool):
         last: IsLast[Part, Answer] | None = None,
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield the answers of processes of this machine; see :meth:`Pool.results`."""
-        if multiprocessing.current_process().daemon:
-            yield from _here(function, parts)
-            return
-        waiting = iter(parts)
-        busy: dict[_Worker, Work[Part]] = {}
+        under_way = UnderWay(self, function, parts, last)
         try:
-            while True:
-                for part in islice(waiting, self.jobs - len(busy)):
-                    with undisturbed():
-                        busy[self._asked(function, part)] = Work(part)
-                if not busy:
-                    return
-                for worker in _heard(busy):
-                    said, work = worker.said(self.patience), busy[worker]
-                    if isinstance(said, Lost | _End):
-                        del busy[worker]
-                    if isinstance(said, _End):
-                        self._idle.append(worker)
-                        if said.error is not None:
-                            raise said.error
-                    elif not isinstance(said, _Begun) and work.awaits(said, last):
-                        yield work.part, said
+            yield from under_way.results()
         finally:
-            for worker in busy:
-                worker.end()
+            under_way.end()
 
-    def _asked(self, function: Callable[[Part], Iterable[Any]], part: Part) -> _Worker:
+    def begun(
+        self,
+        function: Callable[[Part], Iterable[Answer]],
+        parts: Iterable[Part],
+        last: IsLast[Part, Answer] | None = None,
+    ) -> Beside[Part, Answer]:
+        """Return the same answers, to be found while this process does something else; see :meth:`Pool.results`."""
+        return Beside(self, function, parts, last)
+
+    def asked(self, function: Callable[[Part], Iterable[Any]], part: Part) -> Worker:
         """Ask a worker that is there, or a new one."""
         shared = _kept if self.keep else []
         while self._idle or shared:
             worker = (self._idle or shared).pop()
-            if worker.kind == _kind(self.memory) and worker.ask(function, part):
+            if worker.kind == kind_of(self.memory) and worker.ask(function, part):
                 return worker
             worker.end()
-        worker = _Worker(self.memory)
+        worker = Worker(self.memory)
         worker.ask(function, part)
         return worker
 
+    def rests(self, worker: Worker) -> None:
+        """Keep a worker that has nothing to do for the next part."""
+        self._idle.append(worker)
 
-class _Worker:
-    """A process and the pipe to it."""
 
-    def __init__(self, memory: int | None) -> None:
-        context = isolated_spawn()
-        self.kind = _kind(memory)
-        self.pipe, theirs = context.Pipe()
-        self.deadline = 0.0
-        self._process = context.Process(target=_serve, args=(theirs, memory), daemon=True)
-        with held_back():
-            self._process.start()
-        theirs.close()
+class UnderWay(Generic[Part, Answer]):
+    """Parts that the workers of a pool are at, and those that wait for one."""
 
-    def ask(self, function: Callable[[Part], Iterable[Any]], part: Part) -> bool:
-        """Give the process something to do, and say whether it was there to take it."""
-        self.deadline = time.monotonic() + STARTING
-        try:
-            self.pipe.send((function, part))
-        except OSError:
-            return False
-        return self._process.is_alive()
+    def __init__(
+        self,
+        pool: WorkerPool,
+        function: Callable[[Part], Iterable[Answer]],
+        parts: Iterable[Part],
+        last: IsLast[Part, Answer] | None,
+    ) -> None:
+        self._pool, self._function, self._last = pool, function, last
+        self._waiting = iter(parts)
+        self._said: deque[tuple[Part, Answer | Lost]] = deque()
+        self._error: Exception | None = None
+        self.busy: dict[Worker, Work[Part]] = {}
 
-    def said(self, patience: float) -> Any:
-        """Return what the process said, or what became of it."""
-        if not self.pipe.poll():
-            self.end()
-            return Lost(f"the worker said nothing for {patience:g} s")
-        try:
-            said = self.pipe.recv()
-        except (EOFError, OSError):
-            return self._gone()
-        self.deadline = time.monotonic() + patience
-        if isinstance(said, _End) and isinstance(said.error, MemoryError):
-            self.end()
-            return Lost(OUT_OF_MEMORY)
-        return said
+    def results(self) -> Iterator[tuple[Part, Answer | Lost]]:
+        """Yield what was answered, and everything else as it comes.
 
-    def _gone(self) -> Lost:
-        """Say how the process ended, which its pipe told first."""
-        self._process.join(GRACE)
-        code = self._process.exitcode
-        self.end()
-        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
-        return Lost(f"the worker {how}")
+        Raises:
+            Exception: what a worker raised.
+        """
+        if is_one():
+            yield from answered_here(self._function, self._waiting)
+            return
+        while True:
+            while self._said:
+                yield self._said.popleft()
+            if self._error is not None:
+                raise self._error
+            self.go_on()
+            if not self.busy:
+                return
+            _hear(self)
+
+    def go_on(self) -> None:
+        """Give the next parts to workers that have none."""
+        if self._error is None:
+            for part in islice(self._waiting, self._pool.jobs - len(self.busy)):
+                with undisturbed():
+                    self.busy[self._pool.asked(self._function, part)] = Work(part)
+
+    def hear(self, worker: Worker) -> None:
+        """Take note of what a worker said."""
+        said, work = worker.said(self._pool.patience), self.busy[worker]
+        if isinstance(said, Lost | End):
+            del self.busy[worker]
+        if isinstance(said, End):
+            self._pool.rests(worker)
+            self._error = self._error or said.error
+        elif not isinstance(said, Begun) and work.awaits(said, self._last):
+            self._said.append((work.part, said))
 
     def end(self) -> None:
-        """End the process, whatever it is doing."""
-        self._process.kill()
-        self._process.join()
-        self.pipe.close()
+        """End the workers that are at work."""
+        for worker in self.busy:
+            worker.end()
+        self.busy.clear()
 
 
-def _kind(memory: int | None) -> tuple[object, ...]:
-    """Tell workers apart that cannot stand in for each other: a process imports from where it was started."""
-    return (memory, str(Path.cwd()), *sys.path)
+class Beside(UnderWay[Part, Answer]):
+    """Parts that are answered while this process does something else, to be used as a context manager.
+
+    Whoever waits for other workers takes note of what these have said, and gives them the next parts. In a process that
+    is a worker itself nothing begins before it is asked for.
+    """
+
+    def __enter__(self) -> Self:
+        _beside.append(self)
+        if not is_one():
+            self.go_on()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End what is under way, and the workers of the pool."""
+        if self in _beside:
+            _beside.remove(self)
+        super().end()
+        self._pool.__exit__(None, None, None)
 
 
-_kept: list[_Worker] = []
+_beside: list[Beside[Any, Any]] = []
+
+
+_kept: list[Worker] = []
 """Workers without work, which the next ones who need some take over."""
 
 
-def _here(function: Callable[[Part], Iterable[Answer]], parts: Iterable[Part]) -> Iterator[tuple[Part, Answer | Lost]]:
-    """Answer in this process, which is a worker itself; what asked it awaits other news than these parts have."""
-    for part in parts:
-        asking, _asking[:] = _asking[:], []
-        said: list[Answer | Lost] = []
-        try:
-            said += function(part)
-        except MemoryError:
-            said.append(Lost(OUT_OF_MEMORY))
-        finally:
-            _asking[:] = asking
-        yield from ((part, each) for each in said)
-
-
-def _heard(busy: Iterable[_Worker]) -> list[_Worker]:
-    """Wait until something was heard of a worker, or one has been silent for too long, and return such workers."""
+def _hear(mine: UnderWay[Any, Any]) -> None:
+    """Wait until something was heard of a worker, or one has been silent for too long, and take note of it."""
+    heard = _beside if mine in _beside else [mine, *_beside]
+    busy = {worker: each for each in heard for worker in each.busy}
     soonest = min(worker.deadline for worker in busy) - time.monotonic()
     ready = wait([worker.pipe for worker in busy], None if math.isinf(soonest) else max(0.0, soonest))
     now = time.monotonic()
-    return [worker for worker in busy if worker.pipe in ready or worker.deadline <= now]
-
-
-_asking: list[Connection] = []
-"""In a worker: the pipe to the process that asks; without one, nobody is told any news."""
-
-
-def tell(news: object) -> None:
-    """Send something besides the answers of the function that calls this, from the worker that runs it.
-
-    It arrives as an answer does, before those that come later. Outside a worker it goes nowhere.
-    """
-    for pipe in _asking:
-        pipe.send(news)
-
-
-def _serve(pipe: Connection, memory: int | None) -> None:
-    """Answer what is asked, until nobody is left who asks."""
-    if memory is not None:
-        _, most = resource.getrlimit(resource.RLIMIT_AS)
-        limit = memory if most == resource.RLIM_INFINITY else min(memory, most)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    _asking.append(pipe)
-    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            asked = pipe.recv_bytes()
-            pipe.send(_answered(pipe, asked))
-
-
-def _end_with_parent() -> None:
-    """End this process once the one that started it has ended: what it is at is for nobody."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _answered(pipe: Connection, asked: bytes) -> _End:
-    """Send the answers, and return how it ended."""
-    try:
-        function, part = pickle.loads(asked)
-        pipe.send(_Begun())
-        for answer in function(part):
-            pipe.send(answer)
-    except Exception as error:  # whatever it is, the process that asked hears of it
-        return _End(error)
-    return _End()
+    for worker, each in busy.items():
+        if worker.pipe in ready or worker.deadline <= now:
+            each.hear(worker)
+    for each in _beside:
+        if each is not mine:
+            each.go_on()

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from carnet_check.kernel.checker import Refused, check
 from carnet_check.kernel.reader import read_obligation, read_refutation
-from carnet_command.workers import Lost, Pool
+from carnet_command.worker import Lost
+from carnet_command.workers import Pool
 
 BATCH = 100
 """How many certificates a worker is given at once."""

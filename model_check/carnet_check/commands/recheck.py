@@ -15,7 +15,8 @@ import click
 
 from carnet_check.commands.common import cores, json_option, say
 from carnet_command.exit_codes import ExitCode, deciding
-from carnet_command.workers import Lost, WorkerPool, only
+from carnet_command.worker import Lost
+from carnet_command.workers import WorkerPool, only
 
 if TYPE_CHECKING:
     from carnet_check.certificates.folder import Compared, Judged, Outcome

@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from carnet_check.cache import code
 from carnet_check.errors import UsageError
-from carnet_command.workers import MEMORY, PATIENCE, STARTING, Answer, IsLast, Lost, Part, Pool, Work, WorkerPool
+from carnet_command.worker import STARTING, Answer, Lost, Part
+from carnet_command.workers import MEMORY, PATIENCE, IsLast, Pool, Work, WorkerPool
 
 LOCAL: Final = "local"
 """Stands for a cluster that is started on this machine and ends with this process."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -190,6 +191,17 @@ class Engine(ABC):
         Raises:
             UsageError: it cannot.
             InvalidSpecificationError: the specification does not allow it.
+        """
+
+
+class Begins(Engine):
+    """Can begin with a task, and go on with it in other processes while this one asks other engines."""
+
+    @abstractmethod
+    def begun(self, task: Task) -> AbstractContextManager[Self]:
+        """Return the same engine, which has begun with ``task`` and goes on while the block lasts.
+
+        It answers as it would without that, whatever task it is asked to run in the end.
         """
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from carnet_check.made import Made
 from carnet_spec.language import Sort, SpecificationError, Symbol
@@ -137,8 +137,7 @@ def _binding(bound: tuple[Var, ...], used: dict[Sort | Symbol, None]) -> str:
     return "(" + " ".join([f"({_text(var, named)} {quoted(sort_name(var.sort))})" for var in bound]) + ")"
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """One named assertion, ready to be written out: its text and the symbols and sorts it uses."""
 
     name: str

@@ -30,7 +30,8 @@ from carnet_check.mutation.written import (
     weaknesses_as_json,
     weaknesses_from_json,
 )
-from carnet_command.workers import Lost, WorkerPool, only
+from carnet_command.worker import Lost
+from carnet_command.workers import WorkerPool, only
 from carnet_spec.language import Action
 
 PATIENCE = 900.0

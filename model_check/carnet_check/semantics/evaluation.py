@@ -1,9 +1,10 @@
-"""Evaluation: what a term stands for in a state, by recursion over its shape."""
+"""Evaluation: what a term stands for in a state, by a function that is made once from the shape of the term."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from carnet_check.semantics.state import Env, State
 from carnet_spec.language import Instance, Row, Symbol, Term
@@ -23,7 +24,9 @@ from carnet_spec.language.terms import (
     free_variables,
 )
 
-Part = tuple[Term, bool]
+Value = Callable[[State, Env], Any]
+"""What a term stands for in a state: an element, or whether a formula is true."""
+Part = tuple[Value, bool]
 """A part of a formula, and whether it has to be true or false."""
 
 
@@ -36,6 +39,7 @@ class Evaluation:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
+        self._made: dict[int, tuple[Term, Value]] = {}
         self._listed: dict[tuple[int, tuple[Var, ...], bool], tuple[Term, list[list[Part]]]] = {}
 
     def value(self, term: Term, state: State, env: Env) -> str | bool:
@@ -43,32 +47,60 @@ class Evaluation:
 
         ``env`` names an element for each variable that is free in it.
         """
+        found: str | bool = self._value_of(term)(state, env)
+        return found
+
+    def _value_of(self, term: Term) -> Value:
+        """Return the function for a term; it is kept by the identity of the term, which is kept with it."""
+        known = self._made.get(id(term))
+        if known is None:
+            known = self._made[id(term)] = (term, self._make(term))
+        return known[1]
+
+    def _make(self, term: Term) -> Value:
+        make = self._value_of
         match term:
-            case Var():
-                return env[term.name]
+            case Var(name, _):
+                return lambda _, env: env[name]
             case Member(_, name):
-                return name
+                return lambda _state, _env: name
             case Truth(value):
-                return value
+                return lambda _state, _env: value
             case Apply(symbol, args):
-                row = tuple(str(self.value(arg, state, env)) for arg in args)
-                return self._at(symbol, row, state)
+                return self._make_applied(symbol, [make(arg) for arg in args])
             case Equal(left, right):
-                return self.value(left, state, env) == self.value(right, state, env)
+                one, other = make(left), make(right)
+                return lambda state, env: one(state, env) == other(state, env)
             case Not(body):
-                return not self.value(body, state, env)
+                inner = make(body)
+                return lambda state, env: not inner(state, env)
             case And(parts):
-                return all(self.value(part, state, env) for part in parts)
+                conjuncts = [make(part) for part in parts]
+                return lambda state, env: all(part(state, env) for part in conjuncts)
             case Or(parts):
-                return any(self.value(part, state, env) for part in parts)
+                disjuncts = [make(part) for part in parts]
+                return lambda state, env: any(part(state, env) for part in disjuncts)
             case Implies(premise, conclusion):
-                return not self.value(premise, state, env) or self.value(conclusion, state, env)
+                condition, consequence = make(premise), make(conclusion)
+                return lambda state, env: not condition(state, env) or consequence(state, env)
             case IfThenElse(test, then, otherwise):
-                return self.value(then if self.value(test, state, env) else otherwise, state, env)
+                chosen, first, second = make(test), make(then), make(otherwise)
+                return lambda state, env: first(state, env) if chosen(state, env) else second(state, env)
             case Forall(bound, body):
-                return self.first(bound, body, state, env, wanted=False) is None
+                return lambda state, env: self.first(bound, body, state, env, wanted=False) is None
             case Exists(bound, body):
-                return self.first(bound, body, state, env, wanted=True) is not None
+                return lambda state, env: self.first(bound, body, state, env, wanted=True) is not None
+
+    def _make_applied(self, symbol: Symbol, args: Sequence[Value]) -> Value:
+        name = symbol.name
+        if symbol.is_relation:
+            held = self.instance.relations.get(name, frozenset())
+            if symbol.mutable:
+                return lambda state, env: tuple([arg(state, env) for arg in args]) in state.relations.get(name, ())
+            return lambda state, env: tuple([arg(state, env) for arg in args]) in held
+        if symbol.mutable:
+            return lambda state, env: state.functions[name][tuple([arg(state, env) for arg in args])]
+        return lambda state, env: self.instance.functions[name][tuple([arg(state, env) for arg in args])]
 
     def assignments(self, variables: Sequence[Var]) -> Iterator[dict[str, str]]:
         """Yield every way to choose elements for ``variables``, the last one changing fastest."""
@@ -91,8 +123,9 @@ class Evaluation:
         parts = self._parts(tuple(variables), body, wanted)
 
         def choose(position: int, chosen: Env) -> Env | None:
-            if not all(bool(self.value(part, state, chosen)) is truth for part, truth in parts[position]):
-                return None
+            for part, truth in parts[position]:
+                if bool(part(state, chosen)) is not truth:
+                    return None
             if position == len(variables):
                 return chosen
             var = variables[position]
@@ -113,19 +146,12 @@ class Evaluation:
             for part, truth in _needed(body, wanted):
                 names = {var.name for var in free_variables(part)}
                 last = [position for position, var in enumerate(variables, 1) if var.name in names]
-                parts[max(last, default=0)].append((part, truth))
+                parts[max(last, default=0)].append((self._value_of(part), truth))
             known = self._listed[id(body), variables, wanted] = (body, parts)
         return known[1]
 
-    def _at(self, symbol: Symbol, row: Row, state: State) -> str | bool:
-        if symbol.is_relation:
-            held = state.relations if symbol.mutable else self.instance.relations
-            return row in held.get(symbol.name, frozenset())
-        tables = state.functions if symbol.mutable else self.instance.functions
-        return tables[symbol.name][row]
 
-
-def _needed(term: Term, wanted: bool) -> Iterator[Part]:
+def _needed(term: Term, wanted: bool) -> Iterator[tuple[Term, bool]]:
     """Yield parts which, all together, are what makes a formula true, or false, as ``wanted``."""
     match term:
         case Not(body):

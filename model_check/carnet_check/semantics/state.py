@@ -14,6 +14,11 @@ Relation = frozenset[Row]
 Function = Mapping[Row, str]
 
 
+def _fixed(table: Function) -> Function:
+    """Return a function that nobody can change."""
+    return table if isinstance(table, MappingProxyType) else MappingProxyType(dict(table))
+
+
 class State:
     """The value of every mutable symbol, and what the adversary has spent of its budget.
 
@@ -24,7 +29,7 @@ class State:
 
     def __init__(self, relations: Mapping[str, Relation], functions: Mapping[str, Function], spent: int = 0) -> None:
         self._relations = MappingProxyType(dict(relations))
-        self._functions = MappingProxyType({name: MappingProxyType(dict(table)) for name, table in functions.items()})
+        self._functions = MappingProxyType({name: _fixed(table) for name, table in functions.items()})
         self._spent = spent
         tables = ((name, frozenset(table.items())) for name, table in self._functions.items())
         self._hash = hash((frozenset(self._relations.items()), frozenset(tables), spent))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
-from carnet_check.engines.interface import DecidesLiveness, Outcome, Plan
+from carnet_check.engines.interface import Begins, DecidesLiveness, Engine, Outcome, Plan, ProvesLiveness
 from carnet_check.engines.runner import Listener, Silent
 from carnet_check.results import Kind, Result
 from carnet_check.verification.answers import accepted
@@ -29,12 +30,8 @@ SILENT = Silent()
 def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     """Ask every engine what was planned, check the answers, and list the rows in a fixed order."""
     began = time.monotonic()
-    answers: tuple[Outcome, ...] = ()
-    settled: set[tuple[str, str, str]] = set()
-    for engine in campaign.engines:
-        asked = _with_proved(campaign, answers) if isinstance(engine, DecidesLiveness) else campaign
-        answers += (accepted(asked, engine, engine.run(asked.task, listener)),)
-        settled |= {(engine.name, plan.protocol.variant, name) for plan in asked.plans for name in plan.proved}
+    with _begun(campaign) as engines:
+        answers, settled = _asked(campaign, engines, listener)
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
     found = Checked(tuple(rows_of(answers)), notes=campaign.notes)
     bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
@@ -54,9 +51,36 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     )
 
 
-def _with_proved(campaign: Campaign, answers: Sequence[Outcome]) -> Campaign:
+@contextmanager
+def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
+    """Let the first engine that can go on beside those that are asked before it; it expects that these prove all."""
+    early = next((each for each in campaign.engines[1:] if isinstance(each, Begins)), None)
+    if early is None or campaign.task.jobs == 1:
+        yield campaign.engines
+        return
+    first = campaign.engines[: campaign.engines.index(early)]
+    lively = {(plan.protocol.variant, live.name) for plan in campaign.plans for live in plan.liveness}
+    proved = lively if any(isinstance(each, ProvesLiveness) for each in first) else set()
+    with early.begun(_with_proved(campaign, proved).task) as begun:
+        yield tuple(begun if each is early else each for each in campaign.engines)
+
+
+def _asked(
+    campaign: Campaign, engines: Sequence[Engine], listener: Listener
+) -> tuple[tuple[Outcome, ...], set[tuple[str, str, str]]]:
+    """Return what each engine answers, and which liveness was proved before an engine (engine, variant, name)."""
+    answers: tuple[Outcome, ...] = ()
+    settled: set[tuple[str, str, str]] = set()
+    for engine in engines:
+        proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
+        asked = _with_proved(campaign, proved) if isinstance(engine, DecidesLiveness) else campaign
+        answers += (accepted(asked, engine, engine.run(asked.task, listener)),)
+        settled |= {(engine.name, plan.protocol.variant, name) for plan in asked.plans for name in plan.proved}
+    return answers, settled
+
+
+def _with_proved(campaign: Campaign, proved: Collection[tuple[str, str]]) -> Campaign:
     """Return the campaign in which liveness that is proved for any size need not be decided for one."""
-    proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
     return replace(campaign, plans=tuple(_without(plan, proved) for plan in campaign.plans))
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from carnet_command.errors import LostWorkerError
 from carnet_command.text import counted
-from carnet_command.workers import Lost, WorkerPool, only
+from carnet_command.worker import Lost
+from carnet_command.workers import WorkerPool, only
 from carnet_ref.datapath.costs import Costs, StageCost, sourced_costs
 from carnet_ref.datapath.figures import FIGURES
 from carnet_ref.datapath.maxplus import makespan

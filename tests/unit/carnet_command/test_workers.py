@@ -17,7 +17,8 @@ import pytest
 
 from carnet_command import workers
 from carnet_command.interrupts import stoppable
-from carnet_command.workers import OUT_OF_MEMORY, Lost, WorkerPool, only
+from carnet_command.worker import OUT_OF_MEMORY, Lost, Worker
+from carnet_command.workers import WorkerPool, only
 
 MEBIBYTE = 1024**2
 
@@ -117,14 +118,14 @@ def test_a_signal_that_comes_while_a_worker_starts_leaves_no_worker(
     given: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python runs a handler in the main thread even where another thread, such as one of NumPy's, took the signal."""
-    started = workers._Worker.ask
+    started = Worker.ask
     before = set(multiprocessing.active_children())
 
-    def disturbed(worker: workers._Worker, *asked: Any) -> bool:
+    def disturbed(worker: Worker, *asked: Any) -> bool:
         signal.raise_signal(given)
         return started(worker, *asked)
 
-    monkeypatch.setattr(workers._Worker, "ask", disturbed)
+    monkeypatch.setattr(Worker, "ask", disturbed)
     with pytest.raises(KeyboardInterrupt), stoppable(), WorkerPool(1, keep=False) as pool:  # as above
         list(pool.results(behaving, ["for ever"]))
     assert set(multiprocessing.active_children()) <= before

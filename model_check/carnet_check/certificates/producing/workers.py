@@ -7,7 +7,8 @@ from types import TracebackType
 from typing import Self
 
 from carnet_check.certificates.producing.work import Answer, Question, answers
-from carnet_command.workers import PATIENCE, Lost, WorkerPool, only
+from carnet_command.worker import Lost
+from carnet_command.workers import PATIENCE, WorkerPool, only
 
 MEMORY = 4 << 30
 """Bytes of address space that a worker may take."""

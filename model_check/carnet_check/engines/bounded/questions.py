@@ -16,7 +16,8 @@ from carnet_check.engines.bounded.unrolling import Unrolling
 from carnet_check.engines.interface import Plan
 from carnet_check.exports.smtlib import symbol_name
 from carnet_check.obligations.reading import read
-from carnet_command.workers import Lost, Pool
+from carnet_command.worker import Lost
+from carnet_command.workers import Pool
 from carnet_spec.language import Threat
 
 Told = Callable[[str, str, int], None]

@@ -6,30 +6,34 @@ A subclass says how one instance is explored; everything else that makes an engi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from carnet_check.cache import Answers
-from carnet_check.engines.exploration import NO_CAPS, Caps, Search
+from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Search
+from carnet_check.engines.exploring import pools
 from carnet_check.engines.exploring.caps import DIRECTED_CAPS, caps_of, within
 from carnet_check.engines.exploring.lassos import alike
 from carnet_check.engines.exploring.searching import Searcher, size_of
-from carnet_check.engines.interface import DecidesLiveness, Plan, Shares, Task
+from carnet_check.engines.interface import Begins, DecidesLiveness, Plan, Shares, Task
 from carnet_check.engines.runner import Listener, Portion, Shard
 from carnet_check.results import Verdict
 from carnet_spec.language import Profile
 
 
 @dataclass(frozen=True)
-class Explorer(Searcher, Shares):
+class Explorer(Searcher, Begins, Shares):
     """An engine that visits every state of small instances.
 
-    ``most_states`` is where each exploration stops; by default the profile says so.
+    ``most_states`` is where each exploration stops; by default the profile says so. What has ``begun`` already is not
+    done again.
     """
 
     verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)
     most_states: int | None = None
+    has_begun: pools.Begun | None = field(default=None, repr=False, compare=False)
 
     def limited(self, most: int) -> Self:
         """Return the engine with explorations that stop after ``most`` states."""
@@ -47,6 +51,27 @@ class Explorer(Searcher, Shares):
         """Say how many states an exploration may have."""
         states = self._limited(caps_of(profile.name, 1, NO_CAPS)).states
         return "no cap on states" if states is None else f"{states:,} states to an exploration"
+
+    @contextmanager
+    def begun(self, task: Task) -> Iterator[Self]:
+        """Return the same engine, whose searches run in processes already."""
+        with pools.Begun(self, self._every(task), task.jobs, self._known_before(task)) as begun:
+            yield replace(self, has_begun=begun)
+
+    def searched(
+        self,
+        searches: Sequence[Search],
+        jobs: int,
+        progress: pools.OnProgress,
+        before: Answers | None = None,
+    ) -> Iterator[tuple[Search, Coverage]]:
+        """Yield what each search covered as it ends, those that have begun among them if they are what is asked."""
+        begun = self.has_begun
+        if begun is not None and begun.tasks == searches:
+            return pools.results(begun, progress, before)
+        if begun is not None:
+            begun.end()
+        return pools.run_all(replace(self, has_begun=None), searches, jobs, progress, before)
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
         """Run the searches that fall to ``shard``, and those in larger instances that follow from them."""

@@ -15,7 +15,7 @@ from carnet_check.cache import Answers, NotAnAnswerError
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.interface import DecidesLiveness, Explores
 from carnet_check.engines.premises import premises_of, trigger_of
-from carnet_command.workers import tell
+from carnet_command.worker import tell
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.language.instance import InLine
 from carnet_spec.trace import Trace, TraceStep

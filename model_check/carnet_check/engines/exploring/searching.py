@@ -7,7 +7,7 @@ is here.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -141,7 +141,7 @@ class Searcher(Explores):
         self,
         searches: Sequence[Search],
         jobs: int,
-        progress: Callable[[Sequence[tuple[Search, int, int]]], None],
+        progress: pools.OnProgress,
         before: Answers | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends; ``progress`` is told of those that run."""

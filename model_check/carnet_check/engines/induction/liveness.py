@@ -134,7 +134,8 @@ class _Asked:
     def __init__(self, protocol: Protocol, proofs: Sequence[ProofResult], workers: Workers) -> None:
         self.protocol = protocol
         self.used: frozenset[str] = frozenset()
-        self._system = system(protocol, None)
+        known = (each.system for each in proofs if each.protocol is protocol)
+        self._system = next((each for each in known if each.threat is None), None) or system(protocol, None)
         self._proofs = [*proofs]
         self._workers = workers
 

@@ -117,18 +117,26 @@ class System:
 
     def symbols(self, invariant: Invariant) -> frozenset[Symbol]:
         """The symbols that an invariant speaks of."""
-        found: frozenset[Symbol] = self._once("symbols", invariant, lambda: symbols_of(invariant.body))
+        found: frozenset[Symbol] = self._once("symbols", invariant.name, lambda: symbols_of(invariant.body))
         return found
 
     def instance(self, invariant: Invariant) -> Term:
         """The invariant at arbitrary constants."""
-        found: Term = self._once("instance", invariant, lambda: instance_of(invariant))
+        found: Term = self._once("instance", invariant.name, lambda: instance_of(invariant))
         return found
 
     def goal_at_start(self, invariant: Invariant) -> Term:
         """What the invariant says of the first state."""
-        start = at_start(self.protocol.initial, self.protocol.symbols)
-        found: Term = self._once("start", invariant, lambda: start(self.instance(invariant)))
+
+        def first() -> Term:
+            return at_start(self.protocol.initial, self.protocol.symbols)(self.instance(invariant))
+
+        found: Term = self._once("start", invariant.name, first)
+        return found
+
+    def ground(self, action: Action) -> Action:
+        """The action whose parameters are constants."""
+        found: Action = self._once("ground", action.name, lambda: with_constants(action))
         return found
 
     def goal_after(self, ground: Action, invariant: Invariant) -> Term:
@@ -137,11 +145,20 @@ class System:
         def after() -> Term:
             return after_updates(ground.updates, switches=True)(self.instance(invariant))
 
-        found: Term = self._once(f"after {ground.name}", invariant, after)
+        found: Term = self._once(f"after {ground.name}", invariant.name, after)
         return found
 
-    def _once(self, what: str, invariant: Invariant, compute: Callable[[], object]) -> Any:
-        key = (what, invariant.name)
+    def is_kept(self, ground: Action, invariant: Invariant) -> bool:
+        """Whether the weakest precondition of an invariant is the invariant itself."""
+
+        def same() -> bool:
+            return self.goal_after(ground, invariant) == self.instance(invariant)
+
+        found: bool = self._once(f"kept by {ground.name}", invariant.name, same)
+        return found
+
+    def _once(self, what: str, name: str, compute: Callable[[], object]) -> Any:
+        key = (what, name)
         if key not in self._computed:
             self._computed[key] = compute()
         return self._computed[key]
@@ -227,7 +244,7 @@ def obligations_of_action(system: System, action: Action, about: Collection[str]
 
     Those about other invariants than ``about``, by name, are not made; by default all are.
     """
-    ground = with_constants(action)
+    ground = system.ground(action)
     changed = {update.symbol for update in ground.updates}
     guards = {f"guard:{guard.name}": guard.formula for guard in ground.guards}
     if (differ := fresh_values_differ(action)) != TRUE:
@@ -236,8 +253,7 @@ def obligations_of_action(system: System, action: Action, about: Collection[str]
         touched = changed & system.symbols(invariant)
         if not touched or (about is not None and invariant.name not in about):
             continue
-        goal = system.goal_after(ground, invariant)
-        if goal == system.instance(invariant):
+        if system.is_kept(ground, invariant):
             continue
         switches = {
             f"update:{update.name}": switch(update)
@@ -248,7 +264,7 @@ def obligations_of_action(system: System, action: Action, about: Collection[str]
             f"step/{_part(action.name)}/{_part(invariant.name)}",
             invariant,
             action,
-            goal,
+            system.goal_after(ground, invariant),
             {**guards, **switches},
             system,
         )

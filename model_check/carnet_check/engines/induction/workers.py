@@ -18,7 +18,8 @@ from carnet_check.engines.induction.solving import Answer, Batch, Question, ask,
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.remembering import keep, known
 from carnet_check.exports.obligation_text import digest
-from carnet_command.workers import Lost, Pool, WorkerPool, only
+from carnet_command.worker import Lost
+from carnet_command.workers import Pool, WorkerPool, only
 
 BATCH = 8
 """The most questions in one task, however many workers there are: what is asked together may share out a core."""

@@ -7,6 +7,8 @@ callers keep the arrays.
 
 from __future__ import annotations
 
+import fcntl
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -34,12 +36,31 @@ def compiled(function: Function) -> Function:
     """Compile a function when it is called first, and keep it on the disk until a file of this package changes."""
     dispatcher = numba.njit(**_OPTIONS)(function)
     dispatcher._cache._cache_file._source_stamp = _FILES
+    dispatcher.compile = _one_at_a_time(dispatcher.compile)
     return cast(Function, dispatcher)
 
 
+def _one_at_a_time(compile: Function) -> Function:
+    """Let another process that compiles end first: what it kept is loaded then."""
+
+    @functools.wraps(compile)
+    def wait(*asked: Any) -> Any:
+        with Path(__file__).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            return compile(*asked)
+
+    return cast(Function, wait)
+
+
 def inlined(function: Function) -> Function:
-    """Have every compiled function that calls this one contain it; nothing else can call it."""
-    return cast(Function, numba.njit(**_INLINED)(function))
+    """Have every compiled function that calls this one contain it; nothing else can call it.
+
+    Numba would compile it again for each number that is written out in a call.
+    """
+    dispatcher = numba.njit(**_INLINED)(function)
+    template = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda args, named: template(tuple(map(types.unliteral, args)), named)
+    return cast(Function, dispatcher)
 
 
 def _fetch(_: Any, array: Any, index: Any) -> Any:

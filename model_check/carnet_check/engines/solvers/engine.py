@@ -16,7 +16,8 @@ from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.engines.solvers.parts import parts
 from carnet_check.exports.tptp import tptp
-from carnet_command.workers import Lost, only
+from carnet_command.worker import Lost
+from carnet_command.workers import only
 from carnet_spec.language.terms import Term
 
 

@@ -86,9 +86,15 @@ class PhaseGraph:
 
     def _targets(self, edge: Edge) -> tuple[Node, ...]:
         """Return where ``edge`` may lead; nowhere, if its guards cannot hold."""
+        if self._has_no_phase(edge.case.action):
+            return (edge.source,)
         if any(self.holds(edge, guard) is False for guard in self._deciding_guards(edge.case.action)):
             return ()
         return tuple(itertools.product(*(self._after(edge, cell) for cell in self._cells)))
+
+    def _has_no_phase(self, action: Action) -> bool:
+        """Whether an action neither asks for a phase nor changes one."""
+        return not (self._deciding_guards(action) or any(update.symbol in self._cells for update in action.updates))
 
     def _deciding_guards(self, action: Action) -> list[Term]:
         """Return the guards that phases may decide, which few actions have any of."""

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from carnet_check.certificates.following import BATCH, Bound, in_turn, in_workers
-from carnet_command.workers import Lost, Pool, WorkerPool
+from carnet_command.worker import Lost
+from carnet_command.workers import Pool, WorkerPool
 
 FALSE = """\
 (set-option :produce-unsat-cores true)

@@ -17,7 +17,7 @@ from carnet_check.certificates.production import Made, Production
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.loading.families import load
 from carnet_check.obligations import obligations
-from carnet_command.workers import OUT_OF_MEMORY
+from carnet_command.worker import OUT_OF_MEMORY
 from tests.unit.model_check.certificates import toys
 from tests.unit.model_check.command import TOY
 

@@ -12,7 +12,8 @@ import pytest
 
 from carnet_check.mutation import campaign
 from carnet_check.mutation.recording import NAME
-from carnet_command.workers import Lost, WorkerPool
+from carnet_command.worker import Lost
+from carnet_command.workers import WorkerPool
 from tests.fixtures import door
 from tests.unit.model_check.command import FIXTURES, Ran, carnet, carnet_once
 

@@ -18,7 +18,7 @@ from carnet_check.engines.explicit.places.on_ray import OnRay
 from carnet_check.engines.explicit.places.search import PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.errors import UsageError
-from carnet_command.workers import Lost
+from carnet_command.worker import Lost
 from tests.fixtures.unseen import sites, vote
 from tests.unit.model_check.command import TOY, carnet
 

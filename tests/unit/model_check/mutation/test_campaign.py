@@ -15,7 +15,7 @@ from carnet_check.mutation.campaign import Request, listed, run
 from carnet_check.mutation.judging import Fate
 from carnet_check.mutation.places import Place
 from carnet_check.mutation.recording import Record
-from carnet_command.workers import Lost
+from carnet_command.worker import Lost
 from tests.fixtures import door
 
 HALL = load("tests/fixtures/hall.py")

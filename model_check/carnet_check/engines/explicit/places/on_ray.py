@@ -15,7 +15,7 @@ from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.places.owner import Fields, Owner
 from carnet_check.engines.explicit.places.search import LostPlaceError
 from carnet_check.errors import UsageError
-from carnet_command.workers import STARTING
+from carnet_command.worker import STARTING
 
 BEGINNING = 2 * STARTING
 """Seconds that the cluster has to begin on all its processors."""

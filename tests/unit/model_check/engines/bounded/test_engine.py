@@ -27,7 +27,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
-from carnet_command.workers import Lost
+from carnet_command.worker import Lost
 from carnet_spec.language import SpecificationError
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
 from tests.unit.model_check.engines.bounded.looked import Here, standings

@@ -1,0 +1,57 @@
+"""Explorations that begin while other engines are asked: what is found is the same, and nothing else is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from carnet_check.engines.exploration import Coverage, Search
+from carnet_check.engines.exploring import pools
+from tests.unit.model_check.command import FIXTURES, TOY, carnet
+
+LIVELY = f"{FIXTURES / 'lively.py'}:FAMILY"
+
+
+def _rows(*words: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = carnet("verify", *words, "--json").json["results"]
+    return [{**row, "seconds": 0} for row in rows]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
+    """Tell which searches began early, and which were taken over or run when their turn came."""
+    seen: dict[str, list[Search]] = {"begun": [], "taken over": [], "run": []}
+    begin, take, run = pools.Begun.__init__, pools.results, pools.run_all
+
+    def beginning(begun: pools.Begun, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
+        seen["begun"] += tasks
+        begin(begun, explorer, tasks, *rest)
+
+    def taking(begun: pools.Begun, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
+        seen["taken over"] += begun.tasks
+        return take(begun, *rest)
+
+    def running(explorer: Any, tasks: Sequence[Search], *rest: Any) -> Iterator[tuple[Search, Coverage]]:
+        seen["run"] += tasks
+        return run(explorer, tasks, *rest)
+
+    monkeypatch.setattr(pools.Begun, "__init__", beginning)
+    monkeypatch.setattr(pools, "results", taking)
+    monkeypatch.setattr(pools, "run_all", running)
+    return seen
+
+
+def test_searches_begin_beside_the_prover_and_are_not_run_again(asked: dict[str, list[Search]]) -> None:
+    together = _rows(TOY, "--jobs", "2")
+    assert asked["begun"] == asked["taken over"]
+    assert asked["begun"]
+    assert not asked["run"]
+    assert together == _rows(TOY, "--jobs", "1")
+
+
+def test_nothing_begins_early_in_one_process_or_without_a_prover_before_it(asked: dict[str, list[Search]]) -> None:
+    _rows(TOY, "--jobs", "1")
+    _rows(TOY, "--jobs", "2", "--engine", "explicit")
+    assert asked["run"] == asked["begun"] == asked["taken over"]
