@@ -11,11 +11,14 @@ from typing import Any
 from click.testing import CliRunner
 
 from carnet_check.cli import main
+from carnet_check.engines.registry import explorer
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 TOY = str(FIXTURES / "toy.py")
 CONTROLS = str(FIXTURES / "controls.py")
 WIDE = str(FIXTURES / "wide.py")
+FASTEST = explorer().name
+"""The engine that visits states where none is asked for."""
 
 
 @dataclass(frozen=True)

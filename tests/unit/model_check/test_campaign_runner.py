@@ -21,7 +21,7 @@ from carnet_check.engines.induction import workers
 from carnet_check.engines.induction.solving import Batch, solve
 from carnet_check.engines.runner import Shard
 from carnet_check.engines.solvers import cvc5
-from tests.unit.model_check.command import FIXTURES, TOY, WIDE, carnet, control
+from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, WIDE, carnet, control
 
 NEEDS_MORE = (f"{FIXTURES / 'needs_more.py'}:FOUND", "--variant", "forgetful", "--engine", "explicit")
 WRONG = control("wrong_claim")
@@ -134,7 +134,7 @@ def test_a_spoilt_cache_changes_no_verdict(tmp_path: Path) -> None:
     notes = json.loads((tmp_path / "again" / "run.json").read_text())["notes"]
     assert [note.split(" where ")[0] for note in notes if "not believed" in note] == [
         "induction: the cache is not believed",
-        "explicit: the cache is not believed",
+        f"{FASTEST}: the cache is not believed",
     ]
 
 

@@ -23,7 +23,7 @@ from carnet_command.text import wrapped
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
 from carnet_spec.trace import Trace
 from carnet_spec.trace import TraceStep as Taken
-from tests.unit.model_check.command import TOY
+from tests.unit.model_check.command import FASTEST, TOY
 
 
 def test_sentences_keep_what_is_no_parameter() -> None:
@@ -45,7 +45,7 @@ def test_narrow_matrices_put_the_engines_below_one_another() -> None:
     rows = tuple(
         Result("toy", "main", "secrecy", threat, engine, verdict, verdict)
         for threat in ("none", "collusion")
-        for engine, verdict in (("induction", Verdict.PROVED), ("explicit", Verdict.EXHAUSTED))
+        for engine, verdict in (("induction", Verdict.PROVED), (FASTEST, Verdict.EXHAUSTED))
     )
     outcome = CampaignOutcome(planned(Request(load(TOY))), results=rows)
     assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in matrices(outcome, width=80)

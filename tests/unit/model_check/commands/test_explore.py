@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from tests.unit.model_check.command import TOY, WIDE, carnet, control
+from tests.unit.model_check.command import FASTEST, TOY, WIDE, carnet, control
 
 
 def test_explore_counts_every_state() -> None:
@@ -56,9 +56,6 @@ def test_one_move_of_the_adversary_is_counted_as_one() -> None:
     ran = carnet("explore", TOY, "--moves", "1")
     assert ran.out.count("at most 1 active adversary move\n") == 2
     assert "1 active adversary moves" not in ran.out
-
-
-FASTEST = "native" if importlib.util.find_spec("numba") else "explicit"
 
 
 @pytest.mark.parametrize(("options", "engine"), [((), FASTEST), (("--engine", "explicit"), "explicit")])

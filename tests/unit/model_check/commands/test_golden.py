@@ -30,7 +30,7 @@ CASES = {
 WHAT_VARIES = {
     r"\b\d+\.\d s\b": "<time>",
     r"\b[0-9a-f]{16}\b": "<digest>",
-    r"carnet \S+ · z3 \S+ · python \S+": "<versions>",
+    r"carnet [\d.]+ · z3(?:[^\S\n]|\n {13}|\S)*python\s+[\d.]+": "<versions>",
 }
 
 

@@ -18,7 +18,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.planning import Request, planned
 from carnet_spec.trace import Trace, TraceStep
-from tests.unit.model_check.command import FIXTURES, TOY, WIDE, carnet, control
+from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, WIDE, carnet, control
 from tests.unit.model_check.engines.toy import REGISTRATION
 
 WALKS = ("--simulate", "200", "--depth", "30")
@@ -192,7 +192,7 @@ def test_verify_has_a_row_for_each_claim_with_the_number_of_walks() -> None:
 def test_walks_take_the_place_of_exploration_and_of_no_proof() -> None:
     ran = carnet("verify", TOY, *WALKS, "--jobs", "1", "--json")
     found = {(row["engine"], row["verdict"]) for row in ran.json["results"]}
-    assert (ran.code, found) == (0, {("induction", "PROVED"), ("explicit", "SAMPLED")})
+    assert (ran.code, found) == (0, {("induction", "PROVED"), (FASTEST, "SAMPLED")})
 
 
 def test_verify_says_what_walks_covered_under_each_threat_model() -> None:
@@ -213,9 +213,9 @@ def test_verify_says_what_walks_do_not_judge() -> None:
     arguments = ("verify", LIT, *WALKS, "--jobs", "1", "--json")
     alone, beside = carnet(*arguments, "--engine", "explicit").json, carnet(*arguments).json
     assert {row["kind"] for row in alone["results"]} <= {"claim"}
-    note = "explicit: main: random walks judge no liveness, so they say nothing of lights-up"
-    assert note in alone["notes"]
-    assert note in beside["notes"]
+    note = "main: random walks judge no liveness, so they say nothing of lights-up"
+    assert f"explicit: {note}" in alone["notes"]
+    assert f"{FASTEST}: {note}" in beside["notes"]
     assert [row["engine"] for row in beside["results"] if row["kind"] == "liveness"] == ["induction"]
 
 

@@ -25,7 +25,7 @@ from carnet_check.verification.checks import disagreements
 from carnet_check.verification.planning import Request, planned
 from carnet_spec.language import Eventually, Instance, Protocol
 from carnet_spec.trace import Trace
-from tests.unit.model_check.command import FIXTURES, carnet
+from tests.unit.model_check.command import FASTEST, FIXTURES, carnet
 
 MENDED = FIXTURES / "mended.py"
 SWINGING = f"{MENDED}:a_light_that_swings"
@@ -38,9 +38,9 @@ def rows(name: str, *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
 
 
 SAID = {
-    "liveness_that_nobody_brings": {"explicit": "VIOLATED", "induction": "UNKNOWN"},
-    "liveness_by_the_wrong_step": {"explicit": "VIOLATED", "induction": "UNKNOWN"},
-    "a_light_that_swings": {"explicit": "VIOLATED", "induction": "UNKNOWN"},
+    "liveness_that_nobody_brings": {FASTEST: "VIOLATED", "induction": "UNKNOWN"},
+    "liveness_by_the_wrong_step": {FASTEST: "VIOLATED", "induction": "UNKNOWN"},
+    "a_light_that_swings": {FASTEST: "VIOLATED", "induction": "UNKNOWN"},
 }
 
 
@@ -55,7 +55,7 @@ def test_what_is_proved_for_any_size_is_explored_for_none_unless_asked() -> None
     ran = carnet("verify", name, "--jobs", "1", "--json")
     found = {row["engine"]: row["verdict"] for row in ran.json["results"] if row["kind"] == "liveness"}
     assert (ran.code, found) == (0, {"induction": "PROVED"})
-    note = "main: proved for any size, so no instance was explored for it (--engine explicit does that): lights-up"
+    note = f"main: proved for any size, so no instance was explored for it (--engine {FASTEST} does that): lights-up"
     assert note in ran.json["notes"]
     code, alone = rows("liveness_that_fairness_brings", "--engine", "explicit")
     assert (code, {engine: row["verdict"] for engine, row in alone.items()}) == (0, {"explicit": "EXHAUSTED"})
@@ -185,7 +185,7 @@ def test_searches_are_remembered_that_look_whether_anything_waits(tmp_path: Path
     asked = ("verify", name, "--cache", str(tmp_path / "cache"), "--jobs", "1", "--json")
     carnet(*asked)
     notes = carnet(*asked).json["notes"]
-    assert any("explicit: 1 of 1 answer came from the cache" in note for note in notes), notes
+    assert any(f"{FASTEST}: 1 of 1 answer came from the cache" in note for note in notes), notes
 
 
 # -- engines with defects -------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_what_took_more_than_its_first_text_says_nothing_of_another_question(kin
 def test_texts_that_differ_in_a_declaration_alone_are_two() -> None:
     """The same words may speak of other sorts in another protocol."""
     (question,) = _batch(1).questions
-    said = replace(GOAL, symbols=("now.f",))
+    said = GOAL._replace(symbols=("now.f",))
     asked = []
     for sort in ("sort.A", "sort.B"):
         declarations = Declarations()
