@@ -121,8 +121,10 @@ class Commands(click.Group):
         try:
             if sys.stdout is None:
                 raise click.UsageError("standard output is closed: send it to a file, or to /dev/null")
+            from carnet_command.garbage import look_rarely
             from carnet_command.interrupts import stoppable
 
+            look_rarely()
             with stoppable():
                 code = super().main(given, prog_name or "carnet", **extra)
                 sys.stdout.flush()

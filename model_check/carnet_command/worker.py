@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from carnet_command.garbage import look_rarely
 from carnet_command.interrupts import held_back
 from carnet_command.processes import isolated_spawn
 
@@ -146,6 +147,7 @@ def tell(news: object) -> None:
 
 def _serve(pipe: Connection, memory: int | None) -> None:
     """Answer what is asked, until nobody is left who asks."""
+    look_rarely()
     if memory is not None:
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         limit = memory if most == resource.RLIM_INFINITY else min(memory, most)

@@ -27,6 +27,7 @@ HARMLESS: dict[str, str] = {
     "carnet_check/results.py": "verdicts and their order",
     "carnet_check/commands/common.py": "options of commands",
     "carnet_command/exit_codes.py": "exit codes",
+    "carnet_command/garbage.py": "how often Python looks for objects that nobody has any more",
     "carnet_command/files.py": "reads files, and says why it cannot",
     "carnet_command/interrupts.py": "ends what is interrupted",
     "carnet_command/text.py": "words",

@@ -12,7 +12,7 @@ from tests.repo.tracked import ROOT, read
 
 VENV = "python3.11 -m venv .venv && . .venv/bin/activate && "
 COMMANDS = {
-    "verify": VENV + "pip install -c constraints.txt . && carnet verify gpu-travelling",
+    "verify": VENV + "pip install -c constraints.txt '.[fast]' && carnet verify gpu-travelling",
     "test": VENV + "pip install -c constraints.txt -e '.[test]' && pytest -n auto",
 }
 

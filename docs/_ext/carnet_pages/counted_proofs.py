@@ -63,6 +63,7 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
         "model_check/carnet_check/certificates/asked.py": "which obligations of a layer need a certificate",
         "model_check/carnet_check/certificates/judging.py": "that certificates are followed on the texts just made",
         "model_check/carnet_check/certificates/following.py": "that the kernel follows them, and its answers",
+        "model_check/carnet_command/worker.py": "what one worker process is asked, and what it says",
         "model_check/carnet_command/workers.py": "that the answers of worker processes are theirs",
         "model_check/carnet_command/processes.py": "which code these processes run",
         "model_check/carnet_check/engines/kernel": "which certificates a verdict rests on",

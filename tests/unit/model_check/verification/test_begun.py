@@ -11,8 +11,6 @@ from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring import pools
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
-LIVELY = f"{FIXTURES / 'lively.py'}:FAMILY"
-
 
 def _rows(*words: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = carnet("verify", *words, "--json").json["results"]
@@ -54,4 +52,14 @@ def test_searches_begin_beside_the_prover_and_are_not_run_again(asked: dict[str,
 def test_nothing_begins_early_in_one_process_or_without_a_prover_before_it(asked: dict[str, list[Search]]) -> None:
     _rows(TOY, "--jobs", "1")
     _rows(TOY, "--jobs", "2", "--engine", "explicit")
-    assert asked["run"] == asked["begun"] == asked["taken over"]
+    assert asked["begun"] == asked["taken over"] == asked["run"] != []
+
+
+def test_what_was_expected_to_be_proved_is_searched_anew_where_it_is_not(asked: dict[str, list[Search]]) -> None:
+    swinging = f"{FIXTURES / 'mended.py'}:a_light_that_swings"
+    together = _rows(swinging, "--jobs", "2")
+    lively = [search for search in asked["run"] if search.liveness]
+    assert [search for search in asked["begun"] if search.liveness] == lively != []
+    assert len(asked["begun"]) > len(asked["run"])
+    assert together == _rows(swinging, "--jobs", "1")
+    assert {row["verdict"] for row in together if row["kind"] == "liveness"} == {"UNKNOWN", "VIOLATED"}
