@@ -22,8 +22,10 @@ from numba.extending import intrinsic
 from carnet_check.engines.native.tables import Number, Slots, Words
 
 Function = TypeVar("Function", bound=Callable[..., object])
-_OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False, "no_cfunc_wrapper": True, "nogil": True}
+_OPTIONS: dict[str, Any] = {"_nrt": False, "no_cfunc_wrapper": True, "nogil": True}
 _INLINED: dict[str, Any] = {"_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "forceinline": True}
+_PLACES = "UserProvidedCacheLocator,UserWideCacheLocator"
+"""Where Numba keeps what is compiled: where ``NUMBA_CACHE_DIR`` says, or else in the user's folder for such things."""
 _STATS = ((file.name, file.stat()) for file in sorted(Path(__file__).parent.glob("*.py")))
 _FILES = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in _STATS]
 """The size of each file of the package and when it changed."""
@@ -34,10 +36,31 @@ nth = np.uint64
 
 def compiled(function: Function) -> Function:
     """Compile a function when it is called first, and keep it on the disk until a file of this package changes."""
-    dispatcher = numba.njit(**_OPTIONS)(function)
+    try:
+        dispatcher = _kept_by_the_user(function)
+    except RuntimeError:  # there is no folder that this user may write to
+        return cast(Function, numba.njit(**_OPTIONS)(function))
     dispatcher._cache._cache_file._source_stamp = _FILES
     dispatcher.compile = _one_at_a_time(dispatcher.compile)
     return cast(Function, dispatcher)
+
+
+def _kept_by_the_user(function: Function) -> Any:
+    """Return a function that is compiled and kept in the user's folder for such things.
+
+    In the package's own folder, where Numba would keep it, it would be there after the package was removed, and a
+    folder without a package would be taken for one.
+
+    Raises:
+        RuntimeError: the function cannot be kept anywhere.
+    """
+    config: Any = numba.config
+    before = config.CACHE_LOCATOR_CLASSES
+    config.CACHE_LOCATOR_CLASSES = before or _PLACES
+    try:
+        return numba.njit(cache=True, **_OPTIONS)(function)
+    finally:
+        config.CACHE_LOCATOR_CLASSES = before
 
 
 def _one_at_a_time(compile: Function) -> Function:

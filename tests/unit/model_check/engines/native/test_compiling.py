@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,36 @@ def test_it_is_compiled_anew_when_any_file_of_the_package_changes(function: Any)
     assert {name: (size, time) for name, size, time in stamp} == {
         name: (stat.st_size, stat.st_mtime_ns) for name, stat in files.items()
     }
+
+
+def test_it_is_kept_where_no_package_is() -> None:
+    """A folder that is left of a package that was removed would be taken for a package."""
+    package = Path(compiling.__file__).parent
+    kept: Any = kernel.expand
+    assert not Path(kept._cache.cache_path).is_relative_to(package)
+
+
+LOADED = """
+from carnet_check.engines.native import kernel
+from carnet_check.engines.native.compiling import compiled
+
+@compiled
+def doubled(number):
+    return 2 * number
+
+print(doubled(21), doubled._cache.cache_path)
+"""
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(tmp_path: Path) -> None:
+    """In a container, say, whose user has no home."""
+    nowhere = tmp_path / "file"
+    nowhere.touch()
+    script = tmp_path / "script.py"
+    script.write_text(LOADED)
+    here = {**os.environ, "HOME": str(nowhere), "XDG_CACHE_HOME": str(nowhere), "NUMBA_CACHE_DIR": ""}
+    ran = subprocess.run([sys.executable, script], env=here, capture_output=True, text=True, check=False)
+    assert ran.stdout.split() == ["42", "None"], ran.stderr
 
 
 def test_a_block_is_an_odd_number_of_lines_of_the_cache() -> None:
