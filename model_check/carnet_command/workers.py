@@ -234,8 +234,12 @@ class Beside(UnderWay[Part, Answer]):
 
     def __enter__(self) -> Self:
         _beside.append(self)
-        if not is_one():
-            self.go_on()
+        try:
+            if not is_one():
+                self.go_on()
+        except BaseException:
+            self.end()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -51,7 +51,12 @@ class Evaluation:
         return found
 
     def _value_of(self, term: Term) -> Value:
-        """Return the function for a term; it is kept by the identity of the term, which is kept with it."""
+        """Return the function for a term; it is kept by the identity of the term, which is kept with it.
+
+        Those of quantified formulas are not kept: what is closed over its parameters is a new term each time.
+        """
+        if isinstance(term, Forall | Exists):
+            return self._make(term)
         known = self._made.get(id(term))
         if known is None:
             known = self._made[id(term)] = (term, self._make(term))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from carnet_command import workers
-from carnet_command.worker import Lost
+from carnet_command.interrupts import stoppable
+from carnet_command.worker import Lost, Worker
 from carnet_command.workers import WorkerPool, only
 
 PATIENCE = 60.0
@@ -70,6 +73,22 @@ def test_nothing_is_left_of_it_when_the_block_ends(tmp_path: Path) -> None:
         assert len(set(multiprocessing.active_children()) - before) == 2
         beside.end()
         assert set(multiprocessing.active_children()) <= before
+    assert not workers._beside
+
+
+def test_a_signal_that_comes_while_it_begins_leaves_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(multiprocessing.active_children())
+    started = Worker.ask
+
+    def disturbed(worker: Worker, *asked: Any) -> bool:
+        signal.raise_signal(signal.SIGINT)
+        return started(worker, *asked)
+
+    monkeypatch.setattr(Worker, "ask", disturbed)
+    beginning = WorkerPool(2, keep=False).begun(awaited, [str(tmp_path / "never")], only)
+    with pytest.raises(KeyboardInterrupt), stoppable(), beginning:
+        pass
+    assert set(multiprocessing.active_children()) <= before
     assert not workers._beside
 
 
