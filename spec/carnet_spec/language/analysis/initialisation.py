@@ -111,10 +111,16 @@ class _Judged:
         self.order = [action.name for action in whole.actions]
         self._unset = frozenset(unset)
         self._early: dict[frozenset[Symbol], list[EarlyRead]] = {}
+        self._found: dict[frozenset[str], tuple[EarlyRead, ...]] = {}
         self._analyses = [_Analysis(whole, domain, unset) for domain in dict.fromkeys(each.domain for each in unset)]
 
     def early(self, readers: frozenset[str]) -> tuple[EarlyRead, ...]:
         """Return what some actions may read before it is written, in their order."""
+        if readers not in self._found:
+            self._found[readers] = self._early_in(readers)
+        return self._found[readers]
+
+    def _early_in(self, readers: frozenset[str]) -> tuple[EarlyRead, ...]:
         trusted: frozenset[Symbol] = frozenset()
         while True:
             found = [read for read in self._reads_trusting(trusted) if read.action in readers]

@@ -56,6 +56,8 @@ class PhaseGraph:
         self._cells = {symbol: position for position, symbol in enumerate(_followed(protocol, domain))}
         self._decidable: dict[int, tuple[Term, bool]] = {}
         self._deciding: dict[str, list[Term]] = {}
+        self._staying: set[str] = set()
+        """The actions that neither ask for a phase nor change one."""
         try:
             self.edges = self._reachable()
         except _TooManyNodesError:
@@ -66,6 +68,13 @@ class PhaseGraph:
         """Return every way to take a case at a node that can be reached."""
         edges: list[Edge] = []
         self.first = tuple(itertools.product(*(self._initial(cell) for cell in self._cells)))
+        self._staying = {
+            case.action.name
+            for case in self._cases
+            if not (
+                self._deciding_guards(case.action) or any(each.symbol in self._cells for each in case.action.updates)
+            )
+        }
         local = any(cell.domain for cell in self._cells)  # else all cases of an action move alike
         reached = dict.fromkeys(self.first)
         waiting = list(reached)
@@ -86,15 +95,11 @@ class PhaseGraph:
 
     def _targets(self, edge: Edge) -> tuple[Node, ...]:
         """Return where ``edge`` may lead; nowhere, if its guards cannot hold."""
-        if self._has_no_phase(edge.case.action):
+        if edge.case.action.name in self._staying:
             return (edge.source,)
         if any(self.holds(edge, guard) is False for guard in self._deciding_guards(edge.case.action)):
             return ()
         return tuple(itertools.product(*(self._after(edge, cell) for cell in self._cells)))
-
-    def _has_no_phase(self, action: Action) -> bool:
-        """Whether an action neither asks for a phase nor changes one."""
-        return not (self._deciding_guards(action) or any(update.symbol in self._cells for update in action.updates))
 
     def _deciding_guards(self, action: Action) -> list[Term]:
         """Return the guards that phases may decide, which few actions have any of."""
