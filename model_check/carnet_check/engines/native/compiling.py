@@ -7,6 +7,7 @@ callers keep the arrays.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 from collections.abc import Callable
@@ -69,7 +70,8 @@ def _one_at_a_time(compile: Function) -> Function:
     @functools.wraps(compile)
     def wait(*asked: Any) -> Any:
         with Path(__file__).open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            with contextlib.suppress(OSError):  # some file systems know no locks
+                fcntl.flock(file, fcntl.LOCK_EX)
             return compile(*asked)
 
     return cast(Function, wait)
