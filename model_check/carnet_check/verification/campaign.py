@@ -53,11 +53,15 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
 
 @contextmanager
 def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
-    """Let the first engine that can go on beside those that are asked before it; it expects that these prove all."""
-    early = next((each for each in campaign.engines[1:] if isinstance(each, Begins)), None)
-    if early is None or campaign.task.jobs == 1:
+    """Let an engine that can go on beside those that are asked before it; it expects that these prove all.
+
+    Of several none does: each may take all the memory that there is for explorations.
+    """
+    able = [each for each in campaign.engines if isinstance(each, Begins)]
+    if len(able) != 1 or able[0] is campaign.engines[0] or campaign.task.jobs == 1:
         yield campaign.engines
         return
+    early = able[0]
     first = campaign.engines[: campaign.engines.index(early)]
     lively = {(plan.protocol.variant, live.name) for plan in campaign.plans for live in plan.liveness}
     proved = lively if any(isinstance(each, ProvesLiveness) for each in first) else set()

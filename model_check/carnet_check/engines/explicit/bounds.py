@@ -41,8 +41,12 @@ class Watch:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the search began."""
+        """Seconds since the search began, without those that were no part of it."""
         return time.monotonic() - self._began
+
+    def leave_out(self, seconds: float) -> None:
+        """Count some seconds as no part of the search: what they were spent on is done once on a machine."""
+        self._began += seconds
 
     def exceeded(self, states: int) -> str | None:
         """Return the bound that ``states`` states go beyond, if any.

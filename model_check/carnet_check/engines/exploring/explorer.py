@@ -67,7 +67,7 @@ class Explorer(Searcher, Begins, Shares):
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends, those that have begun among them if they are what is asked."""
         begun = self.has_begun
-        if begun is not None and begun.tasks == searches:
+        if begun is not None and list(map(_asked_for, begun.tasks)) == list(map(_asked_for, searches)):
             return pools.results(begun, progress, before)
         if begun is not None:
             begun.end()
@@ -119,6 +119,11 @@ class Explorer(Searcher, Begins, Shares):
 
     def _limited(self, caps: Caps) -> Caps:
         return caps if self.most_states is None else replace(caps, states=self.most_states)
+
+
+def _asked_for(search: Search) -> Search:
+    """Return what a search is asked; how much memory was free when it was planned is no part of that."""
+    return replace(search, caps=replace(search.caps, memory=None))
 
 
 def _named(search: Search) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
-from collections.abc import Callable
+import os
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,6 +19,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.caching import NullCache
 from numba.extending import intrinsic
 
 from carnet_check.engines.native.tables import Number, Slots, Words
@@ -42,7 +44,7 @@ def compiled(function: Function) -> Function:
     except RuntimeError:  # there is no folder that this user may write to
         return cast(Function, numba.njit(**_OPTIONS)(function))
     dispatcher._cache._cache_file._source_stamp = _FILES
-    dispatcher.compile = _one_at_a_time(dispatcher.compile)
+    dispatcher.compile = _kept_or_anew(dispatcher)
     return cast(Function, dispatcher)
 
 
@@ -64,17 +66,50 @@ def _kept_by_the_user(function: Function) -> Any:
         config.CACHE_LOCATOR_CLASSES = before
 
 
-def _one_at_a_time(compile: Function) -> Function:
-    """Let another process that compiles end first: what it kept is loaded then."""
+def _kept_or_anew(dispatcher: Any) -> Callable[..., Any]:
+    """Return what compiles a function, or loads what was kept.
 
-    @functools.wraps(compile)
+    Another process that compiles is waited for. What is damaged, or cannot be kept, is compiled for this process, and
+    the next one keeps it anew.
+    """
+    compile = dispatcher.compile
+
     def wait(*asked: Any) -> Any:
-        with Path(__file__).open("rb") as file:
-            with contextlib.suppress(OSError):  # some file systems know no locks
-                fcntl.flock(file, fcntl.LOCK_EX)
+        began = time.monotonic()
+        try:
+            with _locked(dispatcher._cache.cache_path):
+                return compile(*asked)
+        except Exception:  # whatever a file holds that is not what was written
+            with contextlib.suppress(OSError):
+                dispatcher._cache.flush()
+            dispatcher._cache = NullCache()
             return compile(*asked)
+        finally:
+            _spent.append(time.monotonic() - began)
 
-    return cast(Function, wait)
+    return wait
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Let nobody else compile into a folder meanwhile, where it can be locked."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            number = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, number)
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+
+
+_spent: list[float] = []
+"""How many seconds each time took that something was compiled or loaded, as long as nobody asked."""
+
+
+def seconds_compiling() -> float:
+    """Return how long this process compiled, loaded and waited for others since it was asked last."""
+    spent = sum(_spent)
+    _spent.clear()
+    return spent
 
 
 def inlined(function: Function) -> Function:

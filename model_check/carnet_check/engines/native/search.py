@@ -83,6 +83,13 @@ class NativeSearch(PackedSearch):
         else:
             self._chunks.append((len(self.found), begin, end))
             self.dominated += self._machine.expand(begin, end, self.level_ends)
+            self._leave_compiling_out()
+
+    def _leave_compiling_out(self) -> None:
+        """Count no time in which the kernel was compiled: the first search on a machine has the bounds of others."""
+        from carnet_check.engines.native.compiling import seconds_compiling
+
+        self.watch.leave_out(seconds_compiling())
 
     def _pass_over(self) -> None:
         if self._machine is None:

@@ -9,7 +9,7 @@ import pytest
 
 from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring import pools
-from tests.unit.model_check.command import FIXTURES, TOY, carnet
+from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, carnet
 
 
 def _rows(*words: str) -> list[dict[str, Any]]:
@@ -49,9 +49,21 @@ def test_searches_begin_beside_the_prover_and_are_not_run_again(asked: dict[str,
     assert together == _rows(TOY, "--jobs", "1")
 
 
+def test_how_much_memory_is_free_at_the_moment_makes_no_other_search(
+    asked: dict[str, list[Search]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = iter(range(10**9, 0, -1))
+    monkeypatch.setattr("carnet_check.engines.exploring.caps.available_memory", lambda: next(free))
+    _rows(TOY, "--jobs", "2")
+    assert asked["begun"] == asked["taken over"] != []
+    assert not asked["run"]
+
+
 def test_nothing_begins_early_in_one_process_or_without_a_prover_before_it(asked: dict[str, list[Search]]) -> None:
     _rows(TOY, "--jobs", "1")
     _rows(TOY, "--jobs", "2", "--engine", "explicit")
+    if FASTEST != "explicit":
+        _rows(TOY, "--jobs", "2", "--engine", "explicit", "--engine", FASTEST, "--engine", "induction")
     assert asked["begun"] == asked["taken over"] == asked["run"] != []
 
 

@@ -59,3 +59,13 @@ def test_what_siblings_hold_is_counted() -> None:
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert int(told) >= 64 * MEBIBYTE
+
+
+def test_what_is_no_part_of_a_search_counts_for_none_of_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    watch = Watch(max_states=None, max_memory=None, max_seconds=6.0, progress=None)
+    now = 107.0
+    assert watch.exceeded(1) == "time"
+    watch.leave_out(4.0)
+    assert (watch.exceeded(1), watch.seconds) == (None, 3.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,27 +35,64 @@ def test_it_is_kept_where_no_package_is() -> None:
     assert not Path(kept._cache.cache_path).is_relative_to(package)
 
 
-LOADED = """
+SCRIPT = """
 from carnet_check.engines.native import kernel
-from carnet_check.engines.native.compiling import compiled
+from carnet_check.engines.native.compiling import compiled, seconds_compiling
 
 @compiled
 def doubled(number):
     return 2 * number
 
-print(doubled(21), doubled._cache.cache_path)
+print(doubled(21), doubled._cache.cache_path, seconds_compiling() > 0, seconds_compiling())
 """
 
 
-def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(tmp_path: Path) -> None:
+def _ran(script: Path, **where: str) -> list[str]:
+    """Return what a process prints that compiles a function, or loads it."""
+    here = {**os.environ, "NUMBA_CACHE_DIR": "", **where}
+    ran = subprocess.run([sys.executable, script], env=here, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.split()
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    file = tmp_path / "script.py"
+    file.write_text(SCRIPT)
+    return file
+
+
+DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "an empty index": ("*.nbi", lambda _: b""),
+    "half an index": ("*.nbi", lambda whole: whole[: len(whole) // 2]),
+    "another index": ("*.nbi", lambda _: b"garbage\n" * 20),
+    "half of the code": ("*.nbc", lambda whole: whole[: len(whole) // 2]),
+    "other code": ("*.nbc", lambda whole: whole[:200] + bytes(each ^ 85 for each in whole[200:])),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_what_is_damaged_is_compiled_and_kept_anew(name: str, script: Path, tmp_path: Path) -> None:
+    kept = str(tmp_path / "kept")
+    first = _ran(script, NUMBA_CACHE_DIR=kept)
+    assert first[0] == "42"
+    pattern, damaged = DAMAGE[name]
+    (file,) = Path(kept).rglob(pattern)
+    file.write_bytes(damaged(file.read_bytes()))
+    assert _ran(script, NUMBA_CACHE_DIR=kept)[:2] == ["42", "None"]
+    assert _ran(script, NUMBA_CACHE_DIR=kept) == first
+    assert _ran(script, NUMBA_CACHE_DIR=kept) == first
+
+
+def test_seconds_are_told_once(script: Path, tmp_path: Path) -> None:
+    assert _ran(script, NUMBA_CACHE_DIR=str(tmp_path / "kept"))[2:] == ["True", "0"]
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(script: Path, tmp_path: Path) -> None:
     """In a container, say, whose user has no home."""
     nowhere = tmp_path / "file"
     nowhere.touch()
-    script = tmp_path / "script.py"
-    script.write_text(LOADED)
-    here = {**os.environ, "HOME": str(nowhere), "XDG_CACHE_HOME": str(nowhere), "NUMBA_CACHE_DIR": ""}
-    ran = subprocess.run([sys.executable, script], env=here, capture_output=True, text=True, check=False)
-    assert ran.stdout.split() == ["42", "None"], ran.stderr
+    assert _ran(script, HOME=str(nowhere), XDG_CACHE_HOME=str(nowhere))[:2] == ["42", "None"]
 
 
 def test_a_block_is_an_odd_number_of_lines_of_the_cache() -> None:

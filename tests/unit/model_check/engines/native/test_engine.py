@@ -99,3 +99,20 @@ def test_an_engine_in_threads_searches_by_what_it_is_told() -> None:
     made = Own().in_threads(3).searches_by()
     assert isinstance(made, functools.partial)
     assert (made.func, made.keywords) == (Mine, {"threads": 3})
+
+
+def test_what_compiling_took_is_no_part_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five seconds are said to be none of its own, more than it takes."""
+    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
+    said = [5.0]
+    compiling = importlib.import_module("carnet_check.engines.native.compiling")
+    monkeypatch.setattr(compiling, "seconds_compiling", lambda: said.pop() if said else 0.0)
+    source = load(TOY)
+    protocol = source.protocol()
+    instance = source.instance(protocol, "none", source.profile("tiny"))
+    invariants = [claim.checked for claim in protocol.claims if claim.invariant]
+    at_once = functools.partial(search.NativeSearch, hand_over_at=1)
+    found = explore(protocol, instance, invariants=invariants, packed=at_once, stop_at_first=False)
+    assert not said
+    assert found.stopped_by is None
+    assert -5.0 < found.seconds < 0.0
