@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -28,7 +29,9 @@ class _NeedsNumba(Searcher):
 
     @property
     def lacks(self) -> str:
-        """Numba, where it is not installed."""
+        """Numba, where it is not installed or told to compile nothing."""
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+            return f"the engine '{self.name}' needs Numba to compile, which NUMBA_DISABLE_JIT forbids"
         there = importlib.util.find_spec("numba") is not None
         return "" if there else f"the engine '{self.name}' needs the extra 'fast' (pip install 'carnet[fast]')"
 

@@ -35,6 +35,13 @@ def test_without_numba_it_is_refused_and_the_extra_is_named(monkeypatch: pytest.
     assert carnet("verify", TOY, "--engine", "explicit").code == ExitCode.EXPECTED
 
 
+def test_where_numba_is_to_compile_nothing_the_explicit_engine_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert [engine.name for engine in by_default()] == ["induction", "explicit"]
+    ran = carnet("verify", TOY, "--engine", "native")
+    assert (ran.code, "NUMBA_DISABLE_JIT" in ran.err) == (ExitCode.USAGE, True)
+
+
 def test_it_runs_by_default_in_place_of_the_explicit_engine() -> None:
     assert [engine.name for engine in by_default()] == ["induction", "native"]
 
