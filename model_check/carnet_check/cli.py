@@ -125,7 +125,7 @@ class Commands(click.Group):
             from carnet_command.interrupts import stoppable
 
             look_rarely()
-            with stoppable():
+            with stoppable(to_the_end=args is None):
                 code = super().main(given, prog_name or "carnet", **extra)
                 sys.stdout.flush()
         except BaseException as error:

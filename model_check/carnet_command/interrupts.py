@@ -42,16 +42,20 @@ _stop = _Stop()
 
 
 @contextmanager
-def stoppable(signals: Sequence[signal.Signals] = SIGNALS) -> Iterator[None]:
+def stoppable(signals: Sequence[signal.Signals] = SIGNALS, *, to_the_end: bool = False) -> Iterator[None]:
     """Raise ``KeyboardInterrupt`` once, at the first of these signals.
 
     A service manager may send several; those after the first are ignored. A signal that was ignored stays ignored, as
     SIGHUP is under ``nohup``. What fails because of a signal is an interrupt, too: libraries make other errors of it.
+
+    Afterwards signals do what they did before; where a signal came and the process only has ``to_the_end`` to go, they
+    are ignored, so that it ends with its own exit code. A block inside another one leaves that to the outer one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may say what signals do
         return
     before = {each: signal.getsignal(each) for each in signals if signal.getsignal(each) is not signal.SIG_IGN}
+    inside = _stop.take in before.values()
     try:
         for each in before:
             signal.signal(each, _stop.take)
@@ -64,8 +68,8 @@ def stoppable(signals: Sequence[signal.Signals] = SIGNALS) -> Iterator[None]:
         raise
     finally:
         for each, handler in before.items():
-            signal.signal(each, handler)
-        _stop.came = False
+            signal.signal(each, signal.SIG_IGN if _stop.came and to_the_end else handler)
+        _stop.came = _stop.came and inside
 
 
 def require_uninterrupted() -> None:

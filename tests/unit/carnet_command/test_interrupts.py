@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -100,3 +102,36 @@ def test_an_error_that_something_made_of_an_interrupt_is_one() -> None:
             raise SystemError("a callback failed") from None
     with pytest.raises(SystemError), stoppable():
         raise SystemError("no signal came")
+
+
+TO_THE_END = """
+import signal
+from carnet_command.interrupts import SIGNALS, stoppable
+
+try:
+    with stoppable(to_the_end=True), stoppable():
+        signal.raise_signal(signal.SIGHUP)
+except KeyboardInterrupt:
+    for each in SIGNALS:
+        signal.raise_signal(each)
+    print("in order", flush=True)
+    raise SystemExit(130) from None
+"""
+
+
+def test_a_signal_after_the_block_does_not_end_a_process_that_is_ending() -> None:
+    ran = subprocess.run([sys.executable, "-c", TO_THE_END], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (130, "in order\n"), ran.stderr
+
+
+def test_a_block_inside_another_leaves_later_signals_ignored() -> None:
+    ends = []
+    with pytest.raises(KeyboardInterrupt), stoppable():  # noqa: PT012 # the signals come within
+        try:
+            with stoppable():
+                signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGHUP)
+            ends.append("in order")
+    assert ends == ["in order"]
+    require_uninterrupted()

@@ -23,6 +23,7 @@ from numba.core.caching import NullCache
 from numba.extending import intrinsic
 
 from carnet_check.engines.native.tables import Number, Slots, Words
+from carnet_command.interrupts import require_uninterrupted
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _OPTIONS: dict[str, Any] = {"_nrt": False, "no_cfunc_wrapper": True, "nogil": True}
@@ -80,6 +81,7 @@ def _kept_or_anew(dispatcher: Any) -> Callable[..., Any]:
             with _locked(dispatcher._cache.cache_path):
                 return compile(*asked)
         except Exception:  # whatever a file holds that is not what was written
+            require_uninterrupted()
             with contextlib.suppress(OSError):
                 dispatcher._cache.flush()
             dispatcher._cache = NullCache()

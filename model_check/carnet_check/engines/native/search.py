@@ -131,7 +131,10 @@ class NativeSearch(PackedSearch):
     def _start(self, states: Iterable[Any], room: int) -> None:
         """Let the kernel go on from states, given as words, with room for so many."""
         from carnet_check.engines.native.ahead import Ahead
+        from carnet_check.engines.native.compiling import seconds_compiling
         from carnet_check.engines.native.machine import ALONE, Machine
+
+        seconds_compiling()  # those before this search began are none of its own
 
         size = max(1, CHUNK // PIECES)
         ahead = ALONE if self._threads == 1 else Ahead(self._threads, size)

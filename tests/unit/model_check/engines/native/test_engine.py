@@ -43,6 +43,7 @@ def test_where_numba_is_to_compile_nothing_the_explicit_engine_runs(monkeypatch:
 
 
 def test_it_runs_by_default_in_place_of_the_explicit_engine() -> None:
+    pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     assert [engine.name for engine in by_default()] == ["induction", "native"]
 
 
@@ -109,9 +110,9 @@ def test_an_engine_in_threads_searches_by_what_it_is_told() -> None:
 
 
 def test_what_compiling_took_is_no_part_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five seconds are said to be none of its own, more than it takes."""
+    """A million seconds are said to be none of its own; what was compiled before it began is none of them."""
     pytest.importorskip("numba", reason="the extra 'fast' is not installed")
-    said = [5.0]
+    said = [1e6, 1e9]
     compiling = importlib.import_module("carnet_check.engines.native.compiling")
     monkeypatch.setattr(compiling, "seconds_compiling", lambda: said.pop() if said else 0.0)
     source = load(TOY)
@@ -122,4 +123,4 @@ def test_what_compiling_took_is_no_part_of_a_search(monkeypatch: pytest.MonkeyPa
     found = explore(protocol, instance, invariants=invariants, packed=at_once, stop_at_first=False)
     assert not said
     assert found.stopped_by is None
-    assert -5.0 < found.seconds < 0.0
+    assert -1e6 < found.seconds < 3600 - 1e6
