@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 from carnet_check.engines.native import answers, compiling, kernel
 from carnet_check.engines.native.tables import BLOCK
+from carnet_command.interrupts import stoppable
 
 
 @pytest.mark.parametrize("function", [kernel.expand, answers.enter_answers])
@@ -99,3 +103,25 @@ def test_a_block_is_an_odd_number_of_lines_of_the_cache() -> None:
     """Otherwise the same state's entries for all memos would be kept in few places, and drive each other out."""
     assert BLOCK % 8 == 0
     assert BLOCK // 8 % 2 == 1
+
+
+class Swallowing:
+    """Compiles nothing, and makes another error of a signal, as callbacks do."""
+
+    def __init__(self, cache_path: Path) -> None:
+        self._cache: Any = SimpleNamespace(cache_path=str(cache_path), flush=lambda: None)
+        self.begun = 0
+
+    def compile(self) -> None:
+        """Be interrupted."""
+        self.begun += 1
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        raise SystemError("a callback failed")
+
+
+def test_an_interrupt_while_it_compiles_is_no_damage(tmp_path: Path) -> None:
+    dispatcher = Swallowing(tmp_path)
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        compiling._kept_or_anew(dispatcher)()
+    assert dispatcher.begun == 1
