@@ -6,8 +6,6 @@ others' successors are entered.
 
 from __future__ import annotations
 
-import numpy as np
-
 from carnet_check.engines.native.answers import answer_all
 from carnet_check.engines.native.compiling import compiled, nth
 from carnet_check.engines.native.kernel import (
@@ -84,9 +82,9 @@ def follow(
 
 
 @compiled
-def enter_followers(kept: Kept, spent: np.uint64, tables: Tables, work: Work, used: Slots, counters: Numbers) -> None:
+def enter_followers(kept: Kept, tables: Tables, work: Work, used: Slots, counters: Numbers) -> None:
     """Add what follows some states, as it was written into a buffer, and count what they were expanded by."""
     fill = counters[FILL]
     for begin in range(0, fill, AT_ONCE):
-        add_all(work, begin, min(begin + AT_ONCE, fill), kept, spent, counters)
+        add_all(work, begin, min(begin + AT_ONCE, fill), kept, counters)
     count_visits(counters[USED], tables, used)

@@ -13,6 +13,7 @@ import numpy as np
 from carnet_check.engines.native.answers import answer, answer_all, edit
 from carnet_check.engines.native.compiling import compiled, fetch, inlined, lowest, nth
 from carnet_check.engines.native.rows import (
+    CHEAPER,
     code_of,
     copy,
     differ,
@@ -20,13 +21,12 @@ from carnet_check.engines.native.rows import (
     following,
     hashed,
     home,
-    is_dominated,
     likely,
     put,
     put_edited,
-    slot_of,
+    slot_for,
+    spent_in,
     unpack,
-    word_of,
 )
 from carnet_check.engines.native.symmetric import have_shared, put_changed, put_in_order, ties
 from carnet_check.engines.native.tables import (
@@ -170,12 +170,12 @@ def count_visits(fill: Number, tables: Tables, used: Slots) -> None:
 def hash_all(work: Work, fill: Number, kept: Kept) -> None:
     """Hash the states of the buffer."""
     for number in range(fill):
-        work.hashes[nth(number)] = hashed(work.buffer, number * kept.width, kept.width)
+        work.hashes[nth(number)] = hashed(work.buffer, number * kept.width, kept)
 
 
 @inlined
-def add_all(work: Work, begin: Number, end: Number, kept: Kept, spent: np.uint64, counters: Numbers) -> None:
-    """Add the states of a part of the buffer that were not found before.
+def add_all(work: Work, begin: Number, end: Number, kept: Kept, counters: Numbers) -> None:
+    """Add the states of a part of the buffer that were not found before, at the same cost or less.
 
     Memory is slow and answers many questions at once, so everything is asked for first.
     """
@@ -191,11 +191,9 @@ def add_all(work: Work, begin: Number, end: Number, kept: Kept, spent: np.uint64
     count = counters[COUNT]
     for number in range(begin, end):
         at = number * width
-        place = slot_of(work.hashes[nth(number)], work.places[nth(number)], work.buffer, at, kept)
-        if kept.slots[nth(place)]:
-            continue
-        if word_of(0, work.buffer, at, kept) & spent and is_dominated(work.buffer, at, spent, kept, work.key):
-            counters[DOMINATED] += 1
+        place = slot_for(work.hashes[nth(number)], work.places[nth(number)], work.buffer, at, kept)
+        if place < 0:
+            counters[DOMINATED] += place == CHEAPER
             continue
         copy(work.buffer, at, kept.rows, count * width, width)
         count += 1
@@ -208,7 +206,6 @@ def expand_block(
     known: Number,
     most: Number,
     kept: Kept,
-    spent: np.uint64,
     level: Number,
     idle: Marks,
     tables: Tables,
@@ -238,7 +235,7 @@ def expand_block(
             if not waiting:
                 counters[EXPANDED] = at
         hash_all(work, fill, kept)
-        add_all(work, 0, fill, kept, spent, counters)
+        add_all(work, 0, fill, kept, counters)
         if after == NO_CODE:
             return CROWDED
         if after != NO_ROOM:
@@ -255,7 +252,6 @@ def expand(
     end: Number,
     most: Number,
     kept: Kept,
-    spent: np.uint64,
     level: Number,
     idle: Marks,
     tables: Tables,
@@ -273,7 +269,7 @@ def expand(
         count = min(BLOCK, end - begin)
         unpack(begin, count, kept, work.block, BLOCK)
         known = answer_all(tables.moving, count, tables, work, missing, counters)
-        why = expand_block(known, most, kept, spent, level, idle, tables, alike, work, missing, counters)
+        why = expand_block(known, most, kept, level, idle, tables, alike, work, missing, counters)
         used: Number = 0
         for number in range(counters[EXPANDED] - begin):
             if not (idle.shape[0] and idle[nth(begin - level + number)]):
@@ -341,12 +337,22 @@ def predecessor(
 
 
 @compiled
-def pass_over(begin: Number, kept: Kept, spent: np.uint64, idle: Marks, key: Words) -> None:
-    """Mark the states of a level that are dominated."""
-    for number in range(idle.shape[0]):
-        at = (begin + number) * kept.width
-        if word_of(0, kept.rows, at, kept) & spent and is_dominated(kept.rows, at, spent, kept, key):
-            idle[nth(number)] = 1
+def pass_over(begin: Number, kept: Kept, idle: Marks, hashes: Words, key: Words) -> None:
+    """Mark the states of a level that were found at less cost, too: those that are there with at least one less."""
+    ahead = hashes.shape[0]
+    for first in range(0, idle.shape[0], ahead):
+        count = min(ahead, idle.shape[0] - first)
+        for number in range(count):
+            h = hashed(kept.rows, (begin + first + number) * kept.width, kept)
+            hashes[nth(number)] = h
+            fetch(kept.slots, home(h, kept))
+        for number in range(count):
+            at = (begin + first + number) * kept.width
+            if spent_in(kept.rows, at, kept):
+                h = hashes[nth(number)]
+                copy(kept.rows, at, key, 0, kept.width)
+                key[nth(kept.columns[0])] -= _ONE
+                idle[nth(first + number)] = slot_for(h, home(h, kept), key, 0, kept) < 0
 
 
 @compiled
@@ -388,7 +394,7 @@ def enter_all(count: Number, kept: Kept, homes: Words) -> None:
     for begin in range(0, count, ahead):
         end = min(begin + ahead, count)
         for at in range(begin, end):
-            homes[nth(at - begin)] = hashed(kept.rows, at * kept.width, kept.width)
+            homes[nth(at - begin)] = hashed(kept.rows, at * kept.width, kept)
             fetch(kept.slots, home(homes[nth(at - begin)], kept))
         for at in range(begin, end):
             h = homes[nth(at - begin)]

@@ -67,11 +67,10 @@ class Machine:
     ) -> None:
         self._layout = layout
         self._standing = standing
-        self._spent = np.uint64(spent)
         self._ahead = ahead
         self._words = words_of(layout)
         self._width = BUFFER
-        self.states = Store(self._words, states, room + 4 * BUFFER)
+        self.states = Store(self._words, states, room + 4 * BUFFER, spent)
         self._moving: Sequence[Memo[Moves | None]] = ()
         self._looking: Sequence[Memo[Sighting]] = ()
         self._level, self._idle = 0, np.zeros(0, np.uint8)
@@ -95,8 +94,7 @@ class Machine:
     def pass_over(self, begin: int, end: int) -> Sequence[int]:
         """Leave out the states of a level that are dominated now that it is complete; return which."""
         self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
-        states = self.states
-        kernel.pass_over(begin, states.kept, self._spent, self._idle, self._work.key)
+        kernel.pass_over(begin, self.states.kept, self._idle, self._work.hashes, self._work.key)
         places: list[int] = (begin + np.flatnonzero(self._idle)).tolist()
         return places
 
@@ -116,7 +114,6 @@ class Machine:
                 end,
                 self.states.most,
                 self.states.kept,
-                self._spent,
                 self._level,
                 self._idle,
                 self._book.tables,
@@ -142,7 +139,7 @@ class Machine:
             counters = self._counters(begin)
             counters[FILL], counters[USED] = fill, piece.counters[USED]
             ahead_kernel.enter_followers(
-                self.states.kept, self._spent, self._book.tables, piece.room.work, piece.room.used, counters
+                self.states.kept, self._book.tables, piece.room.work, piece.room.used, counters
             )
             self.states.size, begin = int(counters[COUNT]), reached
             dominated += int(counters[DOMINATED])

@@ -13,6 +13,9 @@ _SECOND = np.uint64(0xC4CEB9FE1A85EC53)
 _33, _32, _29 = (np.uint64(number) for number in (33, 32, 29))
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _ALL = ~_ZERO
+FOUND, CHEAPER = -1, -2
+"""Instead of a slot: the state was found, or it was found at less cost."""
+
 # -- words and their codes -------------------------------------------------------------------------
 
 
@@ -34,16 +37,20 @@ def put(word: Number, value: np.uint64, rows: Words, at: Number, kept: Kept) -> 
     """Write a word of a state into the row that begins at ``at``, unless it has too many values already."""
     field = kept.fields[nth(word)]
     code = value
-    if field != _ALL and value != _ZERO:
-        place = code_of(word, value, kept)
-        if kept.codes[nth(place)] == 0:
-            fresh = kept.used[nth(word)] + 1
-            if 2 * fresh > kept.last[nth(word)]:
-                return False
-            kept.used[nth(word)] = fresh
-            kept.values[nth((word << CODE) + fresh)] = value
-            kept.codes[nth(place)] = fresh
-        code = np.uint64(kept.codes[nth(place)])
+    if field != _ALL:
+        low = value & kept.lows[nth(word)]
+        value ^= low
+        code = low
+        if value != _ZERO:
+            place = code_of(word, value, kept)
+            if kept.codes[nth(place)] == 0:
+                fresh = kept.used[nth(word)] + 1
+                if 2 * fresh > kept.last[nth(word)]:
+                    return False
+                kept.used[nth(word)] = fresh
+                kept.values[nth((word << CODE) + fresh)] = value
+                kept.codes[nth(place)] = fresh
+            code |= np.uint64(kept.codes[nth(place)]) << kept.lifts[nth(word)]
     column = at + kept.columns[nth(word)]
     shift = kept.shifts[nth(word)]
     rows[nth(column)] = (rows[nth(column)] & ~(field << shift)) | (code << shift)
@@ -56,7 +63,8 @@ def word_of(word: Number, rows: Words, at: Number, kept: Kept) -> np.uint64:
     field = kept.fields[nth(word)]
     code: np.uint64 = (rows[nth(at + kept.columns[nth(word)])] >> kept.shifts[nth(word)]) & field
     if field != _ALL:
-        code = kept.values[nth((word << CODE) + np.int64(code))]
+        low = code & kept.lows[nth(word)]
+        code = kept.values[nth((word << CODE) + np.int64(code >> kept.lifts[nth(word)]))] | low
     return code
 
 
@@ -98,12 +106,12 @@ def differ(rows: Words, at: Number, others: Words, to: Number, width: Number) ->
 
 
 @inlined
-def hashed(rows: Words, at: Number, width: Number) -> np.uint64:
-    """Return the hash of a row; no word waits for the one before."""
+def hashed(rows: Words, at: Number, kept: Kept) -> np.uint64:
+    """Return the hash of a row, whatever was spent; no word waits for the one before."""
     h = _ZERO
     factor = _FIRST
-    for column in range(width):
-        spread = rows[nth(at + column)] * _SPREAD
+    for column in range(kept.width):
+        spread = (rows[nth(at + column)] & kept.core[nth(column)]) * _SPREAD
         h += (spread ^ (spread >> _32)) * factor
         factor += _ONE + _ONE
     h ^= h >> _33
@@ -152,25 +160,27 @@ def fetch_row(place: Number, kept: Kept) -> None:
 
 
 @inlined
-def slot_of(h: np.uint64, place: Number, rows: Words, at: Number, kept: Kept) -> Number:
-    """Return the slot of a row, from where it belongs on, or the empty one where it would be."""
-    place = likely(h, place, kept)
-    while kept.slots[nth(place)] and differ(kept.rows, row_in(place, kept), rows, at, kept.width):
-        place = likely(h, following(place, kept), kept)
-    return place
+def spent_in(rows: Words, at: Number, kept: Kept) -> np.uint64:
+    """Return what was spent in the state of a row."""
+    spent: np.uint64 = rows[nth(at + kept.columns[0])] & kept.spent
+    return spent
 
 
 @inlined
-def is_dominated(rows: Words, at: Number, spent: np.uint64, kept: Kept, key: Words) -> bool:
-    """Whether the same state was found at less cost."""
-    own = word_of(0, rows, at, kept)
-    copy(rows, at, key, 0, kept.width)
-    for less in range(1, np.int64(own & spent) + 1):
-        lower = own - np.uint64(less)
-        if kept.fields[0] != _ALL and lower != _ZERO and kept.codes[nth(code_of(0, lower, kept))] == 0:
-            continue
-        put(0, lower, key, 0, kept)
-        h = hashed(key, 0, kept.width)
-        if kept.slots[nth(slot_of(h, home(h, kept), key, 0, kept))]:
-            return True
-    return False
+def slot_for(h: np.uint64, place: Number, rows: Words, at: Number, kept: Kept) -> Number:
+    """Return the empty slot where a row would be, looked for from ``place`` on, or why there is none."""
+    own = spent_in(rows, at, kept)
+    dominated = False
+    place = likely(h, place, kept)
+    while kept.slots[nth(place)]:
+        other = row_in(place, kept)
+        difference = _ZERO
+        for column in range(kept.width):
+            difference |= (rows[nth(at + column)] ^ kept.rows[nth(other + column)]) & kept.core[nth(column)]
+        if difference == _ZERO:
+            spent = spent_in(kept.rows, other, kept)
+            if spent == own:
+                return FOUND
+            dominated |= spent < own
+        place = likely(h, following(place, kept), kept)
+    return CHEAPER if dominated else place

@@ -42,13 +42,14 @@ class Store(Sequence[int]):
         kept: what the kernel is given: rows with room for states to come, and how they are found again.
     """
 
-    def __init__(self, words: int, parts: Iterable[Words], room: int) -> None:
+    def __init__(self, words: int, parts: Iterable[Words], room: int, spent: int = 0) -> None:
         self.words = words
         self.size = 0
-        self._plain: list[int] = []
+        self._spent = spent
+        self._plain = [0] if self._most_places(0) < FEWEST else []
         self.kept = Kept(
             rows=np.zeros(0, np.uint64),
-            **_arranged(words, ()),
+            **_arranged(words, self._plain, spent),
             values=np.zeros(words << CODE, np.uint64),
             codes=np.zeros(words * PLACES, np.uint16),
             last=np.full(words, FEWEST - 1),
@@ -76,12 +77,16 @@ class Store(Sequence[int]):
     def make_codes(self, word: int) -> None:
         """Make room for more values of a word; if it has too many for codes, keep it in every state as it is."""
         places = 2 * (int(self.kept.last[word]) + 1)
-        if places > MOST:
+        if places > self._most_places(word):
             self._spell_out(word)
             return
         self.kept.codes[word * PLACES : (word + 1) * PLACES] = 0
         self.kept.last[word] = places - 1
         kernel.number_again(word, self.kept)
+
+    def _most_places(self, word: int) -> int:
+        """Return for how many codes of a word there are places at most: what was spent takes bits of a code."""
+        return MOST >> (0 if word else self._spent.bit_length())
 
     def _spell_out(self, word: int) -> None:
         room = self._room
@@ -133,7 +138,7 @@ class Store(Sequence[int]):
     def _rewrite(self, room: int) -> None:
         """Write every row anew, as states have more words or other words are spelt out."""
         old = self.kept
-        self.kept = old._replace(**_arranged(self.words, self._plain))
+        self.kept = old._replace(**_arranged(self.words, self._plain, self._spent))
         self._reserve(room)
         rows, new = old.rows.reshape(-1, old.width), self.kept
         for begin in range(0, self.size, _PART):
@@ -142,7 +147,7 @@ class Store(Sequence[int]):
             for word in range(len(old.columns)):
                 codes = (rows[begin:end, old.columns[word]] >> old.shifts[word]) & old.fields[word]
                 if new.fields[word] != old.fields[word]:
-                    codes = old.values[(word << CODE) + codes.astype(np.int64)]
+                    codes = _decoded(word, codes, old)
                 written[:, new.columns[word]] |= codes << new.shifts[word]
 
     @property
@@ -162,8 +167,7 @@ class Store(Sequence[int]):
         words = np.empty((len(rows), self.words), np.uint64)
         for word in range(self.words):
             codes = (rows[:, kept.columns[word]] >> kept.shifts[word]) & kept.fields[word]
-            coded = kept.fields[word] != ALL
-            words[:, word] = kept.values[(word << CODE) + codes.astype(np.int64)] if coded else codes
+            words[:, word] = _decoded(word, codes, kept) if kept.fields[word] != ALL else codes
         return words
 
     def _enter_all(self, room: int) -> None:
@@ -207,17 +211,31 @@ def state_of(row: bytes) -> int:
     return int.from_bytes(row, "little")
 
 
-def _arranged(words: int, plain: Collection[int]) -> dict[str, Any]:
+def _decoded(word: int, codes: Words, kept: Kept) -> Words:
+    """Return the values of a word that its codes are of."""
+    numbers = (word << CODE) + (codes >> kept.lifts[word]).astype(np.int64)
+    values: Words = kept.values[numbers] | (codes & kept.lows[word])
+    return values
+
+
+def _arranged(words: int, plain: Collection[int], spent: int) -> dict[str, Any]:
     """Return where in a row each word of a state is: first those that are spelt out, and then codes side by side."""
     coded = [word for word in range(words) if word not in plain]
-    columns, shifts, fields = np.zeros(words, np.int64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    width = len(plain) + -(-CODE * len(coded) // WORD)
+    columns, (shifts, fields, lifts, lows) = np.zeros(words, np.int64), np.zeros((4, words), np.uint64)
     for column, word in enumerate(sorted(plain)):
         columns[word], fields[word] = column, ALL
     for number, word in enumerate(coded):
         place = CODE * number
         columns[word], shifts[word], fields[word] = len(plain) + place // WORD, place % WORD, (1 << CODE) - 1
-    width = len(plain) + -(-CODE * len(coded) // WORD)
-    return {"width": width, "columns": columns, "shifts": shifts, "fields": fields}
+    if 0 in coded:
+        lifts[0], lows[0] = spent.bit_length(), spent
+    core = np.full(width, ALL)
+    core[columns[0]] ^= np.uint64(spent)
+    return {
+        **{"width": width, "columns": columns, "shifts": shifts, "fields": fields},
+        **{"lifts": lifts, "lows": lows, "spent": np.uint64(spent), "core": core},
+    }
 
 
 def widened(block: bytes, bytes_each: int, words: int) -> Words:

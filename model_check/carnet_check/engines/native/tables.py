@@ -92,7 +92,8 @@ class Kept(NamedTuple):
     """The states found, each a row of few words, and a table by which they are found again.
 
     Most words of a state have few values in all. These are numbered, and a row has the codes, side by side; a word with
-    too many values is there as it is.
+    too many values is there as it is. So is what the adversary has spent, where that matters: states that differ in
+    nothing else are found at one place, where the dearer ones are dominated.
     """
 
     rows: Words
@@ -105,6 +106,14 @@ class Kept(NamedTuple):
     """By how many bits it is shifted to the left there,"""
     fields: Words
     """and which bits it has before that: those of a code, or all."""
+    lifts: Words
+    """How many of its lowest bits are below its code as they are,"""
+    lows: Words
+    """and which: none but those that count what was spent."""
+    spent: np.uint64
+    """The lowest bits of the first word's field, if what was spent matters; none, if it does not."""
+    core: Words
+    """For each word of a row all other bits."""
     values: Words
     """For each word of a state its values by code; code 0 is of value 0."""
     codes: Codes

@@ -17,6 +17,7 @@ import numba
 
 from carnet_check.engines.native import kernel, rows
 from carnet_check.engines.native import store as module
+from carnet_check.engines.native.rows import CHEAPER, FOUND
 from carnet_check.engines.native.store import MOST_STATES, Store, packed, row_of
 from carnet_check.engines.native.tables import CODE, NONE, Kept, Number, Words
 
@@ -24,23 +25,24 @@ BITS = 130
 
 
 def _slot(row: Words, like: Words, kept: Kept) -> Number:
-    """Return what the slot of a row holds, looked for where another one would be."""
-    h = rows.hashed(like, 0, kept.width)
-    return np.int64(kept.slots[rows.slot_of(h, rows.home(h, kept), row, 0, kept)])
+    """Look for a row where another one would be."""
+    h = rows.hashed(like, 0, kept)
+    return rows.slot_for(h, rows.home(h, kept), row, 0, kept)
 
 
-slot_of = cast(Callable[[Words, Words, Kept], int], numba.njit(_slot))
+slot_for = cast(Callable[[Words, Words, Kept], int], numba.njit(_slot))
 """Python cannot call what is made for the kernel alone; not kept on the disk, where it would outlive the kernel's."""
 states = st.lists(st.integers(0, (1 << BITS) - 1), unique=True, max_size=60)
+ABSENT = 0
 
 
-def place_of(state: int, store: Store, like: int | None = None) -> int:
-    """Return the number of a state that the kernel finds, or -1; it takes its hash for that of another one, if told."""
+def told_of(state: int, store: Store, like: int | None = None) -> int:
+    """Return what the kernel tells of a state; it takes its hash for that of another one, if told."""
     row, other = (np.zeros(store.kept.width, np.uint64) for _ in range(2))
     for each, kept in ((state, row), (state if like is None else like, other)):
         if kernel.pack(row_of(each, store.words), store.words, 0, store.kept._replace(rows=kept)) != NONE:
-            return -1
-    return (int(slot_of(row, other, store.kept)) & int(store.kept.numbers)) - 1
+            return ABSENT
+    return min(int(slot_for(row, other, store.kept)), ABSENT)
 
 
 def row_numbers(part: Words) -> list[int]:
@@ -56,7 +58,7 @@ def test_states_keep_their_order_and_are_found_again(known: list[int], more: int
         for _ in range(2):
             assert list(store) == store[:] == known
             assert len(store) == len(known)
-            assert [place_of(state, store) for state in known] == list(range(len(known)))
+            assert all(told_of(state, store) == FOUND for state in known)
             half = len(known) // 2
             assert [each for part in store.words_from(half) for each in row_numbers(part)] == known[half:]
             assert store.most >= len(known)
@@ -65,7 +67,43 @@ def test_states_keep_their_order_and_are_found_again(known: list[int], more: int
             store.widen(store.words + 1)
             for word in np.flatnonzero(store.kept.fields < 1 << CODE):
                 store.make_codes(int(word))
-        assert place_of((1 << BITS) + 1, store) == -1
+        assert told_of((1 << BITS) + 1, store) == ABSENT
+
+
+@given(
+    st.integers(1, 10),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1 << 10)), unique=True, max_size=60),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1 << 10)), max_size=20),
+    st.sampled_from([4, 64, 1 << 17]),
+)
+def test_the_same_state_at_less_cost_is_met(
+    counting: int, known: list[tuple[int, int]], asked: list[tuple[int, int]], places: int
+) -> None:
+    """Whether the word in which costs are counted is kept as a code, with them below, or as it is."""
+    spent = (1 << counting) - 1
+    costs = {(core << 62 | core << 80, cost & spent) for core, cost in known}
+    states = [core << counting | cost for core, cost in sorted(costs)]
+    with patch.multiple(module, FEWEST=4, MOST=places):
+        store = Store(2, packed(states, 2), len(states) + 1, spent)
+        for _ in range(2):
+            assert store[:] == states
+            for core, cost in [*known, *asked]:
+                state = core << 62 | core << 80, cost & spent
+                there = {other for same, other in costs if same == state[0]}
+                expected = FOUND if state[1] in there else CHEAPER if there and min(there) < state[1] else ABSENT
+                assert told_of(state[0] << counting | state[1], store) == expected
+            store.make_room(40)
+            store.widen(store.words + 1)
+
+
+@given(st.sets(st.tuples(st.integers(0, 9), st.integers(0, 7)), min_size=1))
+def test_what_was_found_at_less_cost_is_passed_over(known: set[tuple[int, int]]) -> None:
+    states = [core << 3 | cost for core, cost in sorted(known)]
+    store = Store(1, packed(states, 1), len(states) + 1, 7)
+    idle = np.zeros(len(states), np.uint8)
+    kernel.pass_over(0, store.kept, idle, np.zeros(4, np.uint64), np.zeros(1, np.uint64))
+    cheapest = {core: min(cost for same, cost in known if same == core) for core, _ in known}
+    assert idle.tolist() == [int(cost > cheapest[core]) for core, cost in sorted(known)]
 
 
 @pytest.mark.parametrize("begun", [1_000, 4_096, 10_007])
@@ -91,8 +129,8 @@ def test_most_words_are_kept_as_codes() -> None:
 def test_a_state_is_told_from_one_with_the_same_hash(bit: int) -> None:
     state = (1 << BITS) // 3
     store = Store(3, packed([state], 3), 4)
-    assert place_of(state, store) == 0
-    assert place_of(state ^ 1 << bit, store, like=state) == -1
+    assert told_of(state, store) == FOUND
+    assert told_of(state ^ 1 << bit, store, like=state) == ABSENT
 
 
 def test_more_states_than_numbers_are_refused() -> None:
