@@ -356,12 +356,20 @@ def pass_over(begin: Number, kept: Kept, idle: Marks, hashes: Words, key: Words)
 
 
 @compiled
-def tied(begin: Number, kept: Kept, alike: Alike, state: Words, found: Words) -> None:
-    """Write how many permutations leave each state as it is; 0 where what is said of several bundles matters."""
-    for number in range(found.shape[0]):
+def stood_for(begin: Number, order: Number, kept: Kept, alike: Alike, state: Words, undecided: Marks) -> Number:
+    """Return how many states some stand for, with so many permutations; mark where what several bundles share decides.
+
+    Those are not counted.
+    """
+    total: Number = 0
+    for number in range(undecided.shape[0]):
         unpack(begin + number, 1, kept, state, 1)
         orders = ties(state, alike)
-        found[nth(number)] = 0 if orders > 1 and have_shared(state, alike) else orders
+        if orders > 1 and have_shared(state, alike):
+            undecided[nth(number)] = 1
+        else:
+            total += order // np.int64(orders)
+    return total
 
 
 @compiled

@@ -37,8 +37,8 @@ BUFFER = 1 << 9
 """How many successors are held at first before they are looked for."""
 _PART = 1 << 16
 """For how many states it is counted at once for how many they stand."""
-_MOST_COUNTED = (1 << 64) - 1
-"""The largest number that the kernel counts to."""
+_MOST_COUNTED = ((1 << 63) - 1) // _PART
+"""For how many states one may stand if the kernel counts them."""
 
 ALONE = Ahead(threads=0, size=1)
 """Nobody works ahead."""
@@ -197,13 +197,14 @@ class Machine:
         total = 0
         moving = row_of(standing.moving, self._words)
         for begin in range(0, self.states.size, _PART):
-            found = np.zeros(min(_PART, self.states.size - begin), np.uint64)
+            undecided = np.zeros(min(_PART, self.states.size - begin), np.uint8)
             if standing.order <= _MOST_COUNTED:
-                kernel.tied(begin, self.states.kept, self._alike, self._work.state, found)
-            ties, counts = np.unique(found[found != 0], return_counts=True)
-            total += sum(standing.order // int(each) * int(count) for each, count in zip(ties, counts, strict=True))
-            undecided = self.states.words_of(begin + np.flatnonzero(found == 0)) & moving
-            rows: list[bytes] = undecided.view(f"V{self.states.bytes_each}").ravel().tolist()
+                state = self._work.state
+                total += int(kernel.stood_for(begin, standing.order, self.states.kept, self._alike, state, undecided))
+            else:
+                undecided[:] = 1
+            words = self.states.words_of(begin + np.flatnonzero(undecided)) & moving
+            rows: list[bytes] = words.view(f"V{self.states.bytes_each}").ravel().tolist()
             total += sum(standing.size(state_of(row)) * count for row, count in Counter(rows).items())
         return total
 

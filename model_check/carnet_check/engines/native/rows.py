@@ -181,6 +181,6 @@ def slot_for(h: np.uint64, place: Number, rows: Words, at: Number, kept: Kept) -
             spent = spent_in(kept.rows, other, kept)
             if spent == own:
                 return FOUND
-            dominated |= spent < own
+            dominated = dominated or bool(spent < own)
         place = likely(h, following(place, kept), kept)
     return CHEAPER if dominated else place
