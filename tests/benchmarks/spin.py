@@ -1,10 +1,10 @@
 """Carnet and Spin on the same exported instances: processor time, memory, and bytes for each state, side by side.
 
 ``python -m tests.benchmarks.spin --out FILE.csv`` exports each instance, compiles Spin's verifier, and then runs
-``carnet explore`` and the verifier in turn, each ``--repeat`` times. Neither runs beside the other. A time is user and
-system time of the whole process with its children; compiling the verifier is reported apart, and Carnet compiles within
-its own time. ``--instance`` names an instance as words of ``carnet explore``; without it the usual ones are run,
-which takes the better part of an hour.
+``carnet explore --no-reduction``, the verifier, and ``carnet explore`` as it is in turn, each ``--repeat`` times. None
+runs beside another. A time is user and system time of the whole process with its children; compiling the verifier is
+reported apart, and Carnet compiles within its own time. ``--instance`` names an instance as words of ``carnet
+explore``; without it the usual ones are run, which takes the better part of an hour.
 
 The bytes of a state are, for Spin, those that it says it stored, with overhead and a share of its hash table. For
 Carnet they are what the process held beyond one that stopped early, so its frontier is among them.
@@ -31,14 +31,16 @@ from tests.fixtures.spin import COMPILER
 USUAL = (
     "gpu-travelling --threat holder --rounds 2 --moves 5",
     "gpu-travelling --threat past-keys --rounds 2 --moves 3",
+    "gpu-travelling --threat past-keys --rounds 2 --moves 4",
 )
 """Instances of millions of states, each explored from one first state by both."""
 CARNET = (sys.executable, "-c", "from carnet_check.cli import main; main()")
 LARGEST_TABLE = 30
 """The binary logarithm of the most slots that Spin's hash table gets: at four times the states, it is never full."""
 HEADINGS = (
-    *("instance", "states", "Carnet, CPU s", "Spin, CPU s", "ratio of CPU time", "Carnet, MiB", "Spin, MiB"),
-    *("Carnet, bytes a state", "Spin, bytes a state"),
+    *("instance", "states", "Carnet, CPU s", "Spin, CPU s", "ratio of CPU time"),
+    *("Carnet with reductions, CPU s", "ratio with reductions"),
+    *("Carnet, MiB", "Spin, MiB", "Carnet, bytes a state", "Spin, bytes a state"),
 )
 SPARE = 10
 """How many steps deeper than it goes Spin may go: its stack takes memory whether it is used or not."""
@@ -78,6 +80,8 @@ class Row:
     ratio: float
     lowest_ratio: float
     highest_ratio: float
+    reduced_cpu: float
+    reduced_ratio: float
     spin_compile_cpu: float
     carnet_memory: int
     spin_memory: int
@@ -112,19 +116,27 @@ def compare(instance: str, repeats: int, folder: Path, carnet: Sequence[str] = C
     options = shlex.split(instance)
     measured([*carnet, "export", *options, "--to", "promela", "--out", str(folder)], len)
     (model,) = folder.glob("*.pml")
-    explore = [*carnet, "explore", *options, "--no-reduction", "--json"]
+    reduced = [*carnet, "explore", *options, "--json"]
+    explore = [*reduced, "--no-reduction"]
     begun = measured([*explore, "--max-states", str(BEGUN)], len)
     states = measured(explore, _states_of_carnet).states
     compiled = _compiled(model)
     table = f"-w{min(LARGEST_TABLE, (4 * states).bit_length())}"
     deepest = _number(r"depth reached (\d+)", measured(["./pan", f"-m{states}", table, "-c0"], len, folder).said)
     verifier = ["./pan", f"-m{deepest + SPARE}", table, "-c0"]
-    pairs = [
-        (measured(explore, _states_of_carnet), measured(verifier, _states_of_spin, folder)) for _ in range(repeats)
+    turns = [
+        (
+            measured(explore, _states_of_carnet),
+            measured(verifier, _states_of_spin, folder),
+            measured(reduced, _states_of_carnet),
+        )
+        for _ in range(repeats)
     ]
-    if {run.states for pair in pairs for run in pair} != {states}:
-        raise RuntimeError(f"{instance}: Carnet counts {states} states, and Spin {pairs[0][1].states}")
-    return _row(instance, pairs, compiled, begun)
+    if {run.states for *unreduced, _ in turns for run in unreduced} != {states}:
+        raise RuntimeError(f"{instance}: Carnet counts {states} states, and Spin {turns[0][1].states}")
+    if any(not 0 < run.states <= states for *_, run in turns):
+        raise RuntimeError(f"{instance}: with reductions, Carnet counts {turns[0][2].states} states of {states}")
+    return _row(instance, turns, compiled, begun)
 
 
 def _compiled(model: Path) -> float:
@@ -135,20 +147,22 @@ def _compiled(model: Path) -> float:
     return made.cpu + measured([str(COMPILER), *options, "-w", "-o", "pan", "pan.c"], len, model.parent).cpu
 
 
-def _row(instance: str, pairs: Sequence[tuple[Run, Run]], compiled: float, begun: Run) -> Row:
-    carnet, spin = [one for one, _ in pairs], [other for _, other in pairs]
-    ratios = [one.cpu / other.cpu for one, other in pairs]
+def _row(instance: str, turns: Sequence[tuple[Run, Run, Run]], compiled: float, begun: Run) -> Row:
+    carnet, spin, reduced = zip(*turns, strict=True)
+    ratios = [one.cpu / other.cpu for one, other, _ in turns]
     states = carnet[0].states
     return Row(
         instance=instance,
         states=states,
         transitions=_number(r'"transitions": (\d+)', carnet[0].said),
-        repeats=len(pairs),
+        repeats=len(turns),
         carnet_cpu=round(statistics.median(run.cpu for run in carnet), 3),
         spin_cpu=round(statistics.median(run.cpu for run in spin), 3),
         ratio=round(statistics.median(ratios), 3),
         lowest_ratio=round(min(ratios), 3),
         highest_ratio=round(max(ratios), 3),
+        reduced_cpu=round(statistics.median(run.cpu for run in reduced), 3),
+        reduced_ratio=round(statistics.median(less.cpu / other.cpu for _, other, less in turns), 3),
         spin_compile_cpu=round(compiled, 3),
         carnet_memory=int(statistics.median(run.memory for run in carnet)),
         spin_memory=int(statistics.median(run.memory for run in spin)),
@@ -200,6 +214,8 @@ def _shown(row: Row) -> tuple[str, ...]:
         f"{row.carnet_cpu:.1f}",
         f"{row.spin_cpu:.1f}",
         f"{row.ratio:.2f} ({row.lowest_ratio:.2f} to {row.highest_ratio:.2f}, {row.repeats} runs)",
+        f"{row.reduced_cpu:.1f}",
+        f"{row.reduced_ratio:.2f}",
         f"{row.carnet_memory / (1 << 20):,.0f}",
         f"{row.spin_memory / (1 << 20):,.0f}",
         f"{row.carnet_bytes_per_state:.1f}",
@@ -214,6 +230,7 @@ def told(row: Row) -> Iterator[str]:
         f"  time     carnet {row.carnet_cpu:.2f} s, spin {row.spin_cpu:.2f} s (compiled {row.spin_compile_cpu:.2f} s); "
         f"ratio {row.ratio:.2f}, from {row.lowest_ratio:.2f} to {row.highest_ratio:.2f} in {row.repeats} runs"
     )
+    yield f"  reduced  carnet {row.reduced_cpu:.2f} s, ratio {row.reduced_ratio:.2f}"
     yield (
         f"  memory   carnet {row.carnet_memory / (1 << 20):.0f} MiB, spin {row.spin_memory / (1 << 20):.0f} MiB; "
         f"bytes a state: carnet {row.carnet_bytes_per_state or 'not told'}, spin {row.spin_bytes_per_state}"
