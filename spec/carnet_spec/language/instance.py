@@ -18,6 +18,8 @@ from carnet_spec.language.terms import Sort
 Member = TypeVar("Member")
 Row = tuple[str, ...]
 """Element names, one for each argument of a symbol."""
+MOST_MOVES = (1 << 63) - 1
+"""The largest budget: what was spent is counted in one word."""
 
 
 class InLine(Set[Row]):
@@ -89,7 +91,7 @@ class Instance:
             nothing is said it starts at the first element of its sort.
         pools: for an action and one of its parameters, the elements it may draw or choose, in order; by default all.
             Where a step may choose only some, that is printed beside every verdict, too.
-        budget: how many active adversary moves are allowed; ``None`` is no bound.
+        budget: how many active adversary moves are allowed, at most :data:`MOST_MOVES`; ``None`` is no bound.
         describes: the size in words, printed beside every verdict.
     """
 
@@ -118,6 +120,10 @@ class Instance:
         Raises:
             SpecificationError: with what is wrong.
         """
+        if self.budget is not None and not 0 <= self.budget <= MOST_MOVES:
+            raise SpecificationError(
+                f"a budget is between 0 and {MOST_MOVES} active adversary moves, not {self.budget}"
+            )
         self._check_elements(protocol)
         rigid = {symbol.name: symbol for symbol in protocol.symbols if not symbol.mutable}
         for name, rows in [*self.relations.items(), *((n, frozenset(v)) for n, v in self.functions.items())]:

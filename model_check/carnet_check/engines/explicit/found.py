@@ -31,7 +31,8 @@ class Found:
         depth: its number.
         expanded: how many states are expanded.
         fired: how often each action was taken.
-        dominated: how many successors, and states of complete levels, were found at less cost.
+        dominated: how many successors, and states of complete levels, were found at less cost; within a level it
+            depends on the order in which they are found.
         passed_over: how many states are not expanded: at the end of their level they are dominated.
         passed_over_for: how many there are of those for which they would stand, if states stand for others.
     """

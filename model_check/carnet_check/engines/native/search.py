@@ -96,6 +96,7 @@ class NativeSearch(PackedSearch):
             super()._pass_over()
         elif self.spent:
             passed = self._machine.pass_over(self.levels[-1], self.level_ends)
+            self.dominated += len(passed)
             self._count_passed_over(passed)
 
     def _look(self) -> None:

@@ -23,7 +23,9 @@ GROWTH = 1.4
 MOST_STATES = (1 << 32) - 1
 """As many as a number of the table can tell apart."""
 FEWEST, MOST = 1 << 8, PLACES
-"""How many places there are for the codes of a word at first, and at most: half of them stay empty."""
+"""How many places there are for the codes of a word at first, and at most: half of them stay empty.
+
+The word in which it is counted what was spent has fewer, and is spelt out where they would be too few."""
 WORD = 64
 BYTES = 8
 ALL = np.uint64((1 << WORD) - 1)
@@ -36,6 +38,8 @@ _AHEAD = 256
 
 class Store(Sequence[int]):
     """States as integers of ``words`` words, kept as rows.
+
+    If what was spent matters, the bits of ``spent`` count it, the lowest of the first word.
 
     Attributes:
         size: how many states there are, which the kernel changes.

@@ -33,7 +33,7 @@ BLOCK = 104
 MARKED = 64
 """Of how many memos the marks of a state are in one word."""
 CODE = 16
-"""How many bits a code has, and of how many a word's value is kept as one."""
+"""How many bits a code has, with what is spent below it, and as how many a word's value is kept."""
 PLACES = 1 << CODE + 1
 """How many places there are for the codes of a word: at least half of them stay empty."""
 
@@ -115,7 +115,8 @@ class Kept(NamedTuple):
     core: Words
     """For each word of a row all other bits."""
     values: Words
-    """For each word of a state its values by code; code 0 is of value 0."""
+    """For each word of a state its values by code, without the lowest bits that are kept as they are; code 0 is of
+    value 0."""
     codes: Codes
     """For each word of a state a table by which the code of a value is found; 0 is an empty place."""
     last: Numbers

@@ -22,6 +22,7 @@ from carnet_spec.language import (
     true,
     used,
 )
+from carnet_spec.language.instance import MOST_MOVES
 from carnet_spec.language.terms import Apply, Exists, Forall, Member, Not, Var, free_variables, subterms
 from tests.fixtures import toy
 from tests.unit.spec.language.vocabulary import (
@@ -316,6 +317,8 @@ def test_a_cost_is_not_negative() -> None:
 
 
 BAD_INSTANCES = {
+    "a budget of more than a word": (Instance({"Agent": ("a",)}, budget=MOST_MOVES + 1), "a budget is between 0 and"),
+    "a budget of less than none": (Instance({"Agent": ("a",)}, budget=-1), "a budget is between 0 and"),
     "no elements": (Instance({"Agent": ()}, {"enrolled": frozenset()}), "Agent is empty"),
     "an element twice": (Instance({"Agent": ("a", "b", "a")}), "names an element twice: a, b, a"),
     "a row that is no tuple": (Instance({"Agent": ("a",)}, {"enrolled": frozenset({"a"})}), "a row is a tuple"),  # type: ignore[arg-type]  # the mistake
