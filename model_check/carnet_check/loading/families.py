@@ -141,7 +141,10 @@ class Source:
         return described if profile.budget is None else replace(described, budget=profile.budget)
 
     def _built(self, protocol: Protocol, threat: str, scale: Scale) -> Instance:
-        """Call the family's own function, which may refuse a size; then refuse one that it never looks up."""
+        """Call the family's own function, which may refuse a size; then refuse one that makes no difference to it.
+
+        That is one which it neither looks up by name nor takes with all others to make another instance of it.
+        """
         named = named_sizes(self.family)
         if named.keys() >= scale.keys():
             return self.family.instance(protocol, threat, scale)
@@ -149,9 +152,16 @@ class Source:
         instance = self.family.instance(protocol, threat, watched)
         known = named | watched.looked_up
         for name in scale:
-            if name not in known:
+            if name not in known and not self._grows_with(name, protocol, threat, scale, instance):
                 raise UsageError(unknown("size", name, self.family.id, known))
         return instance
+
+    def _grows_with(self, name: str, protocol: Protocol, threat: str, scale: Scale, instance: Instance) -> bool:
+        """Whether one more of a size makes another instance, or one that the family refuses."""
+        try:
+            return self.family.instance(protocol, threat, {**scale, name: scale[name] + 1}) != instance
+        except Exception:  # whatever the family's own code raises: it looked
+            return True
 
     def _require_known(self, instance: Instance, protocol: Protocol) -> None:
         """Refuse facts about what no variant speaks of: a misspelt relation would hold nowhere without a word."""

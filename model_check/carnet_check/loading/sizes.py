@@ -7,19 +7,26 @@ from collections.abc import Iterator, Mapping
 from carnet_spec.language import Family, Scale
 
 
+class _Listed(str):
+    """The name of a size that was taken from the scale itself: who looks it up need not know it."""
+
+    __slots__ = ()
+
+
 class Watched(Mapping[str, int]):
-    """A scale that keeps the names of the sizes that were looked up in it."""
+    """A scale that keeps the names of the sizes that were looked up in it, by who knows them."""
 
     def __init__(self, scale: Scale) -> None:
         self._scale = scale
         self.looked_up: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> int:
-        self.looked_up[name] = None
+        if not isinstance(name, _Listed):
+            self.looked_up[name] = None
         return self._scale[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._scale)
+        return map(_Listed, self._scale)
 
     def __len__(self) -> int:
         return len(self._scale)

@@ -36,7 +36,7 @@ from carnet_spec.language.expressions import (
     true,
     used,
 )
-from carnet_spec.language.family import Family, Finding, Profile, Scale, Service, Variant
+from carnet_spec.language.family import Family, Finding, Profile, Scale, Service, Variant, all_sizes
 from carnet_spec.language.instance import InLine, Instance, Row
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.statements import (
@@ -96,6 +96,7 @@ __all__ = [
     "Update",
     "Variant",
     "all_of",
+    "all_sizes",
     "any_of",
     "constant",
     "exists",

@@ -15,6 +15,20 @@ from carnet_spec.language.statements import Goal
 Scale = Mapping[str, int]
 """Sizes of an instance by name, for instance ``{"holders": 2, "rounds": 1}``."""
 
+
+def all_sizes(scale: Scale, defaults: Scale, where: str) -> dict[str, int]:
+    """Return every size of a family: what the scale says, and the default where it says nothing.
+
+    Raises:
+        SpecificationError: the scale names a size that the family ``where`` does not have.
+    """
+    sizes = {name: scale.get(name, default) for name, default in defaults.items()}
+    for name in scale:
+        if name not in sizes:
+            raise SpecificationError(f"no size '{name}' in {where}; known: {', '.join(sizes)}")
+    return sizes
+
+
 DIRECTED = "directed"
 """The profile, where a family has it, for goals that need more rounds than the profile of a run has."""
 

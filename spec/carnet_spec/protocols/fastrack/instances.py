@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale
+from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
 
 DEFAULTS = {
     "users": 1,
@@ -30,7 +30,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     Under ``collusion`` the CPU TEE is corrupt, too. ``fakes`` are GPUs that no vendor made, and ``open_gpus`` are
     genuine GPUs out of confidential mode.
     """
-    size = {**DEFAULTS, **scale}
+    size = all_sizes(scale, DEFAULTS, protocol.id)
     users = (*_HONEST[: size["users"]], *_numbered("user", 1 + len(_HONEST), size["users"] - len(_HONEST)))
     gpus, fakes, plain = (_numbered(name, 1, size[of]) for name, of in _GPUS)
     blocks = {user: tuple(f"{user}'s {n}" for n in range(1, 1 + size["user_blocks"])) for user in users}

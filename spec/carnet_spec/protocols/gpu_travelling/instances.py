@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, SpecificationError
+from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
 
 DEFAULTS = {
     "holders": 1,
@@ -125,10 +125,7 @@ def judged_under(actions: Collection[str]) -> str:
 
 
 def _sizes(scale: Scale, threat: str, *, timed: bool) -> dict[str, int]:
-    unknown = sorted(set(scale) - set(DEFAULTS))
-    if unknown:
-        raise SpecificationError(f"no size '{unknown[0]}' in gpu-travelling; known: {', '.join(DEFAULTS)}")
-    size = DEFAULTS | dict(scale)
+    size = all_sizes(scale, DEFAULTS, "gpu-travelling")
     if size["extras"] and not timed:
         size |= {name: max(least, size[name]) for name, least in _BESIDE.get(threat, {}).items()}
     if threat == "outsider":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale
+from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
 
 DEFAULTS = {
     "tenants": 1,
@@ -29,7 +29,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
     A channel has one IV more than messages, since the counter goes on after the last; nothing is guessed for that one.
     """
-    size = {**DEFAULTS, **scale}
+    size = all_sizes(scale, DEFAULTS, protocol.id)
     tenants = (*_HONEST[: size["tenants"]], *_numbered("tenant", 1 + len(_HONEST), size["tenants"] - len(_HONEST)))
     others = ("mallory",) if threat == "collusion" else ()
     blocks = {tenant: tuple(f"{tenant}'s {n}" for n in range(1, 1 + size["tenant_blocks"])) for tenant in tenants}

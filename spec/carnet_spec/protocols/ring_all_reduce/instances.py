@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from carnet_spec.language import Instance, Profile, Protocol, Row, Scale
+from carnet_spec.language import Instance, Profile, Protocol, Row, Scale, all_sizes
 
 DEFAULTS = {
     "ring_size": 2,
@@ -28,7 +28,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     Under ``links`` the outsiders are machines that pass for GPUs. Under ``tenants`` they are a fake, a genuine GPU out
     of confidential mode, and genuine ones that run other code, in this order.
     """
-    size = {**DEFAULTS, **scale}
+    size = all_sizes(scale, DEFAULTS, protocol.id)
     ranks, chunks = _numbered("rank", size["ring_size"]), _numbered("chunk", size["chunks"] * size["buckets"])
     genuine = _OUTSIDERS[1 : size["outsiders"]] if threat == "tenants" else ()
     keys, hers = _numbered("k", size["hop_keys"]), _numbered("m", size["own_keys"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale
+from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
 from carnet_spec.protocols.sgx_lkl.variants import ON_DEMAND, SHUFFLED
 
 DEFAULTS = {"chunks": 2, "ticks": 2, "host_calls": 2, "long_calls": 0}
@@ -17,7 +17,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     What calls ask for, and which blocks they are about, is in the order in which ticks are for it. ``long_calls`` more
     of them do not fit a frame.
     """
-    size = {**DEFAULTS, **scale}
+    size = all_sizes(scale, DEFAULTS, protocol.id)
     chunks, run = _numbered("chunk", size["chunks"]), _numbered("tick", size["ticks"])
     calls, longs = _numbered("call", size["host_calls"]), _numbered("long", size["long_calls"])
     ticks, own = (*chunks, *run), {call: f"of {call}" for call in (*calls, *longs)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale
+from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
 
 DEFAULTS = {
     "epochs": 1,
@@ -29,7 +29,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     of an outsider, and another one of the first backup follows it. The one quorum of the first chain is its last backup
     or outsider, or with ``majority`` every member.
     """
-    size = {**DEFAULTS, **scale}
+    size = all_sizes(scale, DEFAULTS, protocol.id)
     backups = _numbered("backup", size["backups"])
     outside = (("broken",) if threat == "broken" else ()) + _outsider(size["outsider"])
     chains = _chains(size, backups, outside)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale
+from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
 
 DEFAULTS = {
     "honest_jobs": 1,
@@ -29,7 +29,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
     The CPU writes weights, and the NPU writes gradients.
     """
-    size = {**DEFAULTS, **scale}
+    size = all_sizes(scale, DEFAULTS, protocol.id)
     jobs = (*_HONEST[: size["honest_jobs"]], *_numbered("job", 1 + len(_HONEST), size["honest_jobs"] - len(_HONEST)))
     others = ("mallory",) if threat == "neighbour" else ()
     blocks = {job: tuple(f"{job}'s {n}" for n in range(1, 1 + size["job_blocks"])) for job in jobs}

@@ -58,6 +58,38 @@ def test_a_size_that_only_the_function_knows_is_taken() -> None:
         sized.instance(sized.protocol(), "none", stray)
 
 
+@pytest.mark.parametrize("id", ["pipellm", "sgx-lkl", "teechain", "fastrack", "ring-all-reduce", "tensortee"])
+def test_every_protocol_refuses_a_size_that_it_does_not_have(id: str) -> None:
+    """Its instance would be the same without it, and look as large as was asked for."""
+    source = load(id)
+    protocol, profile = source.protocol(), source.profile("tiny")
+    for stray in ("rounds", "nonsense"):
+        sized = replace(profile, scale={**profile.scale, stray: 3})
+        with pytest.raises(UsageError, match=rf"^no size '{stray}' in {id}; known: "):
+            source.instance(protocol, source.family.default_threat, sized)
+
+
+def test_a_size_that_is_taken_with_all_others_must_make_a_difference() -> None:
+    source = load(TOY)
+    defaults = {"borrowers": 1, "spare": 1}
+
+    def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+        sizes = {**defaults, **scale}
+        made = source.family.instance(protocol, threat, sizes)
+        if sizes["spare"] > 8:
+            raise ValueError("too many")
+        return replace(made, describes=f"{sizes['spare']} spare")
+
+    sized = replace(source, family=replace(source.family, instance=instance))
+    profile = sized.profile("tiny")
+    for spare in (4, 8):
+        wider = replace(profile, scale={**profile.scale, "spare": spare})
+        assert sized.instance(sized.protocol(), "none", wider).describes == f"{spare} spare"
+    stray = replace(profile, scale={**profile.scale, "spart": 4})
+    with pytest.raises(UsageError, match=r"^no size 'spart' in toy"):
+        sized.instance(sized.protocol(), "none", stray)
+
+
 def test_sizes_of_gpu_travelling_need_no_profile() -> None:
     source = load("gpu-travelling")
     profile = source.profile("tiny")
