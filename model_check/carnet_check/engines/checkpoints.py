@@ -23,7 +23,7 @@ from typing import Any, Final
 from carnet_check.errors import UsageError
 from carnet_command.files import read_plain, reason, replacing_durably, write_durably
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 NAME: Final = "checkpoint.json"
 LARGEST: Final = 1 << 30
 """More bytes than a head has."""

@@ -12,7 +12,10 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.errors import UsageError
 
-NOTED = ("depth", "dominated", "expanded", "fired", "level_ends", "levels", "passed_over", "passed_over_for")
+NOTED = (
+    *("counted", "counted_for", "depth", "dominated", "expanded", "fired", "level_ends", "levels"),
+    *("passed_over", "passed_over_for"),
+)
 """What is noted as it is beside the states."""
 _AT_ONCE = 1 << 12
 
@@ -35,6 +38,8 @@ class Found:
             depends on the order in which they are found.
         passed_over: how many states are not expanded: at the end of their level they are dominated.
         passed_over_for: how many there are of those for which they would stand, if states stand for others.
+        counted: of how many states it is counted for how many they stand, if they do.
+        counted_for: and for how many these stand.
     """
 
     def __init__(self, model: Model, watch: Watch) -> None:
@@ -53,6 +58,8 @@ class Found:
         self.dominated = 0
         self.passed_over = 0
         self.passed_over_for = 0
+        self.counted = 0
+        self.counted_for = 0
         self._earlier = 0.0
 
     @property

@@ -25,6 +25,8 @@ from carnet_spec import trace
 from carnet_spec.language import Protocol
 
 CHUNK = 4096
+COUNTED_AT_ONCE = 1 << 16
+"""For how many states at most it is counted after each chunk for how many they stand: more than a chunk finds."""
 SAMPLE = 250
 """How many states decide which memos are joined."""
 WORTHWHILE = 0.5
@@ -163,7 +165,17 @@ class PackedSearch(Found):
 
     def stood_for(self, standing: Standing) -> int:
         """Return how many states there are of those for which one that was found stands."""
-        return sum(map(standing.size, self.found)) - self.passed_over_for
+        self._count(standing, len(self.found))
+        return self.counted_for - self.passed_over_for
+
+    def _count(self, standing: Standing, end: int) -> None:
+        """Count for how many the states up to one stand."""
+        self.counted_for += self._stand_for(standing, self.counted, end)
+        self.counted = end
+
+    def _stand_for(self, standing: Standing, begin: int, end: int) -> int:
+        """Return for how many some states stand."""
+        return sum(map(standing.size, self.found[begin:end]))
 
     def _origin(self, position: int) -> int:
         """Return the state that one was found from."""
@@ -186,6 +198,7 @@ class PackedSearch(Found):
             self._expand(self.expanded, end)
             self.expanded = end
             self._look()
+            self._go_on_counting()
             if end < self.level_ends:
                 continue
             if len(self.found) > end:
@@ -284,6 +297,11 @@ class PackedSearch(Found):
                 self._note(memo, fresh)
         self._drop_what_is_seen()
         self.looked = len(self.found)
+
+    def _go_on_counting(self) -> None:
+        """Count for how many states stand as they are found: at the end it would take long after an interrupt."""
+        if self.model.standing is not None:
+            self._count(self.model.standing, min(len(self.found), self.counted + COUNTED_AT_ONCE))
 
     def _drop_what_is_seen(self) -> None:
         """Look no more for what was seen."""

@@ -356,18 +356,17 @@ def pass_over(begin: Number, kept: Kept, idle: Marks, hashes: Words, key: Words)
 
 
 @compiled
-def stood_for(begin: Number, order: Number, kept: Kept, alike: Alike, state: Words, undecided: Marks) -> Number:
-    """Return how many states some stand for, with so many permutations; mark where what several bundles share decides.
+def stand_for(begin: Number, order: Number, kept: Kept, alike: Alike, state: Words, undecided: Marks) -> Number:
+    """Return for how many some states stand, with so many permutations, and unmark those that are counted.
 
-    Those are not counted.
+    The others are those where what several bundles share decides.
     """
     total: Number = 0
     for number in range(undecided.shape[0]):
         unpack(begin + number, 1, kept, state, 1)
         orders = ties(state, alike)
-        if orders > 1 and have_shared(state, alike):
-            undecided[nth(number)] = 1
-        else:
+        if orders == 1 or not have_shared(state, alike):
+            undecided[nth(number)] = 0
             total += order // np.int64(orders)
     return total
 

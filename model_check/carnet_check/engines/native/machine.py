@@ -192,21 +192,20 @@ class Machine:
             self._resolve(why, counters)
             counters[MISSES] = 0
 
-    def stood_for(self, standing: Standing) -> int:
-        """Return how many states there are of those for which those found stand."""
-        total = 0
+    def stand_for(self, standing: Standing, begin: int, end: int) -> int:
+        """Return for how many some states stand."""
+        return sum(self._stand_for(standing, at, min(at + _PART, end)) for at in range(begin, end, _PART))
+
+    def _stand_for(self, standing: Standing, begin: int, end: int) -> int:
+        """Have the kernel count, and count those that it leaves: they differ in little of what permutations move."""
+        total, undecided = 0, np.ones(end - begin, np.uint8)
+        if standing.order <= _MOST_COUNTED:
+            state = self._work.state
+            total = int(kernel.stand_for(begin, standing.order, self.states.kept, self._alike, state, undecided))
         moving = row_of(standing.moving, self._words)
-        for begin in range(0, self.states.size, _PART):
-            undecided = np.zeros(min(_PART, self.states.size - begin), np.uint8)
-            if standing.order <= _MOST_COUNTED:
-                state = self._work.state
-                total += int(kernel.stood_for(begin, standing.order, self.states.kept, self._alike, state, undecided))
-            else:
-                undecided[:] = 1
-            words = self.states.words_of(begin + np.flatnonzero(undecided)) & moving
-            rows: list[bytes] = words.view(f"V{self.states.bytes_each}").ravel().tolist()
-            total += sum(standing.size(state_of(row)) * count for row, count in Counter(rows).items())
-        return total
+        words = self.states.words_of(begin + np.flatnonzero(undecided)) & moving
+        rows: list[bytes] = words.view(f"V{self.states.bytes_each}").ravel().tolist()
+        return total + sum(standing.size(state_of(row)) * count for row, count in Counter(rows).items())
 
     def tally(self) -> list[tuple[Moves, int]]:
         """Return how often moves were made since the last time."""

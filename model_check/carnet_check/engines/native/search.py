@@ -61,11 +61,10 @@ class NativeSearch(PackedSearch):
         except MemoryError:
             return "memory"
 
-    def stood_for(self, standing: Standing) -> int:
-        """Return how many states there are of those for which one that was found stands."""
+    def _stand_for(self, standing: Standing, begin: int, end: int) -> int:
         if self._machine is None:
-            return super().stood_for(standing)
-        return int(self._machine.stood_for(standing)) - self.passed_over_for
+            return super()._stand_for(standing, begin, end)
+        return int(self._machine.stand_for(standing, begin, end))
 
     def _origin(self, position: int) -> int:
         """Return the state that one was found from; the kernel expands the chunk again in which that was."""

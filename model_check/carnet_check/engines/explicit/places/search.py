@@ -192,6 +192,10 @@ class PlacesSearch(PackedSearch):
                 self.sightings[number] = self._told(state, self.expanded)
         self._seen = []
 
+    def _go_on_counting(self) -> None:
+        if self._total is None:
+            super()._go_on_counting()
+
     def _told(self, state: int, begin: int) -> int:
         """Return the number of a state of the level that begins at ``begin``, which a place told of."""
         assert self._total is not None

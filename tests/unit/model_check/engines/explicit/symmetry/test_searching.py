@@ -6,11 +6,13 @@ import functools
 import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.explicit.symmetry.standing import Standing
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native.search import NativeSearch
 from carnet_spec.language import Formula, Instance, Kind, Protocol, Step, relation
@@ -105,3 +107,19 @@ def test_what_is_left_out_at_its_cost_is_not_counted(packed: Packed) -> None:
     every, found = (explored(protocol, instance, packed, symmetry=symmetry) for symmetry in (False, True))
     assert (every.states, found.states, found.stood_for) == (16, 5, 16)
     assert explored(protocol, instance, PackedSearch, symmetry=True).reduction["states_dominated"]
+
+
+@SEARCHES
+def test_nothing_is_left_to_be_counted_when_a_search_ends(packed: Packed) -> None:
+    """Whatever ends it: counting at the end what millions of states stand for would keep an interrupt waiting."""
+    left: list[int] = []
+    count = PackedSearch._count
+
+    def counted(run: PackedSearch, standing: Standing, end: int) -> None:
+        left.append(end - run.counted)
+        count(run, standing, end)
+
+    with patch.object(PackedSearch, "_count", counted):
+        explored(claimed(drafted(see, push), never=all_seen), PARTIES, packed, symmetry=True)
+    assert sum(left) > 1
+    assert left[-1] == 0
