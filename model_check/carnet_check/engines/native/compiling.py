@@ -12,6 +12,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -89,7 +90,7 @@ def _kept_or_anew(dispatcher: Any) -> Callable[..., Any]:
             dispatcher._cache = NullCache()
             return compile(*asked)
         finally:
-            _spent.append(time.monotonic() - began)
+            _spent.times.append((began, time.monotonic()))
 
     return wait
 
@@ -105,15 +106,32 @@ def _locked(folder: str) -> Iterator[None]:
         yield
 
 
-_spent: list[float] = []
-"""How many seconds each time took that something was compiled or loaded, as long as nobody asked."""
+@dataclass
+class _Spent:
+    """From when to when each time that something was compiled or loaded, and up to when that is counted already."""
+
+    times: list[tuple[float, float]] = field(default_factory=list)
+    until: float = 0.0
+
+    def count(self) -> float:
+        """Return how many seconds passed in these times that are not counted, and count them."""
+        seconds = 0.0
+        for began, ended in sorted(self.times):
+            seconds += max(0.0, ended - max(began, self.until))
+            self.until = max(ended, self.until)
+        self.times.clear()
+        return seconds
+
+
+_spent = _Spent()
 
 
 def seconds_compiling() -> float:
-    """Return how long this process compiled, loaded and waited for others since it was asked last."""
-    spent = sum(_spent)
-    _spent.clear()
-    return spent
+    """Return how long this process compiled, loaded and waited for others since it was asked last.
+
+    Seconds in which several threads did count once.
+    """
+    return _spent.count()
 
 
 class _Part(JITCodeLibrary):

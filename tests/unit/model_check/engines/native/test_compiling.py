@@ -125,3 +125,13 @@ def test_an_interrupt_while_it_compiles_is_no_damage(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), stoppable():
         compiling._kept_or_anew(dispatcher)()
     assert dispatcher.begun == 1
+
+
+def test_seconds_in_which_several_threads_compile_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a search would have taken less than no time."""
+    spent = compiling._Spent([(5.0, 9.0), (1.0, 3.0), (2.0, 6.0)])
+    monkeypatch.setattr(compiling, "_spent", spent)
+    assert compiling.seconds_compiling() == 8.0
+    spent.times += [(4.0, 10.0), (11.0, 11.5)]
+    assert compiling.seconds_compiling() == 1.5
+    assert compiling.seconds_compiling() == 0.0
