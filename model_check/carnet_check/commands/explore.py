@@ -147,7 +147,7 @@ def explore(
         reduction=not no_reduction,
         digest=target.protocol.digest,
     )
-    for line in _intention(target, scope.describes, profile, walks):
+    for line in _intention(target, scope, profile, walks):
         (log if as_json else say)(line)
     with _keeping(explores, search, checkpoint, max_disk) as able:
         found = _explored(able, target, search, scope)
@@ -254,8 +254,14 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
     with progress() as shown, covering(shown) as covered:
         covered.status("laying out the instance")
 
+        last, number = 0, 1
+
         def watch(states: int, depth: int) -> None:
-            covered.status(f"{states:,} states, depth {depth}")
+            nonlocal last, number
+            number += states < last  # another instance is explored
+            last = states
+            where = f", from first values {number} of {len(scope.instances)}" if number > 1 else ""
+            covered.status(f"{states:,} states, depth {depth}{where}")
 
         found = search_scope(explores, search, target.protocol, scope, watch)
     if found.problems:
@@ -263,14 +269,16 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
     return found
 
 
-def _intention(target: AttackTarget, size: str, profile: Profile, walks: Walks | None) -> Iterator[str]:
+def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walks | None) -> Iterator[str]:
     from carnet_check.engines.exploring.judging import adversary
-    from carnet_command.text import wrapped
+    from carnet_command.text import counted, wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
-    yield from wrapped("instance", f"{size or dict(profile.scale)}; {adversary(profile)}")
+    yield from wrapped("instance", f"{scope.describes or dict(profile.scale)}; {adversary(profile)}")
     if walks is not None:
-        yield from wrapped("walks", f"{walks.described}, seed {walks.seed}")
+        beside = len(scope.instances) - 1
+        more = f"; as many from each of {counted(beside, 'other choice')} of first values" if beside else ""
+        yield from wrapped("walks", f"{walks.described}, seed {walks.seed}{more}")
     yield ""
 
 
@@ -295,7 +303,6 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
     from carnet_check.report.walked import walked_as_json
     from carnet_check.results import steps_as_json
 
-    rate = found.states / found.seconds if found.seconds > 0 else 0.0
     return {
         "protocol": target.protocol.id,
         "variant": target.protocol.variant,
@@ -308,7 +315,7 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
         "complete": _whole(found),
         "stopped_by": found.stopped_by or None,
         "seconds": round(found.seconds, 3),
-        "states_per_second": round(rate, 1),
+        "states_per_second": round(found.states_per_second, 1),
         "peak_memory_bytes": found.peak_memory_bytes,
         "violations": [
             {
@@ -329,12 +336,12 @@ def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
     from carnet_check.report.walked import walked_lines
     from carnet_command.text import counted, wrapped
 
-    rate = found.states / found.seconds if found.seconds > 0 else 0.0
     memory = found.peak_memory_bytes / (1 << 20)
-    facts = f"{rate:,.0f} states/s, {memory:,.0f} MiB at most"
+    facts = f"{found.states_per_second:,.0f} states/s, {memory:,.0f} MiB at most"
     if not found.walked:
         facts = f"{found.transitions:,} transitions, {facts}"
-    yield from wrapped("covered", f"{found.covered}; {facts}")
+    beside = f", and {found.beside:,} from other first values" if found.beside and not found.walked else ""
+    yield from wrapped("covered", f"{found.covered}{beside}; {facts}")
     for claim, trace in found.violations.items():
         expected = " (expected under this threat model)" if _expected(target, claim) else ""
         yield from wrapped("VIOLATED", f"{claim} after {counted(moves(target.protocol, trace), 'step')}{expected}")

@@ -195,6 +195,16 @@ class Coverage:
         return sum(part.exploration.stood_for for part in self.parts if claim in (part.claims or ()))
 
     @property
+    def beside(self) -> int:
+        """The states from other first values, explored for some claims alone, and those for which they stand."""
+        return sum(part.exploration.stood_for for part in self.parts if part.claims is not None)
+
+    @property
+    def states_per_second(self) -> float:
+        """States found per second, from all first values."""
+        return sum(found.states for found in self._all()) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
     def depth(self) -> int:
         """The number of steps to the farthest state reached."""
         return max((found.depth for found in self._all()), default=0)

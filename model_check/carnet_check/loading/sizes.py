@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from carnet_spec.language import Family, Scale
+from carnet_spec.language import Family, Instance, Protocol, Scale
 
 
 class _Listed(str):
@@ -36,3 +36,11 @@ def named_sizes(family: Family) -> dict[str, None]:
     """Return the sizes that the profiles, the hunts and the options of a family name, in order."""
     profiles = (*family.profiles.values(), *family.hunts)
     return dict.fromkeys((*(name for profile in profiles for name in profile.scale), *family.options))
+
+
+def grows_with(name: str, family: Family, protocol: Protocol, threat: str, scale: Scale, instance: Instance) -> bool:
+    """Whether one more of a size makes another instance than this one, or one that the family refuses."""
+    try:
+        return family.instance(protocol, threat, {**scale, name: scale[name] + 1}) != instance
+    except Exception:  # whatever the family's own code raises: it looked
+        return True

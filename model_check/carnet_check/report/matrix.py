@@ -130,14 +130,15 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
 def _liveness(rows: Sequence[Result]) -> list[str]:
     """Say what happens in the end, and by whose fairness; what one engine says of several threat models is one line."""
     lively = [row for row in rows if row.kind is Kind.LIVENESS]
+    indent = max((len(row.claim) for row in lively), default=0) + 4
     lines = []
     for row in (each for each in lively if each.threat == ANY_THREAT):
-        lines += wrapped(f"  {row.claim}", f"{row.verdict}: {row.detail}", 19)
+        lines += wrapped(f"  {row.claim}", f"{row.verdict}: {row.detail}", indent)
     together: dict[tuple[str, str, str], list[Result]] = {}
     for row in (each for each in lively if each.threat != ANY_THREAT):
         together.setdefault((row.claim, row.engine, str(row.verdict)), []).append(row)
     for (name, engine, verdict), alike in together.items():
-        lines += wrapped(f"  {name}", f"{verdict} under {', '.join(row.threat for row in alike)} ({engine})", 19)
+        lines += wrapped(f"  {name}", f"{verdict} under {', '.join(row.threat for row in alike)} ({engine})", indent)
     return ["liveness (what happens in the end)", *lines, ""] if lines else []
 
 

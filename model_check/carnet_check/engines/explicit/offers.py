@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from carnet_check.engines.explicit.chance import Chance, chance_of
+from carnet_check.engines.explicit.costs import can_afford, paid, spent_by
 from carnet_check.engines.explicit.groups import SAMPLE, Answer, Whole, split
 from carnet_check.engines.explicit.guards import GuardWatch
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import CompiledStep, Model
 from carnet_check.engines.explicit.saturation import Writes, changed
-from carnet_check.engines.explicit.search import MemoisedChange, Moves, can_afford, paid, read_by_step, spent_by
+from carnet_check.engines.explicit.search import MemoisedChange, Moves, read_by_step
 from carnet_spec.language import Row
 
 MOST = SAMPLE // 4

@@ -15,6 +15,7 @@ from typing import Any
 
 from carnet_check.engines.checkpoints import Shelf
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
+from carnet_check.engines.explicit.costs import can_afford, paid, spent_by
 from carnet_check.engines.explicit.found import Found
 from carnet_check.engines.explicit.memory import Memo, arranged
 from carnet_check.engines.explicit.model import CompiledStep, Model, Monitor
@@ -70,30 +71,11 @@ def expander(model: Model, step: CompiledStep, tally: Callable[[Memo[Moves | Non
     return memo
 
 
-def spent_by(model: Model, step: CompiledStep) -> int:
-    """Return the bits that count what the adversary has spent, if the step spends anything."""
-    return model.layout.spent if step.action.cost else 0
-
-
-def paid(touched: int, cleared: int, bits: int, step: CompiledStep, spent: int) -> tuple[int, int]:
-    """Return masks that also count what the step costs."""
-    if not spent:
-        return touched, cleared
-    total = (bits & spent) + step.action.cost
-    return touched | spent, cleared | spent & ~total
-
-
 def read_by_step(model: Model, step: CompiledStep, memo: Memo[Moves | None]) -> None:
     """Let a memo of what a step does read what decides that."""
     memo.grow(spent_by(model, step))
     for symbol, pattern in step.reads:
         model.layout.on_growth(symbol, pattern, memo.grow)
-
-
-def can_afford(model: Model, step: CompiledStep, s: int) -> bool:
-    """Whether the adversary's budget allows one more of these steps."""
-    budget = model.layout.instance.budget
-    return budget is None or not step.action.cost or (s & model.layout.spent) + step.action.cost <= budget
 
 
 def all_moves(parts: list[Moves | None]) -> Moves | None:

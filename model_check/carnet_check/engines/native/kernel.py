@@ -14,15 +14,12 @@ from carnet_check.engines.native.answers import answer, answer_all, edit
 from carnet_check.engines.native.compiling import compiled, fetch, inlined, lowest, nth
 from carnet_check.engines.native.rows import (
     CHEAPER,
-    code_of,
     copy,
     differ,
     fetch_row,
-    following,
     hashed,
     home,
     likely,
-    put,
     put_edited,
     slot_for,
     spent_in,
@@ -31,7 +28,6 @@ from carnet_check.engines.native.rows import (
 from carnet_check.engines.native.symmetric import have_shared, put_changed, put_in_order, ties
 from carnet_check.engines.native.tables import (
     BLOCK,
-    CODE,
     COUNT,
     DOMINATED,
     EXPANDED,
@@ -369,43 +365,3 @@ def stand_for(begin: Number, order: Number, kept: Kept, alike: Alike, state: Wor
             undecided[nth(number)] = 0
             total += order // np.int64(orders)
     return total
-
-
-@compiled
-def pack(states: Words, words: Number, begin: Number, kept: Kept) -> Number:
-    """Write states of so many words as rows from ``begin`` on; return a word that has too many values, or NONE."""
-    for number in range(states.shape[0] // words):
-        for word in range(words):
-            if not put(word, states[nth(number * words + word)], kept.rows, (begin + number) * kept.width, kept):
-                return word
-    return NONE
-
-
-@compiled
-def number_again(word: Number, kept: Kept) -> None:
-    """Enter the codes of a word's values into empty places."""
-    for code in range(1, kept.used[nth(word)] + 1):
-        kept.codes[nth(code_of(word, kept.values[nth((word << CODE) + code)], kept))] = code
-
-
-@compiled
-def unpacked(at: Number, kept: Kept, state: Words) -> None:
-    """Write the words of a state that is kept."""
-    unpack(at, 1, kept, state, 1)
-
-
-@compiled
-def enter_all(count: Number, kept: Kept, homes: Words) -> None:
-    """Enter the states found, all of them different, into empty slots."""
-    ahead = homes.shape[0]
-    for begin in range(0, count, ahead):
-        end = min(begin + ahead, count)
-        for at in range(begin, end):
-            homes[nth(at - begin)] = hashed(kept.rows, at * kept.width, kept)
-            fetch(kept.slots, home(homes[nth(at - begin)], kept))
-        for at in range(begin, end):
-            h = homes[nth(at - begin)]
-            place = home(h, kept)
-            while kept.slots[nth(place)]:
-                place = following(place, kept)
-            kept.slots[nth(place)] = np.uint32((h & ~kept.numbers) | np.uint64(at + 1))

@@ -13,7 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from carnet_check.engines.native import kernel
+from carnet_check.engines.native import store_kernel
 from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Numbers, Words
 
 LOAD = 0.75
@@ -86,7 +86,7 @@ class Store(Sequence[int]):
             return
         self.kept.codes[word * PLACES : (word + 1) * PLACES] = 0
         self.kept.last[word] = places - 1
-        kernel.number_again(word, self.kept)
+        store_kernel.number_again(word, self.kept)
 
     def _most_places(self, word: int) -> int:
         """Return for how many codes of a word there are places at most: what was spent takes bits of a code."""
@@ -135,7 +135,7 @@ class Store(Sequence[int]):
 
     def _pack(self, states: Words) -> None:
         """Append states, each so many words."""
-        while (crowded := kernel.pack(states, self.words, self.size, self.kept)) != NONE:
+        while (crowded := store_kernel.pack(states, self.words, self.size, self.kept)) != NONE:
             self.make_codes(int(crowded))
         self.size += len(states) // self.words
 
@@ -179,7 +179,7 @@ class Store(Sequence[int]):
         self.kept = self.kept._replace(slots=np.zeros(0, np.uint32))  # the old one goes before the new one comes
         slots, numbers = np.zeros(int(room / LOAD) + 1, np.uint32), np.uint64((1 << room.bit_length()) - 1)
         self.kept = self.kept._replace(slots=slots, numbers=numbers)
-        kernel.enter_all(self.size, self.kept, np.zeros(_AHEAD, np.uint64))
+        store_kernel.enter_all(self.size, self.kept, np.zeros(_AHEAD, np.uint64))
 
     def _mapped(self) -> Words:
         """Return the memory as rows, on large pages where there are some: they are looked up at random."""
@@ -198,7 +198,7 @@ class Store(Sequence[int]):
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(self.size))]
         state = np.zeros(self.words, np.uint64)
-        kernel.unpacked(place, self.kept, state)
+        store_kernel.unpacked(place, self.kept, state)
         return state_of(state.tobytes())
 
     def __iter__(self) -> Iterator[int]:

@@ -89,7 +89,7 @@ def test_what_is_damaged_is_compiled_and_kept_anew(name: str, script: Path, tmp_
 
 
 def test_seconds_are_told_once(script: Path, tmp_path: Path) -> None:
-    assert _ran(script, NUMBA_CACHE_DIR=str(tmp_path / "kept"))[2:] == ["True", "0"]
+    assert _ran(script, NUMBA_CACHE_DIR=str(tmp_path / "kept"))[2:] == ["True", "0.0"]
 
 
 def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(script: Path, tmp_path: Path) -> None:
