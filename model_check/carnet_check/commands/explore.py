@@ -258,8 +258,7 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
 
         def watch(states: int, depth: int) -> None:
             nonlocal last, number
-            number += states < last  # another instance is explored
-            last = states
+            number, last = number + (states < last), states  # fewer states: another instance is explored
             where = f", from first values {number} of {len(scope.instances)}" if number > 1 else ""
             covered.status(f"{states:,} states, depth {depth}{where}")
 
@@ -374,7 +373,7 @@ def _closing(
 ) -> Closing:
     from carnet_check.engines.exploration import fixed
     from carnet_check.engines.exploring.judging import verdict_of
-    from carnet_check.report.closing import Closing, profile_line, rerun_command
+    from carnet_check.report.closing import Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import counted_by_verdict
 
     protocol = target.protocol
@@ -388,6 +387,7 @@ def _closing(
         artefacts="" if checkpoint is None else str(checkpoint),
         rerun=rerun_command(context),
         seconds=found.seconds,
+        versions=tool_versions(*(name for tool in explores.needs for name in tool.distributions)),
     )
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from carnet_check.errors import UsageError
-from carnet_command.files import read_plain, reason, replacing_durably, write_durably
+from carnet_command.files import UNFINISHED, read_plain, reason, replacing_durably, write_durably
 
 FORMAT: Final = 3
 NAME: Final = "checkpoint.json"
@@ -63,6 +63,8 @@ class Checkpoint:
         asked = json.loads(json.dumps(question))
         if differing := [name for name in asked if kept["of"].get(name) != asked[name]]:
             raise UsageError(f"'{self.folder}' is the checkpoint of another search: of another {differing[0]}")
+        for unfinished in self.folder.glob(UNFINISHED):
+            unfinished.unlink()
         return sum(shelf.items("states") for shelf in shelves)
 
     def _require_heads(self) -> None:
@@ -156,6 +158,8 @@ class Shelf:
             try:
                 with file.open("rb") as stream:
                     while block := stream.read(segment.bytes_each * items):
+                        if len(block) % segment.bytes_each:
+                            raise UsageError(f"the checkpoint is broken: '{file}' ends in the middle of a state")
                         digest.update(block)
                         yield segment.bytes_each, block
             except OSError as error:

@@ -97,6 +97,8 @@ def _fastest(engines: Iterable[Visiting], name: str, otherwise: str) -> Visiting
     every = {each.name: each for each in engines}
     if not name:
         return [each for each in every.values() if not each.lacks][-1]
+    if name not in ENGINES and name not in every:
+        raise UsageError(f"no engine '{name}' (known: {', '.join(ENGINES)})")
     if name not in every:
         raise UsageError(f"the engine '{name}' {otherwise} (those that do: {', '.join(every)})")
     if every[name].lacks:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from carnet_command.files import UNFINISHED
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 CUBE = f"{FIXTURES / 'wide.py'}"
@@ -92,7 +93,17 @@ def test_a_broken_checkpoint_is_refused(tmp_path: Path) -> None:
     states.write_bytes(states.read_bytes()[:-1])
     ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path), "--json")
     assert (ran.code, json.loads(ran.out)["error"]["kind"]) == (2, "usage")
-    assert "the checkpoint is broken" in json.loads(ran.out)["error"]["message"]
+    said = json.loads(ran.out)["error"]["message"]
+    assert said == f"the checkpoint is broken: '{states}' ends in the middle of a state"
+
+
+def test_what_a_killed_run_left_unfinished_is_removed_by_the_next(tmp_path: Path) -> None:
+    told(SMALL, tmp_path)
+    (tmp_path / UNFINISHED.replace("*", "0123456789abcdef")).write_bytes(b"some states")
+    other = carnet("explore", *OTHERS["threat model"], "--checkpoint", str(tmp_path))
+    assert (other.code, len([*tmp_path.glob(UNFINISHED)])) == (2, 1)
+    told(SMALL, tmp_path)
+    assert not [*tmp_path.glob(UNFINISHED)]
 
 
 def test_a_checkpoint_whose_head_is_gone_does_not_begin_again(tmp_path: Path) -> None:

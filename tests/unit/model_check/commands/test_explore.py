@@ -73,7 +73,14 @@ def test_without_numba_the_native_engine_is_neither_taken_nor_had(monkeypatch: p
     assert (ran.code, "needs the extra 'fast'" in ran.err) == (2, True)
 
 
-@pytest.mark.parametrize(("name", "why"), [("induction", "visits no states"), ("nativ", "visits no states")])
+@pytest.mark.parametrize(("engine", "named"), [("native", True), ("explicit", False)])
+def test_the_versions_are_those_of_what_explored(engine: str, named: bool) -> None:
+    pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
+    (line,) = [line for line in carnet("explore", TOY, "--engine", engine).out.splitlines() if "versions " in line]
+    assert ("numba " in line) is named
+
+
+@pytest.mark.parametrize(("name", "why"), [("induction", "visits no states"), ("nativ", "no engine 'nativ' (known: ")])
 def test_an_engine_that_visits_no_states_is_refused(name: str, why: str) -> None:
     ran = carnet("explore", TOY, "--engine", name)
     assert (ran.code, why in ran.err, len(ran.err.splitlines())) == (2, True, 1)
