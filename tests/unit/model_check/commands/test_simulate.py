@@ -148,7 +148,7 @@ BAD = {
         ("--simulate", "5", "--engine", "induction"),
         "takes no random walks (those that do: explicit, native)",
     ),
-    "an engine that nobody knows": (("--simulate", "5", "--engine", "dice"), "takes no random walks"),
+    "an engine that nobody knows": (("--simulate", "5", "--engine", "dice"), "no engine 'dice' (known: "),
 }
 
 
