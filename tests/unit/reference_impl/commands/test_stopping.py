@@ -20,7 +20,7 @@ from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
 from carnet_spec.protocols.gpu_travelling.instances import FRESH_SIZES
 
-CARNET = (sys.executable, "-c", "import sys; from carnet_check.cli import main; main(sys.argv[1:])")
+CARNET = (sys.executable, "-c", "from carnet_check.cli import main; main()")
 ENDLESS = {
     "run": (("run", "--rounds", "100000"), 1),
     "run in processes": (("run", "--rounds", "100000", "--processes"), 6),
