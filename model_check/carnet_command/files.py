@@ -16,9 +16,9 @@ from typing import IO, Final
 from carnet_command.errors import UsageError
 
 OWNER_ONLY: Final = 0o600
-UNFINISHED: Final = ".*.part"
-"""How files are called that are being written: one that is left is of a process that was killed."""
 """The mode of a file that its owner alone may read and write."""
+UNFINISHED: Final = f".{'[0-9a-f]' * 16}.part"
+"""How a file is called until it is written: one that is left is of a process that was killed."""
 
 
 def require_writable_file(path: Path) -> None:
@@ -179,4 +179,4 @@ def require_apart(written: Mapping[str, Path | None], read: Iterable[Path]) -> N
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(UNFINISHED.replace("*", secrets.token_hex(8)))
+    return path.with_name(f".{secrets.token_hex(8)}.part")

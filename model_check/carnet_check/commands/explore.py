@@ -254,12 +254,12 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
     with progress() as shown, covering(shown) as covered:
         covered.status("laying out the instance")
 
-        last, number = 0, 1
+        last, where = 0, ""
 
         def watch(states: int, depth: int) -> None:
-            nonlocal last, number
-            number, last = number + (states < last), states  # fewer states: another instance is explored
-            where = f", from first values {number} of {len(scope.instances)}" if number > 1 else ""
+            nonlocal last, where
+            where = f", in another of {len(scope.instances)} instances" if states < last else where
+            last = states
             covered.status(f"{states:,} states, depth {depth}{where}")
 
         found = search_scope(explores, search, target.protocol, scope, watch)
@@ -276,7 +276,7 @@ def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walk
     yield from wrapped("instance", f"{scope.describes or dict(profile.scale)}; {adversary(profile)}")
     if walks is not None:
         beside = len(scope.instances) - 1
-        more = f"; as many from each of {counted(beside, 'other choice')} of first values" if beside else ""
+        more = f"; as many in each of {counted(beside, 'other instance')}" if beside else ""
         yield from wrapped("walks", f"{walks.described}, seed {walks.seed}{more}")
     yield ""
 

@@ -63,9 +63,20 @@ class Checkpoint:
         asked = json.loads(json.dumps(question))
         if differing := [name for name in asked if kept["of"].get(name) != asked[name]]:
             raise UsageError(f"'{self.folder}' is the checkpoint of another search: of another {differing[0]}")
-        for unfinished in self.folder.glob(UNFINISHED):
-            unfinished.unlink()
+        self._clear()
         return sum(shelf.items("states") for shelf in shelves)
+
+    def _clear(self) -> None:
+        """Remove what a process left that was killed while it wrote.
+
+        Raises:
+            UsageError: it cannot be removed.
+        """
+        try:
+            for unfinished in self.folder.glob(UNFINISHED):
+                unfinished.unlink()
+        except OSError as error:
+            raise UsageError(f"cannot clear the folder '{self.folder}': {reason(error)}") from None
 
     def _require_heads(self) -> None:
         """Insist that nothing is left of a search whose head is gone, which would begin again without a word.

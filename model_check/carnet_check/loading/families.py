@@ -149,7 +149,8 @@ class Source:
         if named.keys() >= scale.keys():
             return self.family.instance(protocol, threat, scale)
         watched = Watched(scale)
-        instance = self.family.instance(protocol, threat, watched)
+        self.family.instance(protocol, threat, watched)
+        instance = self.family.instance(protocol, threat, scale)  # which has no name from what is watched
         known = named | watched.looked_up
         for name in scale:
             if name not in known and not grows_with(name, self.family, protocol, threat, scale, instance):

@@ -42,5 +42,7 @@ def grows_with(name: str, family: Family, protocol: Protocol, threat: str, scale
     """Whether one more of a size makes another instance than this one, or one that the family refuses."""
     try:
         return family.instance(protocol, threat, {**scale, name: scale[name] + 1}) != instance
-    except Exception:  # whatever the family's own code raises: it looked
+    except (
+        Exception
+    ):  # a family's code may raise anything, and only where it looked at the size, since it took one less
         return True

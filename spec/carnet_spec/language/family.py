@@ -15,6 +15,9 @@ from carnet_spec.language.statements import Goal
 Scale = Mapping[str, int]
 """Sizes of an instance by name, for instance ``{"holders": 2, "rounds": 1}``."""
 
+DIRECTED = "directed"
+"""The profile, where a family has it, for goals that need more rounds than the profile of a run has."""
+
 
 def all_sizes(scale: Scale, defaults: Scale, where: str) -> dict[str, int]:
     """Return every size of a family: what the scale says, and the default where it says nothing.
@@ -27,10 +30,6 @@ def all_sizes(scale: Scale, defaults: Scale, where: str) -> dict[str, int]:
         if name not in sizes:
             raise SpecificationError(f"no size '{name}' in {where}; known: {', '.join(sizes)}")
     return sizes
-
-
-DIRECTED = "directed"
-"""The profile, where a family has it, for goals that need more rounds than the profile of a run has."""
 
 
 @dataclass(frozen=True, slots=True)

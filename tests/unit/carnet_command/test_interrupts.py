@@ -126,12 +126,17 @@ def test_a_signal_after_the_block_does_not_end_a_process_that_is_ending() -> Non
 
 def test_a_block_inside_another_leaves_later_signals_ignored() -> None:
     ends = []
-    with pytest.raises(KeyboardInterrupt), stoppable():  # noqa: PT012 # the signals come within
-        try:
-            with stoppable():
-                signal.raise_signal(signal.SIGTERM)
-        finally:
-            signal.raise_signal(signal.SIGHUP)
-            ends.append("in order")
+
+    def stopped() -> None:
+        with stoppable():
+            try:
+                with stoppable():
+                    signal.raise_signal(signal.SIGTERM)
+            finally:
+                signal.raise_signal(signal.SIGHUP)
+                ends.append("in order")
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
     assert ends == ["in order"]
     require_uninterrupted()

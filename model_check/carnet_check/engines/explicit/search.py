@@ -27,7 +27,7 @@ from carnet_spec.language import Protocol
 
 CHUNK = 4096
 COUNTED_AT_ONCE = 1 << 16
-"""For how many states at most it is counted after each chunk for how many they stand: more than a chunk finds."""
+"""For how many states at most it is counted after each chunk for how many they stand: few chunks find more."""
 SAMPLE = 250
 """How many states decide which memos are joined."""
 WORTHWHILE = 0.5

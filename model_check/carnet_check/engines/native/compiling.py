@@ -168,7 +168,7 @@ class _Parts(Compiler):
         """Return how, which is as ever."""
         part: Any = _Part
         compiler: Any = super()
-        self.state.library = part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        self.state["library"] = part(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return compiler.define_pipelines()
 
 

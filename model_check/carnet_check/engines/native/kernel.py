@@ -52,7 +52,8 @@ from carnet_check.engines.native.tables import (
 DONE, MISSING, FULL, NARROW, SIGHTED, CROWDED = range(6)
 """Why a function comes back: all is done, answers or room are missing, the buffer is too small, something is seen, or a
 word has too many values."""
-_ONE = np.uint64(1)
+_ONE, _32 = np.uint64(1), np.uint64(32)
+_LOWER = np.uint64((1 << 32) - 1)
 UNKNOWN, NO_ROOM, NO_CODE = -1, -2, -3
 """Instead of where successors end: answers are missing, the buffer is full, or a word has too many values."""
 
@@ -352,16 +353,19 @@ def pass_over(begin: Number, kept: Kept, idle: Marks, hashes: Words, key: Words)
 
 
 @compiled
-def stand_for(begin: Number, order: Number, kept: Kept, alike: Alike, state: Words, undecided: Marks) -> Number:
-    """Return for how many some states stand, with so many permutations, and unmark those that are counted.
+def stand_for(
+    begin: Number, order: np.uint64, kept: Kept, alike: Alike, state: Words, undecided: Marks, halves: Words
+) -> None:
+    """Add up for how many some states stand, with so many permutations, and unmark those that are counted.
 
-    The others are those where what several bundles share decides.
+    The others are those where what several bundles share decides. The lower and the higher half of each number are
+    added up apart, since all together may be more than a word holds.
     """
-    total: Number = 0
     for number in range(undecided.shape[0]):
         unpack(begin + number, 1, kept, state, 1)
         orders = ties(state, alike)
         if orders == 1 or not have_shared(state, alike):
             undecided[nth(number)] = 0
-            total += order // np.int64(orders)
-    return total
+            size = order // orders
+            halves[0] += size & _LOWER
+            halves[1] += size >> _32

@@ -37,8 +37,8 @@ BUFFER = 1 << 9
 """How many successors are held at first before they are looked for."""
 _PART = 1 << 16
 """For how many states it is counted at once for how many they stand."""
-_MOST_COUNTED = ((1 << 63) - 1) // _PART
-"""For how many states one may stand if the kernel counts them."""
+_MOST_COUNTED = (1 << 64) - 1
+"""The largest number that the kernel counts to."""
 
 ALONE = Ahead(threads=0, size=1)
 """Nobody works ahead."""
@@ -198,14 +198,17 @@ class Machine:
 
     def _stand_for(self, standing: Standing, begin: int, end: int) -> int:
         """Have the kernel count, and count those that it leaves: they differ in little of what permutations move."""
-        total, undecided = 0, np.ones(end - begin, np.uint8)
+        halves, undecided = np.zeros(2, np.uint64), np.ones(end - begin, np.uint8)
         if standing.order <= _MOST_COUNTED:
-            state = self._work.state
-            total = int(kernel.stand_for(begin, standing.order, self.states.kept, self._alike, state, undecided))
+            order, kept = np.uint64(standing.order), self.states.kept
+            kernel.stand_for(begin, order, kept, self._alike, self._work.state, undecided, halves)
+        lower, higher = halves.tolist()
         moving = row_of(standing.moving, self._words)
         words = self.states.words_of(begin + np.flatnonzero(undecided)) & moving
         rows: list[bytes] = words.view(f"V{self.states.bytes_each}").ravel().tolist()
-        return total + sum(standing.size(state_of(row)) * count for row, count in Counter(rows).items())
+        return (
+            lower + (higher << 32) + sum(standing.size(state_of(row)) * count for row, count in Counter(rows).items())
+        )
 
     def tally(self) -> list[tuple[Moves, int]]:
         """Return how often moves were made since the last time."""

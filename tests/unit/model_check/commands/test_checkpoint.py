@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_command.files import UNFINISHED
+from carnet_command.files import _beside
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 CUBE = f"{FIXTURES / 'wide.py'}"
@@ -99,11 +99,21 @@ def test_a_broken_checkpoint_is_refused(tmp_path: Path) -> None:
 
 def test_what_a_killed_run_left_unfinished_is_removed_by_the_next(tmp_path: Path) -> None:
     told(SMALL, tmp_path)
-    (tmp_path / UNFINISHED.replace("*", "0123456789abcdef")).write_bytes(b"some states")
+    mine = tmp_path / ".notes.part"
+    mine.touch()
+    left = _beside(tmp_path / "states")
+    left.write_bytes(b"some states")
     other = carnet("explore", *OTHERS["threat model"], "--checkpoint", str(tmp_path))
-    assert (other.code, len([*tmp_path.glob(UNFINISHED)])) == (2, 1)
+    assert (other.code, left.exists()) == (2, True)
     told(SMALL, tmp_path)
-    assert not [*tmp_path.glob(UNFINISHED)]
+    assert (mine.exists(), left.exists()) == (True, False)
+
+
+def test_a_folder_that_cannot_be_cleared_is_refused(tmp_path: Path) -> None:
+    told(SMALL, tmp_path)
+    _beside(tmp_path / "states").mkdir()
+    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
+    assert (ran.code, "cannot clear the folder" in ran.err, len(ran.err.splitlines()[-1:])) == (2, True, 1)
 
 
 def test_a_checkpoint_whose_head_is_gone_does_not_begin_again(tmp_path: Path) -> None:

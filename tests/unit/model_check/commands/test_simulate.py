@@ -34,6 +34,15 @@ def timeless(found: dict[str, Any]) -> dict[str, Any]:
 # -- explore --------------------------------------------------------------------------------------
 
 
+def test_walks_in_several_instances_are_announced_and_counted() -> None:
+    """A claim that reads what nobody wrote yet is judged from other first values, too, with as many walks."""
+    ran = carnet("explore", "gpu-travelling", "--simulate", "3", "--depth", "5")
+    told = " ".join(ran.out.split())
+    assert "3 random walks of at most 5 steps, seed 0; as many in each of 2 other instances" in told
+    assert "covered 9 random walks" in told
+    assert "as many in each" not in carnet("explore", TOY, *WALKS).out
+
+
 def test_what_no_walk_violates_is_sampled_and_nothing_more() -> None:
     ran = carnet("explore", TOY, *WALKS, "--json")
     found = ran.json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from unittest.mock import patch
@@ -107,6 +108,26 @@ def test_what_is_left_out_at_its_cost_is_not_counted(packed: Packed) -> None:
     every, found = (explored(protocol, instance, packed, symmetry=symmetry) for symmetry in (False, True))
     assert (every.states, found.states, found.stood_for) == (16, 5, 16)
     assert explored(protocol, instance, PackedSearch, symmetry=True).reduction["states_dominated"]
+
+
+heard = relation("heard", Party, kind=Kind.MESSAGE)
+
+
+def hear(step: Step, a: Party) -> None:
+    step.insert(heard(a))
+
+
+def each_alone(a: Party, b: Party) -> Formula:
+    return all_seen(a, b) & (heard(a) | ~heard(b) | (a != b))
+
+
+@SEARCHES
+def test_a_state_may_stand_for_more_than_half_a_word_counts(packed: Packed) -> None:
+    """Twenty parties that are seen and heard or not: one state stands for 20! / 5!⁴ of them."""
+    twenty = replace(PARTIES, elements={**PARTIES.elements, "Party": tuple(f"p{number}" for number in range(20))})
+    found = explored(claimed(drafted(push, hear), each_alone=each_alone), twenty, packed, symmetry=True)
+    assert (found.states, found.stood_for) == (math.comb(23, 3), 4**20)
+    assert math.factorial(20) // math.factorial(5) ** 4 > 1 << 32
 
 
 @SEARCHES
