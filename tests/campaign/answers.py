@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Collection
 
@@ -30,7 +29,7 @@ _WORDS = {SolverOutcome.PROVED: PROVED, SolverOutcome.REFUTED: REFUTED}
 
 def missing_e() -> bool:
     """Whether E is not installed."""
-    return shutil.which(eprover.PROGRAM) is None
+    return not eprover.located()
 
 
 def by_z3(text: str, context: z3.Context) -> tuple[str, frozenset[str]]:
@@ -52,7 +51,7 @@ def by_cvc5(text: str) -> str:
 def by_e(obligation: Obligation) -> str:
     """Return what E says of the obligation as TPTP."""
     text = tptp(obligation)
-    (said,) = eprover.answer(eprover.Asked(digest(text), (text,), E_CLAUSES, E_SECONDS))
+    (said,) = eprover.answer(eprover.Asked(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.located()))
     return _WORDS.get(said.outcome, UNKNOWN)
 
 

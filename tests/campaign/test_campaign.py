@@ -37,7 +37,7 @@ def campaign(size: int = FEW, seed: int = SEED) -> Campaign:
     pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
     pytest.importorskip("cvc5", reason="needs the solver cvc5 (the extra 'cvc5')")
     if answers.missing_e():
-        pytest.skip("needs E (Debian's package eprover)")
+        pytest.skip("needs E (the extra 'eprover', or Debian's package eprover)")
     return Campaign(seed, program(), exhaust(), size=size)
 
 

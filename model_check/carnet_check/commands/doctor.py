@@ -15,8 +15,9 @@ from typing import Any
 import click
 
 from carnet_check.commands.common import cores, json_option, say
-from carnet_check.engines.interface import Engine, Tool
+from carnet_check.engines.interface import Engine
 from carnet_check.engines.registry import by_default, registered
+from carnet_check.engines.tools import Tool
 from carnet_command.exit_codes import ExitCode
 
 COMPLETION = {
@@ -111,7 +112,8 @@ def look_for(tool: Tool) -> ToolStatus:
             detail = ", ".join(f"{name} {version}" for name, version in zip(tool.distributions, versions, strict=True))
     else:
         where = next((path for name in tool.programs if (path := shutil.which(name))), None)
-        present = where is not None
+        where = where or tool.elsewhere()
+        present = bool(where)
         detail = where or detail
     return ToolStatus(tool.name, present, tool.required, tool.purpose, detail)
 

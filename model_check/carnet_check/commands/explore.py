@@ -387,7 +387,7 @@ def _closing(
         artefacts="" if checkpoint is None else str(checkpoint),
         rerun=rerun_command(context),
         seconds=found.seconds,
-        versions=tool_versions(*(name for tool in explores.needs for name in tool.distributions)),
+        versions=tool_versions(explores),
     )
 
 

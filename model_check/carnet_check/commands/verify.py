@@ -340,7 +340,6 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
     from carnet_check.results import by_verdict
 
     campaign = outcome.campaign
-    tools = [name for engine in campaign.engines for tool in engine.needs for name in tool.distributions]
     solver = not all(engine.believes_no_solver for engine in campaign.engines)
     pairs = zip(campaign.engines, outcome.answers, strict=True)
     strength = [part for engine, answer in pairs for part in engine.strength(campaign.task, answer)]
@@ -356,7 +355,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
         rerun=rerun_command(context),
         seconds=outcome.seconds,
         kept_by="--out DIR",
-        versions=tool_versions(*tools, solver=solver),
+        versions=tool_versions(*campaign.engines, solver=solver),
     )
 
 

@@ -23,6 +23,7 @@ from carnet_check.engines.obligation_answers import LivenessAnswer, ObligationAn
 from carnet_check.engines.possibilities import Possibilities
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
+from carnet_check.engines.tools import Tool, installed
 from carnet_check.exports.exhaustion import Visited
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
@@ -123,20 +124,6 @@ class Outcome:
     liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """Something that Carnet can use: how it is recognised, what it is for, and how to get it."""
-
-    name: str
-    purpose: str
-    get: str
-    distributions: tuple[str, ...] = ()
-    """Python distributions that have to be installed, all of them."""
-    programs: tuple[str, ...] = ()
-    """Programs of which one has to be on the path."""
-    required: bool = False
-
-
 # -- engines --------------------------------------------------------------------------------------
 
 
@@ -184,6 +171,10 @@ class Engine(ABC):
     @abstractmethod
     def budget(self, profile: Profile) -> str:
         """Say how much work is done before giving up."""
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of what the engine asks and runs with, by name."""
+        return {name: installed(name) for tool in self.needs for name in tool.distributions}
 
     def require_runnable(self, task: Task) -> None:  # noqa: B027 # most engines can run any task
         """Refuse a task that cannot be run, before anything runs.

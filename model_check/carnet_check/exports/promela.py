@@ -82,6 +82,8 @@ class _Model:
             f"  gcc -O2 -DSAFETY -DNOREDUCE{vector} -o pan pan.c",
             "  ./pan -m1000000 -w24 -c0",
             "-o2 keeps variables that no step reads; -c0 counts broken claims instead of stopping at one.",
+            "pan ends with 0 where an assertion fails and where memory runs out (Spin 6.5.2): read what it prints.",
+            "It has to say 'errors: 0', and neither 'Search not completed' nor 'max search depth too small'.",
             "The states that are stored are those that carnet explore --no-reduction counts, with the same options.",
             *self._told.remarks,
             "",

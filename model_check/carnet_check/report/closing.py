@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from platform import python_version
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from carnet_check.engines.interface import Engine
+from carnet_check.engines.tools import installed
 from carnet_check.engines.walks import Walks
 from carnet_command.text import LABEL_WIDTH, report_width, wrapped
 
@@ -20,18 +21,11 @@ UNSAID = "carnet.unsaid"
 """The key in a context's ``meta`` for options that only another command gives, so that nobody can type them again."""
 
 
-def tool_versions(*others: str, solver: bool = True) -> dict[str, str]:
-    """Return the versions that decide verdicts: those of other distributions too, and of Z3 unless none was asked."""
-    z3 = {"z3": _version("z3-solver")} if solver else {}
-    rest = {name: _version(name) for name in others if name != "z3-solver"}
-    return {"carnet": _version("carnet"), **z3, **rest, "python": python_version()}
-
-
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "not installed"
+def tool_versions(*engines: Engine, solver: bool = True) -> dict[str, str]:
+    """Return the versions that decide verdicts: of what the engines ask, and of Z3 unless none was asked."""
+    z3 = {"z3": installed("z3-solver")} if solver else {}
+    found = {name: version for engine in engines for name, version in engine.versions().items() if name != "z3-solver"}
+    return {"carnet": installed("carnet"), **z3, **found, "python": python_version()}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from carnet_check.engines.bounded.judging import violation
 from carnet_check.engines.bounded.questions import Questions, Standing
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.interface import Bounded, Outcome, Plan, Task
-from carnet_check.engines.proving.z3_solver import Z3, solver_version
+from carnet_check.engines.proving.z3_solver import Z3, require_trusted, solver_version
 from carnet_check.engines.runner import Listener
 from carnet_check.results import Result, Verdict
 from carnet_command.text import counted
@@ -61,6 +61,14 @@ class BoundedModelChecking(Bounded):
     def budget(self, profile: Profile) -> str:
         """Say how long runs may be, and what the solver may take."""
         return f"{counted(self.depth, 'step')}, {self.rlimit:,} solver units to a claim and a number of steps"
+
+    def require_runnable(self, task: Task) -> None:
+        """Refuse to believe a Z3 that fails its self-test.
+
+        Raises:
+            UsageError: it fails.
+        """
+        require_trusted()
 
     def run(self, task: Task, listener: Listener) -> Outcome:
         """Look for a run that breaks each claim, one variant after the other."""

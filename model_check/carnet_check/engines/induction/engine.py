@@ -43,7 +43,7 @@ from carnet_check.engines.proving.answers import SolverOutcome as Solved
 from carnet_check.engines.proving.claims import ClaimProof
 from carnet_check.engines.proving.hints import load_hints
 from carnet_check.engines.proving.rows import row_of
-from carnet_check.engines.proving.z3_solver import Z3, solver_is_installed, solver_version
+from carnet_check.engines.proving.z3_solver import Z3, require_trusted, solver_is_installed, solver_version
 from carnet_check.engines.runner import Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
 from carnet_check.exports.smtlib import Declarations, problem, statement
@@ -104,6 +104,14 @@ class Induction(
     def budget(self, profile: Profile) -> str:
         """Say what the solver may take."""
         return f"{self.rlimit:,} solver units to an obligation"
+
+    def require_runnable(self, task: Task) -> None:
+        """Refuse to believe a Z3 that fails its self-test.
+
+        Raises:
+            UsageError: it fails.
+        """
+        require_trusted()
 
     # -- claims -----------------------------------------------------------------------------------
 

@@ -60,6 +60,14 @@ class Prover(AnswersObligations, Shares):
         return question.share(self.most, self.fewer)
 
     @abstractmethod
+    def require_trusted(self) -> None:
+        """Have the solver answer what is known, once in a process, before any answer of its is believed.
+
+        Raises:
+            UsageError: it answers wrongly.
+        """
+
+    @abstractmethod
     def missing(self) -> str:
         """Say what has to be installed before it can answer, or nothing."""
 
@@ -87,10 +95,11 @@ class Prover(AnswersObligations, Shares):
         """Refuse to run without the solver.
 
         Raises:
-            UsageError: it is not installed.
+            UsageError: it is not installed, or fails its self-test.
         """
         if lacking := self.missing():
             raise UsageError(f"the engine '{self.name}' needs {lacking}")
+        self.require_trusted()
 
     # -- claims ------------------------------------------------------------------------------------
 
@@ -192,6 +201,7 @@ class Prover(AnswersObligations, Shares):
 
     def _solved(self, questions: Sequence[Question], runner: Runner, before: Answers | None) -> Iterator[SolverAnswer]:
         """Answer questions, those that were answered before from the cache."""
+        self.require_trusted()
         if before is None:
             yield from self.solve(questions, runner)
             return

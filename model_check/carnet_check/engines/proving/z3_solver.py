@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 from collections.abc import Iterator
 from typing import Any
 
-from carnet_check.engines.interface import Tool
+from carnet_check.engines.proving.answers import SolverOutcome
+from carnet_check.engines.proving.self_test import Answer, Known, require_sound
+from carnet_check.engines.tools import Tool
 
 Z3 = Tool("z3", "proofs, and runs of any size", "pip install carnet", ("z3-solver",), required=True)
 MEGABYTES = 1536
@@ -40,3 +43,29 @@ def solver_version() -> str:
     import z3
 
     return f"Z3 {z3.get_version_string()}"
+
+
+@functools.cache
+def require_trusted() -> None:
+    """Refuse a Z3 that answers a question wrongly whose answer is known.
+
+    Raises:
+        UsageError: it does.
+    """
+    import z3
+
+    require_sound(f"{solver_version()} at {z3.__file__}", functools.partial(_known, z3))
+
+
+def _known(z3: Any, known: Known) -> Answer:
+    solver = z3.SimpleSolver(ctx=z3.Context())
+    solver.set("rlimit", FEW_UNITS)
+    solver.from_string(known.smtlib)
+    said = solver.check()
+    if said == z3.unsat:
+        return SolverOutcome.PROVED, {str(name.decl().name()) for name in solver.unsat_core()}, ""
+    return (SolverOutcome.REFUTED, (), "") if said == z3.sat else (SolverOutcome.UNKNOWN, (), solver.reason_unknown())
+
+
+FEW_UNITS = 5_000
+"""What Z3 may spend on a search without an end, which is then sure to be cut off."""

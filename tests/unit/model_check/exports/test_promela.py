@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +19,7 @@ from carnet_check.exports.promela import Told, promela
 from carnet_check.loading.families import load
 from tests.fixtures import crowd, reversed_draws, shells, stove
 from tests.fixtures.spin import COMPILER, FAST, SMALL, Verified, needs_spin, verified
+from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 GPU = "gpu-travelling"
@@ -145,6 +148,36 @@ def test_one_file_is_written_and_says_how_to_run_it(tmp_path: Path) -> None:
     assert file.name == "toy.pml"
     for command in ("spin -a -o2 toy.pml", "gcc -O2 -DSAFETY -DNOREDUCE -o pan pan.c", "Carnet counts 144 states."):
         assert command in text
+
+
+@pytest.mark.mends("R443")
+def test_the_model_and_the_guide_say_how_failure_shows(tmp_path: Path) -> None:
+    head = exported(tmp_path, TOY).read_text().partition("*/")[0]
+    guide = (ROOT / "docs" / "how-to" / "ask-another-model-checker.md").read_text("utf-8")
+    for text in (head, guide):
+        for words in ("ends with 0 where an assertion fails", "errors: 0", "Search not completed", "search depth"):
+            assert words in text
+
+
+@needs_spin
+@pytest.mark.mends("R443")
+def test_the_guides_script_tells_success_from_failure(tmp_path: Path) -> None:
+    """The two lines of shell that the guide gives, on a model that holds, one that fails and one that is cut off."""
+    guide = (ROOT / "docs" / "how-to" / "ask-another-model-checker.md").read_text("utf-8")
+    (script,) = re.findall(r"^(\./pan .*pan\.log\ngrep .*)$", guide, re.MULTILINE)
+    codes = {}
+    for name, model, options in (
+        ("holds", "assert(x == 1)", script),
+        ("fails", "assert(x == 0)", script),
+        ("cut off", "do :: x < 200 -> x++ :: else -> break od", script.replace("-m1000000", "-m20")),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "m.pml").write_text(f"byte x = 0;\nactive proctype p() {{ x = 1; {model} }}\n")
+        build = "spin -a -o2 m.pml && gcc -O2 -DSAFETY -DNOREDUCE -o pan pan.c"
+        subprocess.run(["sh", "-ec", build], cwd=folder, check=True, capture_output=True)
+        codes[name] = subprocess.run(["sh", "-c", options], cwd=folder, check=False, capture_output=True).returncode
+    assert codes == {"holds": 0, "fails": 1, "cut off": 1}
 
 
 def test_the_parts_of_each_step_have_their_names(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from carnet_check.engines.proving.prover import Prover
 from carnet_check.engines.proving.questions import Question, asked
 from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5
-from carnet_check.engines.solvers.engine import CVC5, EPROVER
+from carnet_check.engines.solvers.engine import CVC5, EPROVER, GET_E
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers, obligations
 from carnet_check.results import Verdict
@@ -156,6 +156,9 @@ class Wrong(Prover):
         """Return a version."""
         return "wrong 1"
 
+    def require_trusted(self) -> None:
+        """Be believed without a test."""
+
     def missing(self) -> str:
         """Say that nothing is missing."""
         return ""
@@ -255,5 +258,5 @@ def test_a_solver_that_is_not_installed_is_an_error(name: str, monkeypatch: pyte
 def test_missing_solvers_are_found_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    assert EPROVER.missing() == "E, the program 'eprover' (the package 'eprover' of the system)"
+    assert EPROVER.missing() == f"E, the program 'eprover' ({GET_E})"
     assert CVC5.missing() == "the extra 'cvc5' (pip install 'carnet[cvc5]')"
