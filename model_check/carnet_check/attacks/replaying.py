@@ -71,7 +71,8 @@ def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, 
     target = found.target
     narrow = narrowed(target.protocol, limits)
     claim = target.protocol.claim(found.claim).checked
-    for profile in target.source.family.hunts:
+    family = target.source.family
+    for profile in family.hunts or family.sizes_to_hunt(target.protocol.variant):
         instance = target.source.instance(narrow, target.threat.id, profile)
         explored = able(Explores).explore(
             narrow,

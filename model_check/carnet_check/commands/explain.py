@@ -18,6 +18,7 @@ from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
+from carnet_check.loading.references import protocol_here
 from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
@@ -61,7 +62,13 @@ class Entry:
 
 @click.command()
 @click.argument("id", type=ID)
-@click.option("--protocol", "protocols", multiple=True, metavar="PROTOCOL", help="Look here. [default: all registered]")
+@click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    metavar="PROTOCOL",
+    help="Look here. Repeatable. [default: protocol.py, if it is in this folder, and all registered]",
+)
 @json_option
 @click.pass_context
 def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json: bool) -> int:
@@ -71,7 +78,8 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
     lemma, requirement or service, of the main design or of any variant. The id of its protocol may precede it:
     PROTOCOL-ID.
     """
-    sources = [load(name) for name in protocols or known_protocols()]
+    own = protocol_here()
+    sources = [load(name) for name in protocols or (*([own] if own else []), *known_protocols())]
     every = [entry for source in sources for entry in entries(source)]
     found = [entry for entry in every if entry.is_called(id)]
     if not found:

@@ -25,7 +25,7 @@ from carnet_check.commands.common import (
     time_option,
 )
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, STATED, THREAT, VARIANT, EngineName
-from carnet_check.commands.verify_all import COLLECTED, verify_all
+from carnet_check.commands.verify_all import COLLECTED, verify_unnamed
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
 from carnet_command.exit_codes import ExitCode, deciding
@@ -55,6 +55,7 @@ class Kept(NamedTuple):
 
 @click.command()
 @click.argument("protocol", type=PROTOCOL, required=False)
+@click.option("--all", "every", is_flag=True, help="Verify every registered protocol, although protocol.py is here.")
 @click.option("--claim", "claims", type=CLAIM, multiple=True, metavar="ID", help="Only this claim. Repeatable.")
 @click.option(
     "--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this threat model. Repeatable."
@@ -109,6 +110,7 @@ class Kept(NamedTuple):
 def verify(
     context: click.Context,
     protocol: str | None,
+    every: bool,
     claims: tuple[str, ...],
     threats: tuple[str, ...],
     variants: tuple[str, ...],
@@ -134,7 +136,10 @@ def verify(
     max_memory: int | None,
     as_json: bool,
 ) -> int:
-    """Establish or refute every claim of PROTOCOL, or of every registered protocol, under every threat model it names.
+    """Establish or refute every claim of PROTOCOL under every threat model it names.
+
+    Without PROTOCOL: of protocol.py, if a file of this name that imports carnet_spec is in the current folder, as
+    `carnet init` writes it; else of every registered protocol.
 
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
     Where a claim is expected to fall, an engine looks for the attack.
@@ -151,8 +156,8 @@ def verify(
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
-    if protocol is None:
-        return verify_all(context, as_json)
+    if protocol is None or every:
+        return verify_unnamed(context, protocol, every, as_json)
     if cti == "":
         raise click.UsageError("--cti expects the name of a lemma or claim, and it is empty")
     if out_is_deleted:

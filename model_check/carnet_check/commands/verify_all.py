@@ -1,4 +1,4 @@
-"""``carnet verify`` without a protocol: every registered protocol, one after the other, as if each was asked for."""
+"""``carnet verify`` without a protocol: the one of this folder, or each registered one, as if it was asked for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from carnet_check.commands.common import log, say, show_json
+from carnet_check.loading.references import protocol_here
 from carnet_command.exit_codes import ExitCode, deciding
 
 ABOUT_ONE = ("claims", "threats", "variants", "cti", "shard")
@@ -20,17 +21,26 @@ COLLECTED = "carnet.verify.collected"
 """The key in a context's ``meta`` under which the objects of all protocols are collected, to be printed as one."""
 
 
-def verify_all(context: click.Context, as_json: bool) -> int:
-    """Verify every registered protocol with the options that were given.
+def verify_unnamed(context: click.Context, named: str | None, every: bool, as_json: bool) -> int:
+    """Verify the protocol of this folder, or every registered one, with the options that were given.
 
     Raises:
-        UsageError: an option makes sense for one protocol only.
+        UsageError: one is named beside ``--all``, or an option makes sense for one protocol only.
     """
+    if named is not None:
+        raise click.UsageError("--all is about every registered protocol: leave out --all, or PROTOCOL")
+    own = None if every else protocol_here()
+    if own is not None:
+        return _verify_own(context, own, as_json)
+    _require_sense(context)
+    return _verify_all(context, as_json)
+
+
+def _verify_all(context: click.Context, as_json: bool) -> int:
     from carnet_check.report.closing import rerun_command
 
-    _require_sense(context)
     command = rerun_command(context)
-    given = shlex.split(command)[2:]
+    given = [word for word in shlex.split(command)[2:] if word != "--all"]
     values: list[Mapping[str, Any]] = context.meta.setdefault(COLLECTED, [])
     codes: dict[str, ExitCode] = {}
     for id in registered_ids():
@@ -43,6 +53,19 @@ def verify_all(context: click.Context, as_json: bool) -> int:
     else:
         _say_together(codes, command)
     return deciding(codes.values())
+
+
+def _verify_own(context: click.Context, file: str, as_json: bool) -> int:
+    """Verify the protocol of this folder with the options that were given, and say that no other one is."""
+    from carnet_check.report.closing import rerun_command
+    from carnet_command.text import wrapped
+
+    announce = log if as_json else say
+    for line in wrapped("protocol", f"{file} of this folder; `carnet verify --all` verifies every registered one"):
+        announce(line)
+    given = shlex.split(rerun_command(context))[2:]
+    with context.command.make_context(context.info_name, [file, *given], parent=context.parent) as own:
+        return int(context.command.invoke(own))
 
 
 def registered_ids() -> list[str]:

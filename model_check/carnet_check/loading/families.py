@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
+from carnet_check.loading.contents import only_protocol
 from carnet_check.loading.default_instance import EACH, default_instance, sizes_of
 from carnet_check.loading.importing import (
     afresh,
@@ -39,6 +40,7 @@ from carnet_spec.language import (
     Draft,
     Family,
     Instance,
+    MisuseError,
     Profile,
     Protocol,
     Scale,
@@ -46,8 +48,10 @@ from carnet_spec.language import (
     Variant,
 )
 from carnet_spec.language.analysis.layers import departures
+from carnet_spec.language.family import made_by_the_checker
 from carnet_spec.language.lints import Complaint, unsound
 from carnet_spec.language.requirements import text_beside
+from carnet_spec.language.tracing import written_at
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
@@ -127,8 +131,13 @@ class Source:
         """
         try:
             instance = self._built(protocol, threat, profile.scale)
+            if not isinstance(instance, Instance):
+                place, given = written_at(self.family.instance) or self.shown, type(instance).__name__
+                raise InvalidSpecificationError(f"{place}: 'instance' returns a {given}: return an Instance")
             instance.check(protocol)
             self._require_known(instance, protocol)
+        except MisuseError as error:
+            raise located(self.shown, error) from error
         except SpecificationError as error:
             raise UsageError(str(error)) from error
         except CarnetError:
@@ -302,7 +311,7 @@ def _installed(module: str, id: str) -> ModuleType:
 
 def _family_in(module: ModuleType, name: str, reference: str) -> Family:
     if not name:
-        return _with_text(_as_family(_only_protocol(module, reference), reference), module, reference)
+        return _with_text(_as_family(only_protocol(module, reference), reference), module, reference)
     if not hasattr(module, name):
         raise UsageError(f"'{reference}': the module has no '{name}'")
     return _with_text(_as_family(getattr(module, name), reference), module, reference)
@@ -315,34 +324,6 @@ def _with_text(family: Family, module: ModuleType, reference: str) -> Family:
             family = replace(family, text=text_beside(module.__file__))
         family.text.requirements()
     return family
-
-
-def _only_protocol(module: ModuleType, reference: str) -> object:
-    """Return the one family, or draft, or draft function, that a module defines."""
-    values = {n: v for n, v in vars(module).items() if not n.startswith("_")}
-    kinds: tuple[Callable[[object], bool], ...] = (
-        lambda value: isinstance(value, Family),
-        lambda value: isinstance(value, Draft),
-        lambda value: _returns_a_draft(value, module),
-    )
-    for kind in kinds:
-        found = [n for n, value in values.items() if kind(value)]
-        if len(found) > 1:
-            raise UsageError(
-                f"'{reference}' has several protocols: say which one, {reference}:NAME with NAME one of "
-                + ", ".join(found)
-            )
-        if found:
-            return values[found[0]]
-    raise UsageError(
-        f"expected a protocol in '{reference}' (a Family, a Draft, or a function that returns a Draft), and found none"
-    )
-
-
-def _returns_a_draft(value: object, module: ModuleType) -> bool:
-    if not inspect.isfunction(value) or value.__module__ != module.__name__:
-        return False
-    return value.__name__ == "draft" or value.__annotations__.get("return") in (Draft, "Draft")
 
 
 def _as_family(value: object, reference: str) -> Family:
@@ -358,10 +339,19 @@ def _as_family(value: object, reference: str) -> Family:
         draft = value
         return _wrapped(lambda: draft, draft)
     if isinstance(value, Family):
-        return value
+        return _with_instances(value)
     raise UsageError(
         f"expected a Family, a Draft, or a function that returns one, and '{reference}' gives a {type(value).__name__}"
     )
+
+
+def _with_instances(family: Family) -> Family:
+    """Give a family that has no instances those of a draft alone, and the sizes of one where it has none of its own."""
+    if family.instance is not made_by_the_checker:
+        return family
+    made = _wrapped(family.draft, Draft(family.id, family.title))
+    profiles, hunts = family.profiles or made.profiles, family.hunts or made.hunts
+    return replace(family, instance=made.instance, profiles=profiles, hunts=hunts)
 
 
 def _takes_at_most_a_variant(function: Callable[..., object]) -> bool:

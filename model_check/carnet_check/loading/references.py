@@ -1,9 +1,18 @@
-"""What a reference to a protocol is made of: a path or a module, and a name in it."""
+"""What a reference to a protocol is made of: a path or a module, and a name in it; and what is meant without one."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+OWN = "protocol.py"
+"""The file that `carnet init` writes a protocol to."""
+
+
+def protocol_here() -> str | None:
+    """Return the file of the current folder that `carnet init` would have written, if it is there and names Carnet."""
+    file = Path(OWN)
+    return OWN if file.is_file() and b"carnet_spec" in file.read_bytes() else None
 
 
 def parts_of(reference: str) -> tuple[str, str]:

@@ -11,14 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from carnet_spec.language.actions import Action, Step, Update, traced
-from carnet_spec.language.errors import MisuseError, SpecificationError
+from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.expressions import (
     Expression,
     Formula,
     Function,
     Individual,
     Relation,
-    called,
     formula_term,
     parameters,
 )
@@ -35,8 +34,8 @@ from carnet_spec.language.statements import (
     Invariant,
     Threat,
 )
-from carnet_spec.language.stating import given_values, traced_invariant, variable_of
-from carnet_spec.language.terms import Apply, Role, Symbol, sort_of, symbols_of
+from carnet_spec.language.stating import first_value, given_values, name_of, traced_invariant, variable_of
+from carnet_spec.language.terms import Role, Symbol, symbols_of
 from carnet_spec.language.tracing import Place, called_from, written_at
 
 
@@ -116,7 +115,7 @@ class Draft:
             params = parameters(function, skip=1)
             step = traced(function, params, lambda: Step(function.__name__, params, by, deduction))
             action = Action(
-                name=function.__name__,
+                name=name_of(function, "a step"),
                 by=by,
                 params=tuple(variable_of(param) for param in params),
                 guards=tuple(step.guards),
@@ -262,7 +261,7 @@ class Draft:
         """State the decorated function as a lemma that holds under the named threat models only."""
 
         def state(function: Callable[..., Formula]) -> Invariant:
-            invariant = replace(traced_invariant(function, function.__name__), under=threats)
+            invariant = replace(traced_invariant(function, name_of(function, "a lemma")), under=threats)
             self._lemmas.append(invariant)
             self.stated_at["lemma", invariant.name] = written_at(function)
             return invariant
@@ -279,7 +278,7 @@ class Draft:
         """State the decorated function, for some parameters, as something that must be reachable."""
 
         def state(function: Callable[..., Formula]) -> Goal:
-            traced = traced_invariant(function, function.__name__.replace("_", "-"))
+            traced = traced_invariant(function, name_of(function, "a goal").replace("_", "-"))
             goal = Goal(traced.name, traced.params, traced.body, sentence, rounds)
             self._goals.append(goal)
             self.stated_at["goal", goal.name] = written_at(function)
@@ -332,22 +331,19 @@ class Draft:
     def initially(
         self, what: Expression | Relation | Function[Any], value: Expression | Callable[..., Expression]
     ) -> None:
-        """Give a variable, relation or function its value in the first state."""
-        params: tuple[Individual, ...] = ()
-        if isinstance(what, Expression) and isinstance(value, Expression) and isinstance(what.term, Apply):
-            symbol, given = what.term.symbol, value
-        elif isinstance(what, Relation | Function) and callable(value):
-            params = parameters(value)
-            symbol, given = what.symbol, value(*params)
-        else:
-            raise MisuseError("initially takes a variable and its value, or a relation or function and a Python one")
-        if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
-            raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {called(given)}")
+        """Give a variable, relation or function its value in the first state.
+
+        For a relation or function it is a Python function, in which parameters without a sort have that of their place.
+
+        Raises:
+            MisuseError: it is no value of that sort, or takes other parameters than the relation or function.
+        """
+        symbol, params, given = first_value(what, value)
         if symbol in self._below:
             raise SpecificationError(
                 f"a layer cannot give {symbol.name}, which belongs to the design below, a first value"
             )
-        self._initial.append(Initial(symbol, tuple(variable_of(param) for param in params), given.term))
+        self._initial.append(Initial(symbol, params, given))
         self.stated_at["initial value of", symbol.name] = called_from()
 
     # -- the protocol ---------------------------------------------------------------------------------------------

@@ -8,9 +8,10 @@ by ``==`` and ``!=``. Python's own ``and``, ``or``, ``not``, ``if`` and chained 
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from carnet_spec.language.errors import MisuseError
@@ -222,21 +223,52 @@ true = Formula(TRUE)
 false = Formula(FALSE)
 
 
-def parameters(function: Callable[..., object], skip: int = 0) -> tuple[Individual, ...]:
+def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[Sort] = ()) -> tuple[Individual, ...]:
     """Return one variable for each parameter of ``function`` after the first ``skip``, by its annotation.
 
+    Where ``sorts`` says what the parameters are, one that is not annotated has the sort of its place.
+
     Raises:
-        MisuseError: a parameter is not annotated with a sort.
+        MisuseError: ``function`` is none, or the sort of a parameter is not known.
     """
-    found = []
-    for parameter in list(inspect.signature(function, eval_str=True).parameters.values())[skip:]:
+    if not callable(function):
+        raise MisuseError(f"expected a function, not {called(function)}: write what it says in the body of a 'def'")
+    found: list[Individual] = []
+    for place, parameter in enumerate(list(inspect.signature(function, eval_str=True).parameters.values())[skip:]):
         sort = parameter.annotation
-        if not (isinstance(sort, type) and issubclass(sort, Individual) and sort is not Individual):
-            raise MisuseError(
-                f"parameter '{parameter.name}' of {function.__qualname__} needs a sort: write '{parameter.name}: Key'"
-            )
+        if sort is parameter.empty and place < len(sorts):
+            sort = _class_of(sorts[place])
+        if not _is_sort(sort):
+            raise MisuseError(_without_sort(parameter.name, function))
         found.append(sort(Var(parameter.name, sort.sort)))
     return tuple(found)
+
+
+def _is_sort(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Individual) and value is not Individual
+
+
+def _class_of(sort: Sort) -> type[Individual]:
+    """Return a class for a sort that is known as a value."""
+    made = type(sort.name, (Individual,), {})
+    assert issubclass(made, Individual)
+    made.sort = sort
+    return made
+
+
+def _without_sort(parameter: str, function: Callable[..., object]) -> str:
+    """Say how to give a parameter a sort: one that the module has, the most alike first."""
+    known = [name for name, value in getattr(function, "__globals__", {}).items() if _is_sort(value)]
+    near = difflib.get_close_matches(parameter.lower(), [name.lower() for name in known], n=1, cutoff=0.3)
+    alike = (name for name in known if name.lower() in near or name.lower().startswith(parameter[:1].lower()))
+    fits = next(alike, known[0] if known else "SORT")
+    declared = "" if known else f", where the sort is declared with 'class {fits}(Individual)'"
+    if function.__name__ == "<lambda>":
+        return (
+            f"parameter '{parameter}' of a lambda needs a sort, which a lambda cannot say: write a function, "
+            f"'def name({parameter}: {fits}, …)'{declared}"
+        )
+    return f"parameter '{parameter}' of {function.__qualname__} needs a sort: write '{parameter}: {fits}'{declared}"
 
 
 def forall(body: Callable[..., Formula], *sorts: type[Individual]) -> Formula:
@@ -252,6 +284,8 @@ def exists(body: Callable[..., Formula], *sorts: type[Individual]) -> Formula:
 
 
 def _quantified(body: Callable[..., Formula], sorts: tuple[type[Individual], ...]) -> tuple[tuple[Var, ...], Term]:
+    if not callable(body):
+        raise MisuseError(f"a quantifier needs a function of its elements, as 'lambda x: …', not {called(body)}")
     if isinstance(body, Relation):
         names = [sort.name.lower() + str(position) for position, sort in enumerate(body.symbol.domain)]
     else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from carnet_spec.language.draft import Draft
-from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.errors import MisuseError, SpecificationError
+from carnet_spec.language.fields import require_fields
 from carnet_spec.language.instance import Instance
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.requirements import NormativeText
@@ -53,6 +54,10 @@ class Variant:
     ``carnet verify`` goes through them, too, for what is expected to fall and stands in the instances of its profile.
     """
 
+    def __post_init__(self) -> None:
+        require_fields(self, f"Variant {self.name!r}", name=str, title=str, label=str, over=str)
+        require_fields(self, f"Variant {self.name!r}", without=(str,), hunts=(Profile,))
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -66,6 +71,10 @@ class Finding:
     without: tuple[str, ...] = ()
     about: str = ""
     """The design that it is a finding about, where a family tells several apart."""
+
+    def __post_init__(self) -> None:
+        require_fields(self, f"Finding {self.id!r}", id=str, title=str, threat=str, claim=str, variant=str, about=str)
+        require_fields(self, f"Finding {self.id!r}", without=(str,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,9 @@ class Service:
     needed_by: frozenset[str] = frozenset()
     """The variants that need it."""
 
+    def __post_init__(self) -> None:
+        require_fields(self, f"Service {self.id!r}", id=str, title=str, available=str, where=str, needed_by=Set)
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -92,6 +104,18 @@ class Profile:
     budget: int | None = None
     title: str = ""
 
+    def __post_init__(self) -> None:
+        require_fields(self, f"Profile {self.name!r}", name=str, scale={str: int}, budget=int | None, title=str)
+
+
+def made_by_the_checker(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Stand for the instances of a family that gives none: whoever checks it makes them.
+
+    Raises:
+        SpecificationError: always; a checker puts its own function in this place.
+    """
+    raise SpecificationError(f"{protocol.id} gives no instance for {threat} and {dict(scale)}: the checker makes them")
+
 
 @dataclass(frozen=True)
 class Family:
@@ -99,9 +123,14 @@ class Family:
 
     Attributes:
         draft: builds the draft of a variant.
-        main: the variants that ``carnet verify`` covers by default, the first being the default everywhere else.
-        instance: builds the finite instance for a protocol, a threat id and a scale.
-        hunts: the sizes that a search for an attack goes through, small to large, with their adversary budgets.
+        instance: builds the finite instance for a protocol, a threat id and a scale. Without one the checker makes
+            instances, and explores every interpretation of the rigid symbols that the axioms allow.
+        variants: the designs by name; without any there is one, called ``main``.
+        main: the variants that ``carnet verify`` covers by default, the first being the default everywhere else;
+            without any, the first variant.
+        profiles: the sizes by name. A family that gives instances and no profile has ``tiny``, an empty scale.
+        hunts: the sizes that a search for an attack goes through, small to large, with their adversary budgets; without
+            any, those of the profiles.
         default_threat: the threat model under which ``carnet attack`` and ``carnet explore`` look, unless they are told
             another; where it is empty, the one with the fewest axioms.
         rounds: the size that bounds how often the protocol goes round, which ``Goal.rounds`` counts; empty: none does.
@@ -119,9 +148,9 @@ class Family:
     id: str
     title: str
     draft: Callable[[str], Draft]
-    instance: Callable[[Protocol, str, Scale], Instance]
-    variants: Mapping[str, Variant]
-    main: tuple[str, ...]
+    instance: Callable[[Protocol, str, Scale], Instance] = made_by_the_checker
+    variants: Mapping[str, Variant] = field(default_factory=lambda: {"main": Variant("main", "as written")})
+    main: tuple[str, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     hunts: tuple[Profile, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -139,6 +168,19 @@ class Family:
     _digests: dict[tuple[str, tuple[str, ...]], str] = field(
         init=False, default_factory=dict, compare=False, repr=False
     )
+
+    def __post_init__(self) -> None:
+        what = f"Family {self.id!r}"
+        require_fields(self, what, id=str, title=str, draft=Callable, instance=Callable, variants={str: Variant})
+        require_fields(self, what, main=(str,), profiles={str: Profile}, hunts=(Profile,), findings=(Finding,))
+        require_fields(self, what, services=(Service,), default_threat=str, rounds=str, options={str: (str,)})
+        require_fields(self, what, fresh_sizes=Set, judged_under=Callable | None, round_goal=str, text=NormativeText)
+        if not self.variants:
+            raise MisuseError(f"{what} has no variants: leave them out, and there is one called 'main'")
+        if not self.main:
+            object.__setattr__(self, "main", tuple(self.variants)[:1])
+        if not self.profiles and self.instance is not made_by_the_checker:
+            object.__setattr__(self, "profiles", {"tiny": Profile("tiny", {})})
 
     def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
         """Build a variant (by default the first main one) with further defences removed.
@@ -172,7 +214,11 @@ class Family:
     def drafted(self, variant: str) -> Draft:
         """Return the draft of a variant, which is traced once: every design with less is resolved from it."""
         if variant not in self._drafts:
-            self._drafts[variant] = self.draft(variant)
+            drafted = self.draft(variant)
+            if not isinstance(drafted, Draft):
+                given = type(drafted).__name__
+                raise MisuseError(f"'draft' of {self.id} returns a {given} for variant '{variant}': return a Draft")
+            self._drafts[variant] = drafted
         return self._drafts[variant]
 
     def with_layers(self, names: Iterable[str]) -> tuple[str, ...]:

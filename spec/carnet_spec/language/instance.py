@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.fields import require_fields
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Sort
 
@@ -103,6 +104,10 @@ class Instance:
     budget: int | None = None
     describes: str = ""
 
+    def __post_init__(self) -> None:
+        require_fields(self, "Instance", elements={str: tuple}, relations={str: Set}, functions={str: Mapping})
+        require_fields(self, "Instance", first={str: Mapping}, pools={tuple: tuple}, budget=int | None, describes=str)
+
     def of(self, sort: Sort) -> Row:
         """Return the elements of ``sort``; the members, for an enumeration."""
         if sort.members is not None:
@@ -161,6 +166,9 @@ class Instance:
             elements = self.of(sort)
             if not elements:
                 raise SpecificationError(f"sort {sort.name} is empty, and logic has no empty sorts: give it an element")
+            for element in elements:
+                if not isinstance(element, str):
+                    raise SpecificationError(f"sort {sort.name}: an element is a string, not {element!r}")
             if len(set(elements)) != len(elements):
                 raise SpecificationError(f"sort {sort.name} names an element twice: {', '.join(elements)}")
 

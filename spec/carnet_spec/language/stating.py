@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from carnet_spec.language.errors import MisuseError, SpecificationError
-from carnet_spec.language.expressions import Formula, Individual, called, formula_term, parameters
+from carnet_spec.language.expressions import (
+    Expression,
+    Formula,
+    Function,
+    Individual,
+    Relation,
+    called,
+    formula_term,
+    parameters,
+)
 from carnet_spec.language.statements import Given, Invariant
-from carnet_spec.language.terms import Var
+from carnet_spec.language.terms import Apply, Symbol, Term, Var, sort_of
 from carnet_spec.language.tracing import said_twice
 
 
@@ -32,6 +42,43 @@ def variable_of(param: Individual) -> Var:
     if not isinstance(param.term, Var):
         raise SpecificationError(f"{param!r} is not a parameter")
     return param.term
+
+
+def name_of(function: Callable[..., object], what: str) -> str:
+    """Return what a function is called, after which ``what`` it states is named.
+
+    Raises:
+        MisuseError: it has no name of its own.
+    """
+    name = getattr(function, "__name__", "<lambda>")
+    if name == "<lambda>":
+        raise MisuseError(f"{what} is named after its function, and {called(function)} has no name: write a 'def'")
+    return str(name)
+
+
+def first_value(
+    what: Expression | Relation | Function[Any], value: Expression | Callable[..., Expression]
+) -> tuple[Symbol, tuple[Var, ...], Term]:
+    """Return the symbol whose value in the first state an author gives, the parameters of that value, and the value.
+
+    Raises:
+        MisuseError: it is no value of that sort, or takes other parameters than the relation or function.
+    """
+    params: tuple[Individual, ...] = ()
+    if isinstance(what, Expression) and isinstance(value, Expression) and isinstance(what.term, Apply):
+        symbol, given = what.term.symbol, value
+    elif isinstance(what, Relation | Function) and callable(value):
+        symbol, params = what.symbol, parameters(value, sorts=what.symbol.domain)
+        given_for = tuple(param.sort for param in params)
+        if given_for != symbol.domain:
+            takes, has = (", ".join(sort.name for sort in each) or "nothing" for each in (symbol.domain, given_for))
+            raise MisuseError(f"{symbol.name} takes {takes}, and its first value is given for {has}")
+        given = value(*params)
+    else:
+        raise MisuseError("initially takes a variable and its value, or a relation or function and a Python one")
+    if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
+        raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {called(given)}")
+    return symbol, tuple(variable_of(param) for param in params), given.term
 
 
 def given_values(name: str, fair: tuple[str, ...], given: Mapping[str, Mapping[str, Individual]]) -> tuple[Given, ...]:

@@ -250,7 +250,7 @@ def _set_in_rule(step: Step, k: Key) -> None:
 pairs = relation("pairs", Key, Key, kind=Kind.MESSAGE)
 
 STEPS: dict[str, tuple[Callable[[], object], str]] = {
-    "unannotated parameter": (_action(_unannotated), "parameter 'a' of _unannotated needs a sort: write 'a: Key'"),
+    "unannotated parameter": (_action(_unannotated), "parameter 'a' of _unannotated needs a sort: write 'a: Agent'"),
     "parameter of a Python type": (_action(_annotated_int), "parameter 'a' of _annotated_int needs a sort"),
     "parameter of no sort": (_action(_annotated_base), "parameter 'a' of _annotated_base needs a sort"),
     "relation not applied": (_action(_relation_required), "guard 'it' needs a formula: apply enrolled"),
