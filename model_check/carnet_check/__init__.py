@@ -8,6 +8,10 @@ import importlib.util
 import sys
 from pathlib import Path
 
+if sys.version_info < (3, 11):  # noqa: UP036 # who runs an older one is told, before anything is imported that it lacks
+    sys.stderr.write(f"carnet: needs Python 3.11 or newer, and this is Python {sys.version.split()[0]}\n")
+    raise SystemExit(2)
+
 
 def _z3_folders() -> list[str]:
     """Return where z3 may look for its native library; left alone, it looks in the current folder first.

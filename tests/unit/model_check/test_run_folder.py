@@ -91,7 +91,7 @@ def test_a_report_names_the_defences_that_no_proof_can_name(tmp_path: Path) -> N
     assert shut_out == {"return-checked": ["forget"]}
     write_html(run, tmp_path / "pages")
     page = (tmp_path / "pages" / "index.html").read_text()
-    assert "Defences whose guards the proof used" in page
+    assert "<dt>Proof</dt>\n<dd>none under " in page
     assert '<a href="#defence-main-return-checked">return-checked</a> (no forget)</dd>' in page
     for each in run.spec["variants"][0]["defences"]:  # as an earlier version wrote it
         del each["shuts_out"]

@@ -55,16 +55,40 @@ def variant(run: Run, declared: Values) -> dict[str, Any]:
 def _claim(run: Run, variant: Values, claim: Values, rows: Sequence[Values]) -> dict[str, Any]:
     mine = [row for row in rows if row["claim"] == claim["name"] and row["kind"] == "claim"]
     assumed = {each["id"]: each for each in variant["assumptions"]}
-    used = [id for id in assumed if any(id in row["assumptions"] for row in mine)]
+    holding = [row for row in mine if row["verdict"] in HOLDING]
+    used = [id for id in assumed if any(id in row["assumptions"] for row in holding)]
+    proved = [row for row in mine if row["verdict"] == "PROVED"]
     return {
         **claim,
         "anchor": claim_anchor(variant["name"], claim["name"]),
         "judgements": [_judgement(run, variant, claim, each, mine) for each in variant["threats"]],
         "assumptions": [assumed[id] for id in used],
-        "lemmas": _in_order(row.get("lemmas", ()) for row in mine),
-        "defences": _in_order(row.get("defences", ()) for row in mine),
+        "established": bool(holding),
+        "proved": bool(proved),
+        "proof": _proof(mine),
+        "lemmas": _in_order(row.get("lemmas", ()) for row in proved),
+        "defences": _in_order(row.get("defences", ()) for row in proved),
+        "attempt": _attempt(mine),
         "as_expected": all(row["as_expected"] for row in mine),
     }
+
+
+def _proof(rows: Sequence[Values]) -> str:
+    """Say under which threat models a claim is proved, and what it is instead under the others."""
+    verdicts: dict[str, dict[str, None]] = {}
+    for row in rows:
+        verdicts.setdefault(row["threat"], {})[row["verdict"]] = None
+    proved = [threat for threat, words in verdicts.items() if "PROVED" in words]
+    instead = {threat: " and ".join(words) for threat, words in verdicts.items() if threat not in proved}
+    told = [f"under {', '.join(proved)}"] if proved else []
+    told += [f"none under {threat}, where it is {words}" for threat, words in instead.items()]
+    return "; ".join(told) or "none: no engine judged the claim"
+
+
+def _attempt(rows: Sequence[Values]) -> list[str]:
+    """Return the lemmas by which engines tried to prove a claim that nothing proves or refutes."""
+    decided = {row["threat"] for row in rows if row["verdict"] in ("PROVED", "VIOLATED")}
+    return _in_order(row.get("lemmas", ()) for row in rows if row["threat"] not in decided)
 
 
 def _judgement(run: Run, variant: Values, claim: Values, threat: Values, rows: Sequence[Values]) -> dict[str, Any]:
