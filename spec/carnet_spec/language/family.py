@@ -148,7 +148,7 @@ class Family:
     id: str
     title: str
     draft: Callable[[str], Draft]
-    instance: Callable[[Protocol, str, Scale], Instance] = made_by_the_checker
+    instance: Callable[[Protocol, str, Scale], Instance] = field(default_factory=lambda: made_by_the_checker)
     variants: Mapping[str, Variant] = field(default_factory=lambda: {"main": Variant("main", "as written")})
     main: tuple[str, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
