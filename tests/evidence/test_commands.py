@@ -59,8 +59,11 @@ def test_a_real_report_and_a_real_quote_are_accepted_in_each_form(forms: dict[st
 
 
 @pytest.mark.parametrize("case", [*intel.genuine()] if intel.FOLDER else [], ids=lambda case: case.name)
-def test_every_genuine_quote_is_accepted_as_its_file_lies_there(case: intel.Case) -> None:
-    words = [real(case.quote), "--at", case.at.isoformat()]
+def test_every_genuine_quote_is_accepted_as_its_file_lies_there(case: intel.Case, tmp_path: Path) -> None:
+    measurements = {name: [value.hex() for value in values] for name, values in case.policy.measurements}
+    policy = {"require": sorted(case.policy.require), "measurements": measurements}
+    (tmp_path / "policy").write_text(json.dumps(policy))
+    words = [real(case.quote), "--at", case.at.isoformat(), "--policy", f"{tmp_path}/policy"]
     words += ["--collateral", real(case.collateral)] if case.collateral else []
     words += ["--event-log", real(case.event_log)] if case.event_log else []
     assert accepted("tdx", *words)

@@ -48,8 +48,10 @@ def test_eight_gpus_and_their_switches_are_one_node_that_names_its_links() -> No
     assert "every GPU to the 4 switches, every switch to 8 GPUs" in {step.detail for step in found.steps}
 
 
-def test_eight_gpus_alone_are_a_node_whose_links_were_not_compared() -> None:
-    found = appraised(devices(GPUS))
+@pytest.mark.mends("R402")
+def test_eight_gpus_in_protected_pcie_mode_are_no_node_without_their_switches() -> None:
+    assert appraised(devices(GPUS)).failed_step == "policy"
+    found = appraised(devices(GPUS), NodePolicy(require_links=False))
     assert (found.accepted, "links not compared" in found.not_compared) == (True, True)
     assert appraised(devices(GPUS), FULL).failed_step == "count"
 
@@ -87,7 +89,7 @@ def test_the_command_takes_a_node_from_several_files() -> None:
     shown = attest(*shared, "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}")
     assert shown["failed_step"] == "distinct"  # the second file is the first device of the first
     alone = attest(shared[0], "--at", f"{nvidia.RIM_OCSP_TIME:%Y-%m-%d}")
-    assert (alone["accepted"], alone["claims"]["gpus"]) == (True, 4)
+    assert (alone["failed_step"], "GPUs: 4, switches: 0" in alone["steps"][1]["detail"]) == ("policy", True)
 
 
 def test_the_reference_values_of_another_version_are_refused() -> None:

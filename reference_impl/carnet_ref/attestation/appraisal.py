@@ -8,7 +8,7 @@ Source: RFC 9334 (RATS architecture), sections 3 and 8.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
@@ -17,13 +17,18 @@ NO_REVOCATION: Final = "revocation not checked"
 NO_FIRMWARE: Final = "firmware not compared"
 NO_VTPM_QUOTE: Final = "vTPM quote not checked"
 """What acceptances lack most often, in the same words for every format."""
+POLICY: Final = "policy"
+"""The option that a step lacks which nobody takes unless a policy asks."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppraisalStep:
     """One step of an appraisal: its id, whether it held (``None``: not requested), why, and who asks for it.
 
-    ``lacking`` is what an acceptance does not say because the step was not taken, in a few words.
+    ``lacking`` is what an acceptance does not say because the step was not taken, in a few words. ``without`` are
+    the options that may bring a step to another end if they, or more of them, are given: it was not taken for lack of
+    them, or only as far as can be told without, or refused because something is missing. No other step may come to
+    another end when more is given.
     """
 
     id: str
@@ -31,6 +36,7 @@ class AppraisalStep:
     detail: str
     source: str = ""
     lacking: str = ""
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +111,23 @@ class Checklist:
         """The ids of the steps that held so far."""
         return frozenset(step.id for step in self._steps if step.ok)
 
-    def passed(self, step: str, detail: str, source: str = "") -> None:
-        """Record that ``step`` held."""
-        self._steps.append(AppraisalStep(step, True, detail, source))
+    def passed(self, step: str, detail: str, source: str = "", *, without: tuple[str, ...] = ()) -> None:
+        """Record that ``step`` held, as far as that is told ``without`` some options, or more of them."""
+        self._steps.append(AppraisalStep(step, True, detail, source, "", without))
 
-    def not_requested(self, step: str, source: str = "", *, lacking: str = "") -> None:
-        """Record that nobody asked for ``step``, and what an acceptance then lacks; else the step is named for it."""
-        self._steps.append(AppraisalStep(step, None, "not requested", source, lacking or f"{step} not checked"))
+    def not_requested(self, step: str, without: str, source: str = "", *, lacking: str) -> None:
+        """Record that nobody asked for ``step`` by an option, and what an acceptance then lacks."""
+        self._steps.append(AppraisalStep(step, None, "not requested", source, lacking, (without,)))
 
-    def left_out(self, step: str, why: str, source: str = "", *, lacking: str = "") -> None:
-        """Record that ``step`` could not be taken, which a policy may mind, because the evidence has nothing for it.
+    def left_out(
+        self, step: str, why: str, source: str = "", *, lacking: str = "", without: tuple[str, ...] = ()
+    ) -> None:
+        """Record that ``step`` could not be taken, which a policy may mind.
 
-        ``lacking`` says what an acceptance lacks for it, if anything.
+        The evidence has nothing for it, or it is ``without`` an option; ``lacking`` says what an acceptance lacks for
+        it, if anything.
         """
-        self._steps.append(AppraisalStep(step, None, why, source, lacking))
+        self._steps.append(AppraisalStep(step, None, why, source, lacking, without))
 
     def adopt(self, appraisal: Appraisal, prefix: str) -> None:
         """List the steps of another appraisal, with ``prefix`` and a dot before their ids, and refuse if it refused.
@@ -132,14 +141,27 @@ class Checklist:
         if refused is not None:
             raise RefusedError(refused)
 
-    def refuse(self, step: str, detail: str, source: str = "") -> NoReturn:
-        """Record that ``step`` failed, and end the appraisal.
+    def refuse(self, step: str, detail: str, source: str = "", *, without: tuple[str, ...] = ()) -> NoReturn:
+        """Record that ``step`` failed, perhaps because it is ``without`` an option, and end the appraisal.
 
         Raises:
             RefusedError: always.
         """
-        self._steps.append(AppraisalStep(step, False, detail, source))
+        self._steps.append(AppraisalStep(step, False, detail, source, "", without))
         raise RefusedError(self._steps[-1])
+
+    def require_taken(self, asked: Set[str], also: Set[str] = frozenset(), *, without: tuple[str, ...] = ()) -> None:
+        """Insist that every step was taken that a policy asks for, and that it asks for one; the step is ``policy``.
+
+        Other steps are asked for ``also`` because of what was given; ``without`` an option, fewer than with it.
+        """
+        if not asked:
+            self.refuse("policy", "the policy asks for no step, so it accepts nothing")
+        missing = sorted((asked | also) - {"policy"} - self.held)
+        if missing:
+            needed = next((step.without for step in self._steps if step.id in missing and step.without), ())
+            self.refuse("policy", f"asked for and not taken: {', '.join(missing)}", without=needed)
+        self.passed("policy", f"every step asked for was taken: {', '.join(sorted(asked))}", without=without)
 
     def require(self, condition: bool, step: str, detail: str, otherwise: str, source: str = "") -> None:
         """Record that ``step`` held, for the reason ``detail``, or refuse with the reason ``otherwise``."""

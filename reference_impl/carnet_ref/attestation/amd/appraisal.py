@@ -35,7 +35,7 @@ from carnet_ref.attestation.amd.report import SignedReport, SigningKey, SnpRepor
 from carnet_ref.attestation.amd.revocation import check_revocation
 from carnet_ref.attestation.amd.tcb import Product, TcbVersion, parse_tcb, product_of
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import POLICY, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.revocation_lists import parse_crl_file
 from carnet_ref.crypto.certificate_path import PathError, common_name, name, validity
 from carnet_ref.crypto.primitives import AuthenticationError, sha256, verify_p384
@@ -99,7 +99,7 @@ def appraise_report(
         _check_product(steps, report, path)
         tcbs = _check_tcb(steps, report, path.leaf, policy)
         check_guest(steps, report, policy, report_data, evidence.runtime_data)
-        _check_required(steps, policy)
+        steps.require_taken(policy.require)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded(_claims(evidence, report, path.leaf, tcbs))
@@ -247,7 +247,7 @@ def _check_minimum(steps: Checklist, tcbs: PlatformTcbs, policy: Policy) -> None
         ("launch", tcbs.launch, policy.minimum_launch_tcb),
     ]
     if policy.minimum_tcb is None and policy.minimum_launch_tcb is None:
-        steps.not_requested("minimum-tcb", ABI_TCB, lacking="TCB not compared")
+        steps.not_requested("minimum-tcb", POLICY, ABI_TCB, lacking="TCB not compared")
         return
     for which, tcb, minimum in asked:
         if minimum is None:
@@ -258,15 +258,6 @@ def _check_minimum(steps: Checklist, tcbs: PlatformTcbs, policy: Policy) -> None
         if older is not None:
             steps.refuse("minimum-tcb", f"the {which} TCB is older than the policy accepts: {older}", ABI_TCB)
     steps.passed("minimum-tcb", "no part is older than the policy accepts", ABI_TCB)
-
-
-def _check_required(steps: Checklist, policy: Policy) -> None:
-    if not policy.require:
-        steps.refuse("policy", "the policy asks for no step, so it accepts nothing")
-    missing = sorted(policy.require - {"policy"} - steps.held)
-    if missing:
-        steps.refuse("policy", f"asked for and not taken: {', '.join(missing)}")
-    steps.passed("policy", f"every step asked for was taken: {', '.join(sorted(policy.require))}")
 
 
 def _claims(evidence: SnpEvidence, report: SnpReport, leaf: EndorsementKey, tcbs: PlatformTcbs) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from carnet_ref.attestation.amd.policy import Policy
 from carnet_ref.attestation.amd.report import CXL_ALLOW, DEBUG, MIGRATE_MA, SMT, SnpReport
-from carnet_ref.attestation.appraisal import NOT_FRESH, Checklist
+from carnet_ref.attestation.appraisal import NOT_FRESH, POLICY, Checklist
 from carnet_ref.crypto.primitives import sha256
 
 REPORT: Final = "AMD 56860, table 23"
@@ -45,7 +45,7 @@ def check_guest(
 
 def _check_binding(steps: Checklist, report: SnpReport, report_data: bytes | None, runtime_data: bytes | None) -> None:
     if report_data is None:
-        steps.not_requested("report-data", REPORT, lacking=NOT_FRESH)
+        steps.not_requested("report-data", "report-data", REPORT, lacking=NOT_FRESH)
     else:
         otherwise = f"the guest asked with {report.report_data.hex()}, not {report_data.hex()}"
         same = hmac.compare_digest(report.report_data, report_data)
@@ -96,7 +96,7 @@ def _check_vmpl(steps: Checklist, report: SnpReport, policy: Policy) -> None:
 
 def _check_platform_info(steps: Checklist, report: SnpReport, policy: Policy) -> None:
     if not policy.required_platform_info:
-        steps.not_requested("platform-info", REPORT, lacking=NO_POLICY)
+        steps.not_requested("platform-info", POLICY, REPORT, lacking=NO_POLICY)
         return
     missing = sorted(policy.required_platform_info - report.platform.words)
     shown = ", ".join(sorted(policy.required_platform_info))
@@ -107,7 +107,7 @@ def _check_launch(steps: Checklist, report: SnpReport, policy: Policy) -> None:
     """Hold the guest to the version, measurement, host data and keys that the policy accepts."""
     oldest = policy.minimum_guest_svn
     if oldest is None:
-        steps.not_requested("guest-svn", REPORT, lacking=NO_POLICY)
+        steps.not_requested("guest-svn", POLICY, REPORT, lacking=NO_POLICY)
     else:
         otherwise = f"the guest's security version is {report.guest_svn}; accepted: from {oldest}"
         steps.require(report.guest_svn >= oldest, "guest-svn", f"{report.guest_svn}", otherwise, REPORT)
@@ -118,7 +118,7 @@ def _check_launch(steps: Checklist, report: SnpReport, policy: Policy) -> None:
 
 def _check_among(steps: Checklist, step: str, value: bytes, accepted: frozenset[bytes] | None, lacking: str) -> None:
     if accepted is None:
-        steps.not_requested(step, REPORT, lacking=lacking)
+        steps.not_requested(step, POLICY, REPORT, lacking=lacking)
         return
     otherwise = f"{value.hex()}, which is none of the {len(accepted)} accepted"
     steps.require(value in accepted, step, value.hex(), otherwise, REPORT)
@@ -132,7 +132,7 @@ def _check_keys(steps: Checklist, report: SnpReport, policy: Policy) -> None:
     }
     wanted = {key: (digest, accepted) for key, (digest, accepted) in asked.items() if accepted is not None}
     if not wanted:
-        steps.not_requested("id-keys", REPORT, lacking=NO_POLICY)
+        steps.not_requested("id-keys", POLICY, REPORT, lacking=NO_POLICY)
         return
     for key, (digest, accepted) in wanted.items():
         if digest is None or not any(digest):

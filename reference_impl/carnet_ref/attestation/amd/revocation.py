@@ -34,13 +34,14 @@ def check_revocation(
         RefusedError: a list is not by the path's root, does not count at ``at``, or revokes one of them.
     """
     if not lists:
-        steps.not_requested("revocation", CRL, lacking=NO_REVOCATION)
+        steps.not_requested("revocation", "crl", CRL, lacking=NO_REVOCATION)
         return
     problem = next(filter(None, (_problem(path, crl, at) for crl in lists)), None)
     if problem is not None:
         steps.refuse("revocation", problem, CRL)
     until = min(crl_period(crl)[1] for crl in lists)
-    steps.passed("revocation", f"no key above is revoked by {name(path.anchor)}; to be renewed by {until:{TIME}}", CRL)
+    told = f"no key above is revoked by {name(path.anchor)}; to be renewed by {until:{TIME}}"
+    steps.passed("revocation", told, CRL, without=("crl",))
 
 
 def _problem(path: EndorsementPath, crl: x509.CertificateRevocationList, at: datetime) -> str | None:

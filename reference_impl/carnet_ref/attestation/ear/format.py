@@ -92,7 +92,7 @@ def _check_time(steps: Checklist, result: AttestationResult, at: datetime) -> No
 
 def _check_nonce(steps: Checklist, result: AttestationResult, nonce: bytes | None) -> None:
     if nonce is None:
-        steps.not_requested("nonce", EAR, lacking=NOT_FRESH)
+        steps.not_requested("nonce", "nonce", EAR, lacking=NOT_FRESH)
         return
     found, asked = result.nonce or "", encoded_nonce(nonce)
     otherwise = f"the result has {found or 'no nonce'}, not {asked}"

@@ -2,7 +2,8 @@
 
 * Signatures come before everything that a quote says, from the root of the certificates down to the TD's report.
 * Without collateral nobody has said that the platform is neither revoked nor out of date: those steps are listed as
-  not requested, and a policy may ask for them.
+  not requested, and a policy may ask for them. That Intel's quoting enclave vouches for the attestation key is checked
+  in any case, because Intel certifies the keys of other enclaves, too.
 * A quote says nothing about who presents it: see `carnet_ref.attestation.composite`.
 
 Source: Intel SGX DCAP Quote Verification Library, `sgxAttestationVerifyQuote`; Intel TDX DCAP Quoting Library API,
@@ -20,7 +21,7 @@ from typing import Final
 from cryptography import x509
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.appraisal import NO_REVOCATION, NOT_FRESH, Appraisal, Checklist, RefusedError
+from carnet_ref.attestation.appraisal import NO_REVOCATION, NOT_FRESH, POLICY, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.intel.certificates import (
     PCK_AUTHORITIES,
     PCK_CERTIFICATE,
@@ -36,7 +37,7 @@ from carnet_ref.attestation.intel.event_log import (
     parse_event_log,
     replay_rtmr,
 )
-from carnet_ref.attestation.intel.platform import PlatformAppraisal
+from carnet_ref.attestation.intel.platform import PCS_API, QE_IDENTITY, PlatformAppraisal, check_quoting_enclave
 from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import TdReport, TdxQuote, WrongKindError, parse_quote
 from carnet_ref.attestation.intel.signatures import p256_point, verify_p256
@@ -50,12 +51,12 @@ X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 TDX_QUOTE: Final = "Intel TDX DCAP Quoting Library API, appendix A.3"
 TD_ATTRIBUTES: Final = "Intel TDX Module ABI specification, TD_ATTRIBUTES"
 EVENT_LOG: Final = "TCG PC Client Platform Firmware Profile 1.06, section 10"
-COLLATERAL_STEPS: Final = (
+PLATFORM_STEPS: Final = (
     "collateral-signature",
     "fmspc",
     "collateral-validity",
     "revocation",
-    "qe-identity",
+    QE_IDENTITY,
     "tdx-module",
     "tcb-status",
 )
@@ -68,7 +69,8 @@ class _Evidence:
 
     quote: TdxQuote
     collateral: Collateral | None
-    events: tuple[MeasuredEvent, ...] | None
+    logs: tuple[tuple[MeasuredEvent, ...], ...]
+    log_given: bool
 
 
 def appraise_quote(
@@ -80,6 +82,7 @@ def appraise_quote(
     collateral: bytes | None = None,
     report_data: bytes | None = None,
     event_log: bytes | None = None,
+    log_beside: bytes | None = None,
 ) -> Appraisal:
     """Appraise the quote of a TD.
 
@@ -91,29 +94,33 @@ def appraise_quote(
         collateral: what Intel publishes about the platform, as JSON.
         report_data: the 64 bytes that the verifier expects the TD to have asked with, if it knows.
         event_log: the TD's log of what was measured into its run-time registers.
+        log_beside: such a log that lay beside the quote; it is replayed whether or not another is given.
     """
     steps = Checklist()
     try:
-        evidence = _parse(steps, quote, collateral, event_log)
+        evidence = _parse(steps, quote, collateral, event_log, log_beside)
         chain = _check_chain(steps, evidence.quote, at, anchors)
         _check_signatures(steps, evidence.quote, chain)
         _check_report(steps, evidence.quote.report, policy, report_data)
-        _check_isolation(steps, evidence, policy)
+        _check_isolation(steps, evidence.quote.report, policy)
         _check_measurements(steps, evidence.quote.report, policy)
         _check_events(steps, evidence)
         level = _check_platform(steps, evidence, chain, at, policy, anchors)
-        _check_required(steps, policy)
+        steps.require_taken(policy.require)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded(_claims(evidence, chain, level))
 
 
-def _parse(steps: Checklist, quote: bytes, collateral: bytes | None, event_log: bytes | None) -> _Evidence:
+def _parse(
+    steps: Checklist, quote: bytes, collateral: bytes | None, event_log: bytes | None, log_beside: bytes | None
+) -> _Evidence:
     try:
         evidence = _Evidence(
             parse_quote(quote),
             None if collateral is None else parse_collateral(collateral),
-            None if event_log is None else parse_event_log(event_log),
+            tuple(parse_event_log(log) for log in (event_log, log_beside) if log is not None),
+            event_log is not None,
         )
     except WrongKindError as error:
         steps.passed("parse", f"{len(quote)} bytes with the header of a quote", TDX_QUOTE)
@@ -178,7 +185,7 @@ def _verified(steps: Checklist, step: str, check: Callable[[], None], detail: st
 def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_data: bytes | None) -> None:
     """Take the steps about what the TD is, which the quote now proves."""
     if report_data is None:
-        steps.not_requested("report-data", lacking=NOT_FRESH)
+        steps.not_requested("report-data", "report-data", lacking=NOT_FRESH)
     else:
         otherwise = f"the TD asked with {report.report_data.hex()}, not {report_data.hex()}"
         same = hmac.compare_digest(report.report_data, report_data)
@@ -192,15 +199,8 @@ def _check_report(steps: Checklist, report: TdReport, policy: Policy, report_dat
     steps.require(not wrong, "attributes", none, f"set: {', '.join(wrong)}", TD_ATTRIBUTES)
 
 
-def _check_isolation(steps: Checklist, evidence: _Evidence, policy: Policy) -> None:
-    """Insist that a page taken away stops the TD, and that no other TD serves it but those the policy names.
-
-    That a quote is genuine does not depend on it, so the step is for those who bring collateral or ask for it.
-    """
-    report = evidence.quote.report
-    if evidence.collateral is None and "isolation" not in policy.require:
-        steps.not_requested("isolation", TD_ATTRIBUTES)
-        return
+def _check_isolation(steps: Checklist, report: TdReport, policy: Policy) -> None:
+    """Insist that a page taken away stops the TD, and that no other TD serves it but those the policy names."""
     ends = report.attributes.sept_ve_disable
     if policy.require_sept_ve_disable and not ends:
         steps.refuse("isolation", "SEPT_VE_DISABLE is not set: the host may take pages away unnoticed", TD_ATTRIBUTES)
@@ -214,7 +214,7 @@ def _check_isolation(steps: Checklist, evidence: _Evidence, policy: Policy) -> N
 def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> None:
     """Hold the TD's registers to the values that the policy accepts."""
     if not policy.measurements:
-        steps.not_requested("measurements", lacking="measurements not compared")
+        steps.not_requested("measurements", POLICY, lacking="measurements not compared")
         return
     for register, accepted in policy.measurements:
         value = registers(report).get(register)
@@ -226,16 +226,17 @@ def _check_measurements(steps: Checklist, report: TdReport, policy: Policy) -> N
 
 
 def _check_events(steps: Checklist, evidence: _Evidence) -> None:
-    """Insist that the log, replayed, ends in the registers that the quote proves."""
-    if evidence.events is None:
-        steps.not_requested("event-log", EVENT_LOG, lacking="event log not replayed")
+    """Insist that each log, replayed, ends in the registers that the quote proves."""
+    if not evidence.logs:
+        steps.not_requested("event-log", "event-log", EVENT_LOG, lacking="event log not replayed")
         return
-    replayed = replay_rtmr(evidence.events)
-    for index, (found, proved) in enumerate(zip(replayed, evidence.quote.report.rtmrs, strict=True)):
-        if found != proved:
-            otherwise = f"the log ends with {found.hex()} in RTMR{index}, the quote has {proved.hex()}"
-            steps.refuse("event-log", otherwise, EVENT_LOG)
-    steps.passed("event-log", f"{len(evidence.events)} events end in the quote's RTMR0 to RTMR3", EVENT_LOG)
+    for events in evidence.logs:
+        for index, (found, proved) in enumerate(zip(replay_rtmr(events), evidence.quote.report.rtmrs, strict=True)):
+            if found != proved:
+                otherwise = f"the log ends with {found.hex()} in RTMR{index}, the quote has {proved.hex()}"
+                steps.refuse("event-log", otherwise, EVENT_LOG)
+    told = f"{len(evidence.logs[0])} events end in the quote's RTMR0 to RTMR3"
+    steps.passed("event-log", told, EVENT_LOG, without=() if evidence.log_given else ("event-log",))
 
 
 def registers(report: TdReport) -> dict[str, bytes]:
@@ -248,22 +249,23 @@ def registers(report: TdReport) -> dict[str, bytes]:
 def _check_platform(
     steps: Checklist, evidence: _Evidence, chain: PckChain, at: datetime, policy: Policy, anchors: Anchors
 ) -> Level | None:
-    """Take the steps that collateral is needed for, and return the TCB level found."""
+    """Take the steps about the platform, and return the TCB level found: only collateral tells it.
+
+    Which enclave vouches for the attestation key is in the quote, so that is checked without collateral, too.
+    """
     if evidence.collateral is None:
-        for step in COLLATERAL_STEPS:
-            steps.not_requested(step, lacking=NO_REVOCATION if step == "revocation" else "TCB status not checked")
+        for step in PLATFORM_STEPS:
+            if step == QE_IDENTITY:
+                check_quoting_enclave(steps, evidence.quote.signature.qe_report, policy)
+                steps.passed(
+                    step, "Intel's quoting enclave for TDs, of whatever version", PCS_API, without=("collateral",)
+                )
+            else:
+                lacking = NO_REVOCATION if step == "revocation" else "TCB status not checked"
+                steps.not_requested(step, "collateral", lacking=lacking)
         return None
     appraisal = PlatformAppraisal(steps, evidence.collateral, chain, at, policy, anchors.of(AnchorRole.INTEL_SGX))
     return appraisal.level(evidence.quote)
-
-
-def _check_required(steps: Checklist, policy: Policy) -> None:
-    if not policy.require:
-        steps.refuse("policy", "the policy asks for no step, so it accepts nothing")
-    missing = sorted(policy.require - {"policy"} - steps.held)
-    if missing:
-        steps.refuse("policy", f"asked for and not taken: {', '.join(missing)}")
-    steps.passed("policy", f"every step asked for was taken: {', '.join(sorted(policy.require))}")
 
 
 def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[str, object]:
@@ -282,7 +284,7 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
         "mrowner": report.mrowner.hex(),
         "mrownerconfig": report.mrownerconfig.hex(),
         "report_data": report.report_data.hex(),
-        "runtime_events": _runtime_events(evidence.events or ()),
+        "runtime_events": _runtime_events(evidence.logs[0] if evidence.logs else ()),
         "tcb_status": None if level is None else level.status.value,
         "tcb_date": None if level is None else f"{level.date:{TIME}}",
         "advisories": None if level is None else list(level.advisories),

@@ -35,8 +35,8 @@ def recognise(data: bytes, given: Given) -> TdxEvidence:
 
 
 def appraise(evidence: TdxEvidence, given: Given, against: Against[Policy]) -> Appraisal:
-    """Appraise the quote; a log that was given counts before one that lay beside the quote."""
-    found, given_log = evidence.found, given.octets("event-log")
+    """Appraise the quote; a log that lay beside it is replayed, and so is one that was given."""
+    found = evidence.found
     appraisal = appraise_quote(
         found.quote,
         at=against.at,
@@ -44,7 +44,8 @@ def appraise(evidence: TdxEvidence, given: Given, against: Against[Policy]) -> A
         anchors=against.anchors,
         collateral=evidence.collateral,
         report_data=given.octets("report-data"),
-        event_log=found.event_log if given_log is None else given_log,
+        event_log=given.octets("event-log"),
+        log_beside=found.event_log,
     )
     return appraisal.found_in(found.found_in, found.unread)
 
@@ -58,8 +59,9 @@ FORMAT: Final = Format(
     replayed as if it were given by --event-log.
 
     The default policy asks for a genuine quote of a virtual machine that its host may not debug: certificates up to
-    Intel's root, valid at --at, and every signature. Revocation and the TCB status need --collateral; without it those
-    steps are listed as not requested.
+    Intel's root, valid at --at, every signature, and Intel's quoting enclave. It refuses a virtual machine from which
+    the host may take pages unnoticed, as it may from those of Azure, or which another one serves that no policy names.
+    Revocation and the TCB status need --collateral; without it those steps are listed as not requested.
 
     --collateral takes a JSON object with all parts, or a folder, or is repeated for single files as Intel's service
     delivers them: TCB info and QE identity as JSON, revocation lists in DER, PEM or hexadecimal, issuer chains in PEM.

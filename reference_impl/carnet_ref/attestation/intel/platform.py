@@ -1,4 +1,6 @@
-"""The steps of an appraisal that need collateral: is the platform known, not revoked, and how up to date is it?
+"""The steps about a platform: is it known, not revoked, does Intel's enclave quote on it, and how up to date is it?
+
+All but the enclave's identity need collateral.
 
 Source: Intel SGX DCAP Quote Verification Library, `sgxAttestationVerifyQuote`; RFC 5280, section 5.
 """
@@ -16,19 +18,43 @@ from carnet_ref.attestation.appraisal import Checklist
 from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PckChain, p256_key
 from carnet_ref.attestation.intel.collateral import Collateral, SignedDocument
 from carnet_ref.attestation.intel.policy import Policy
-from carnet_ref.attestation.intel.quote import TdxQuote
+from carnet_ref.attestation.intel.quote import EnclaveReport, TdxQuote
 from carnet_ref.attestation.intel.signatures import verify_p256
-from carnet_ref.attestation.intel.tcb import Level, NoMatchError, combined, module_level, platform_level, qe_level
+from carnet_ref.attestation.intel.tcb import (
+    TD_QUOTING_ENCLAVE,
+    Level,
+    NoMatchError,
+    check_enclave,
+    combined,
+    module_level,
+    platform_level,
+    qe_level,
+)
 from carnet_ref.attestation.revocation_lists import crl_period
 from carnet_ref.crypto.certificate_path import PathError, check_path, common_name, name, name_of, validity
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.wire.reader import MalformedError
 
+QE_IDENTITY: Final = "qe-identity"
 PCS_API: Final = "Intel SGX and TDX Provisioning Certification Service API, version 4"
 CRL: Final = "RFC 5280, section 5"
 TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 _Part = TypeVar("_Part")
+
+
+def check_quoting_enclave(steps: Checklist, report: EnclaveReport, policy: Policy) -> None:
+    """Insist that a report is of Intel's quoting enclave for TDs, or of one like it by a signer that the policy names.
+
+    Raises:
+        RefusedError: it is of another enclave.
+    """
+    named = report.mrsigner in policy.quoting_enclave_signers
+    expected = replace(TD_QUOTING_ENCLAVE, mrsigner=report.mrsigner) if named else TD_QUOTING_ENCLAVE
+    try:
+        check_enclave(expected, report)
+    except NoMatchError as error:
+        steps.refuse(QE_IDENTITY, f"not Intel's quoting enclave for TDs: {error}", PCS_API)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +176,9 @@ class PlatformAppraisal:
         A report of TDX 1.5 has the versions at the start of the TD and those of now: the worse of both count.
         """
         given, report = self.collateral, quote.report
-        enclave = self._found("qe-identity", lambda: qe_level(given.qe_identity, quote.signature.qe_report))
-        self.steps.passed("qe-identity", f"the published quoting enclave, {enclave.status}", PCS_API)
+        check_quoting_enclave(self.steps, quote.signature.qe_report, self.policy)
+        enclave = self._found(QE_IDENTITY, lambda: qe_level(given.qe_identity, quote.signature.qe_report))
+        self.steps.passed(QE_IDENTITY, f"the published quoting enclave, {enclave.status}", PCS_API)
         now = report.tee_tcb_svn_2
         moments = [report] if now is None else [report, replace(report, tee_tcb_svn=now)]
         modules = self._found("tdx-module", lambda: [module_level(given.tcb_info, moment) for moment in moments])

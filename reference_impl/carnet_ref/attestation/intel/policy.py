@@ -39,7 +39,7 @@ STEPS: Final = (
     "policy",
 )
 DEFAULT_STEPS: Final = frozenset(
-    {"pck-chain", "validity", "qe-report-signature", "qe-report-binding", "quote-signature", "debug"}
+    {"pck-chain", "validity", "qe-report-signature", "qe-report-binding", "quote-signature", "debug", "qe-identity"}
 )
 DEFAULT_STATUSES: Final = frozenset(
     {
@@ -60,8 +60,10 @@ KEYS: Final = (
     "rejected_advisories",
     "minimum_evaluation_number",
     "collateral_ttl",
+    "quoting_enclave_signers",
 )
 REGISTER_BYTES: Final = 48
+SIGNER_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class Policy:
         rejected_advisories: the Intel advisories of which none may apply.
         minimum_evaluation_number: the lowest TCB evaluation data number accepted; ``None``: any.
         collateral_ttl: how many seconds ago the collateral may have been issued; ``None``: until its next update.
+        quoting_enclave_signers: the MRSIGNER of quoting enclaves that are accepted beside Intel's, as platforms under a
+            test root have them.
     """
 
     require: frozenset[str] = frozenset()
@@ -88,6 +92,7 @@ class Policy:
     rejected_advisories: frozenset[str] = frozenset()
     minimum_evaluation_number: int | None = None
     collateral_ttl: int | None = None
+    quoting_enclave_signers: frozenset[bytes] = frozenset()
 
 
 DEFAULT_POLICY: Final = Policy(require=DEFAULT_STEPS)
@@ -115,6 +120,7 @@ def parse_policy(data: bytes) -> Policy:
         frozenset(document.texts("rejected_advisories")),
         document.number(number) if document.has(number) else None,
         document.number(ttl) if document.has(ttl) else None,
+        _values(document, "quoting_enclave_signers", SIGNER_BYTES),
     )
 
 
@@ -124,11 +130,12 @@ def _flag(document: Document, name: str, *, default: bool) -> bool:
 
 def _measurements(document: Document) -> tuple[tuple[str, frozenset[bytes]], ...]:
     _check_words("register", document.names(), REGISTERS)
-    return tuple((name, frozenset(_value(name, text) for text in document.texts(name))) for name in document.names())
+    return tuple((name, _values(document, name, REGISTER_BYTES)) for name in document.names())
 
 
-def _value(name: str, text: str) -> bytes:
-    return Document({name: text.removeprefix(PREFIX)}, "policy: measurements").octets(name, REGISTER_BYTES)
+def _values(document: Document, name: str, size: int) -> frozenset[bytes]:
+    texts = [text.removeprefix(PREFIX) for text in document.texts(name)]
+    return frozenset(Document({name: text}, "policy").octets(name, size) for text in texts)
 
 
 def _check_words(kind: str, words: tuple[str, ...], allowed: tuple[str, ...]) -> None:

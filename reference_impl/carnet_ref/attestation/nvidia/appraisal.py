@@ -24,6 +24,7 @@ from carnet_ref.attestation.appraisal import (
     NO_FIRMWARE,
     NO_REVOCATION,
     NOT_FRESH,
+    POLICY,
     Appraisal,
     Checklist,
     RefusedError,
@@ -42,6 +43,7 @@ X509_PATH = "RFC 5280, section 6.1"
 SPDM_SIGNATURE = "DMTF DSP0274 1.1.0, MEASUREMENTS response, Signature"
 DEVICE_MODE = "DMTF DSP0274 1.2.1, device mode"
 DICE = "TCG DICE Attestation Architecture, TcbInfo fwids"
+GOLDEN = "NVIDIA nvtrust, local verifier, verify_measurements"
 PATH_LENGTH = 5  # attestation key, boot ROM, provisioner, model, root
 NO_FIRMWARE_ID = "firmware id not stated"
 NO_SIGNERS = "revocation of RIM signers not checked"
@@ -61,6 +63,12 @@ class _Evidence:
 
     def rim(self, kind: RimKind) -> Rim | None:
         return next((rim for rim in self.rims if rim.kind is kind), None)
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """The option that would add reference values, where there is something that none of those here is about."""
+        whole = {RimKind.VBIOS} if self.report.kind is DeviceKind.SWITCH else set(RimKind)
+        return ("rim",) if whole - {rim.kind for rim in self.rims} else ()
 
 
 def appraise_gpu(
@@ -166,10 +174,11 @@ def _check_revocation(
     known = [*needed, *rim_pairs(evidence.rims, anchors)]
     for place, reply in enumerate(evidence.replies, start=1):
         if not any(reply.is_about(*pair) for pair in known):
-            steps.refuse("revocation", f"reply {place} is about no certificate of this evidence", OCSP)
+            stray = f"reply {place} is about no certificate of this evidence"
+            steps.refuse("revocation", stray, OCSP, without=("rim",))
     missing = check_replies(steps, "revocation", needed, evidence.replies, at, NO_REVOCATION)
     if missing:
-        steps.refuse("revocation", f"no reply about {missing}", OCSP)
+        steps.refuse("revocation", f"no reply about {missing}", OCSP, without=("ocsp",))
 
 
 def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) -> None:
@@ -184,7 +193,7 @@ def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) ->
     )
     _check_firmware_id(steps, evidence)
     if nonce is None:
-        steps.not_requested("nonce", lacking=NOT_FRESH)
+        steps.not_requested("nonce", "nonce", lacking=NOT_FRESH)
         return
     found = f"the report has {report.nonce.hex()}, not {nonce.hex()}"
     steps.require(hmac.compare_digest(report.nonce, nonce), "nonce", "the nonce asked with", found, SPDM_SIGNATURE)
@@ -227,45 +236,53 @@ def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime,
             _check_rim(steps, rim, version, product(evidence.chain[0]), at, anchors)
     _check_signers_revocation(steps, evidence, at, anchors)
     if evidence.rims:
-        _check_measurements(steps, report, evidence.rims)
+        _check_measurements(steps, report, evidence.rims, evidence.without)
     else:
-        steps.not_requested("measurements", lacking=NO_FIRMWARE)
+        steps.not_requested("measurements", "rim", lacking=NO_FIRMWARE)
 
 
 def _leave_rim_out(steps: Checklist, kind: RimKind, evidence: _Evidence) -> None:
     if kind is RimKind.DRIVER and evidence.report.kind is DeviceKind.SWITCH:
-        steps.left_out("driver-rim", "a switch has no driver")
+        steps.left_out("driver-rim", "a switch has no driver", without=("rim",))
     else:
-        steps.not_requested(f"{kind}-rim", lacking=NO_RIM[kind] if evidence.rims else NO_FIRMWARE)
+        steps.not_requested(f"{kind}-rim", "rim", lacking=NO_RIM[kind] if evidence.rims else NO_FIRMWARE)
 
 
 def _check_signers_revocation(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
     if not evidence.rims:
-        steps.not_requested("rim-revocation", OCSP, lacking=NO_FIRMWARE)
+        steps.not_requested("rim-revocation", "rim", OCSP, lacking=NO_FIRMWARE)
         return
     lacking = NO_SIGNERS if "revocation" in steps.held else NO_REVOCATION
     signers = rim_pairs(evidence.rims, anchors)
-    unanswered = check_replies(steps, "rim-revocation", signers, evidence.replies, at, lacking)
+    without = evidence.without
+    unanswered = check_replies(steps, "rim-revocation", signers, evidence.replies, at, lacking, without)
     if unanswered:
-        steps.left_out("rim-revocation", f"no reply about {unanswered}", OCSP, lacking=NO_SIGNERS)
+        why = f"no reply about {unanswered}"
+        steps.left_out("rim-revocation", why, OCSP, lacking=NO_SIGNERS, without=("ocsp",))
 
 
 def _check_rim(steps: Checklist, rim: Rim, version: str | None, chip: str, at: datetime, anchors: Anchors) -> None:
     step = f"{rim.kind}-rim"
     source = "TCG RIM Information Model 1.01"
+    fits = version is not None and rim.version.lower() == version.lower()
+    without = () if fits else ("rim",)  # that of the device's version
     try:
         check_rim(Checklist(), rim, at=at, anchors=anchors.of(AnchorRole.NVIDIA_RIM))
     except RefusedError as error:
-        steps.refuse(step, f"{error.step.id}: {error.step.detail}", error.step.source)
+        steps.refuse(step, f"{error.step.id}: {error.step.detail}", error.step.source, without=without)
     if rim.product != chip:
         steps.refuse(step, f"product: the RIM is for {rim.product}, the device is a {chip}", source)
-    if version is None or rim.version.lower() != version.lower():
-        steps.refuse(step, f"version: the RIM is for {rim.version}, the report says {version}", source)
+    if not fits:
+        wrong = f"version: the RIM is for {rim.version}, the report says {version}"
+        steps.refuse(step, wrong, source, without=without)
     steps.passed(step, f"{rim.version} for {rim.product}, signed and valid", source)
 
 
-def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim]) -> None:
+def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim], without: tuple[str, ...]) -> None:
     """Compare each active index with the measurement of that place; SPDM numbers the same block one higher."""
+    empty = next((rim for rim in rims if not rim.golden), None)
+    if empty is not None:
+        steps.refuse("measurements", f"no index is active in the {empty.kind} RIM")
     indices = [index for rim in rims for index in rim.golden]
     twice = sorted({index for index in indices if indices.count(index) > 1})
     if twice:
@@ -277,10 +294,9 @@ def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim]
     detail = f"{len(golden) - len(wrong)} of {len(golden)} match"
     if ignored:
         detail += f"; index {NVDEC0_INDEX} is not held against a device whose video decoder 0 is off"
-    if not golden:
-        steps.refuse("measurements", "no index is active")
-    otherwise = f"{detail}; wrong: {', '.join(map(str, counted))}"
-    steps.require(not counted, "measurements", detail, otherwise, "NVIDIA nvtrust, local verifier, verify_measurements")
+    if counted:
+        steps.refuse("measurements", f"{detail}; wrong: {', '.join(map(str, counted))}", GOLDEN)
+    steps.passed("measurements", detail, GOLDEN, without=without)
 
 
 def _matches(report: GpuReport, index: int, values: Sequence[bytes]) -> bool:
@@ -291,36 +307,31 @@ def _check_policy(steps: Checklist, evidence: _Evidence, policy: Policy) -> None
     """Take the steps about what the relying party asks."""
     mode = evidence.report.mode
     if policy.modes is None:
-        steps.not_requested("mode", lacking="mode not compared")
+        steps.not_requested("mode", POLICY, lacking="mode not compared")
     else:
         said = mode or "not said"
         otherwise = f"the mode is {said}; accepted: {', '.join(sorted(policy.modes)) or 'none'}"
         steps.require(mode in policy.modes, "mode", f"the mode is {said}", otherwise)
     _check_debug(steps, evidence.report, policy)
-    problem = _policy_problem(steps, evidence, policy)
+    problem = _policy_problem(evidence, policy)
     if problem is not None:
         steps.refuse("policy", problem)
-    steps.passed("policy", f"every step asked for was taken: {', '.join(sorted(policy.require))}")
+    signers = {"rim-revocation"} if evidence.rims and "revocation" in policy.require else frozenset()
+    steps.require_taken(policy.require, signers, without=evidence.without if "revocation" in policy.require else ())
 
 
 def _check_debug(steps: Checklist, report: GpuReport, policy: Policy) -> None:
     if report.device_mode is None:
         steps.left_out("debug", "the report states no device mode", DEVICE_MODE)
     elif policy.allow_debug:
-        steps.not_requested("debug", DEVICE_MODE, lacking="debug mode not compared")
+        steps.not_requested("debug", POLICY, DEVICE_MODE, lacking="debug mode not compared")
     else:
         state = report.device_mode.debug
         otherwise = f"the device is or was debugged since its reset: {state.name or state.value}"
         steps.require(not report.device_mode.debugged, "debug", "no debug mode since the reset", otherwise, DEVICE_MODE)
 
 
-def _policy_problem(steps: Checklist, evidence: _Evidence, policy: Policy) -> str | None:
-    if not policy.require:
-        return "the policy asks for no step, so it accepts nothing"
-    signers = {"rim-revocation"} if evidence.rims and "revocation" in policy.require else set()
-    missing = sorted((policy.require | signers) - {"policy"} - steps.held)
-    if missing:
-        return f"asked for and not taken: {', '.join(missing)}"
+def _policy_problem(evidence: _Evidence, policy: Policy) -> str | None:
     report, chip = evidence.report, product(evidence.chain[0])
     if policy.products is not None and chip not in policy.products:
         return f"the device is a {chip}; accepted: {', '.join(sorted(policy.products)) or 'none'}"

@@ -20,6 +20,8 @@ from carnet_ref.attestation.nvidia.report import GpuReport, OpaqueType
 STEP: Final = "links"
 SOURCE: Final = "NVIDIA nvtrust, PPCIE verifier, topology checks"
 LACKING: Final = "links not compared"
+SWITCHES: Final = "evidence"
+"""The argument by which evidence of switches is given."""
 PDI_BYTES: Final = 8
 UNUSED: Final = bytes(PDI_BYTES)
 GPUS_OF_A_SWITCH: Final = 8 * PDI_BYTES
@@ -45,7 +47,7 @@ def check_links(steps: Checklist, gpus: Sequence[GpuReport], switches: Sequence[
         steps.refuse(STEP, "the GPUs differ in which switches they are linked to", SOURCE)
     if not switches:
         why = f"the GPUs name {len(named[0])} switches, of which no evidence is given"
-        steps.left_out(STEP, why, SOURCE, lacking=LACKING)
+        steps.left_out(STEP, why, SOURCE, lacking=LACKING, without=(SWITCHES,))
         return
     _check_switches(steps, named[0], switches)
     _check_gpus(steps, len(gpus), switches)

@@ -23,10 +23,10 @@ from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.certificates import product, unit
 from carnet_ref.attestation.nvidia.links import STEP as LINKS
-from carnet_ref.attestation.nvidia.links import check_links
+from carnet_ref.attestation.nvidia.links import SWITCHES, check_links
 from carnet_ref.attestation.nvidia.node_policy import NodePolicy
 from carnet_ref.attestation.nvidia.ocsp import OcspReply, parse_ocsp
-from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, parse_report
+from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, Mode, parse_report
 from carnet_ref.attestation.nvidia.revocation import device_pairs, rim_pairs
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, parse_rim
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
@@ -177,6 +177,10 @@ def _shares(steps: Checklist, node: Sequence[_Device], given: _Given, anchors: A
     for _, rim in given.rims:
         if not any(device.fits(rim) for device in node):
             steps.refuse("rims", f"the {rim.kind} RIM {rim.version} for {rim.product} is about no device of the node")
+    if given.rims:
+        steps.passed("rims", f"{len(given.rims)}, each about a kind of device of the node", without=("rim",))
+    else:
+        steps.left_out("rims", "no reference values are given", without=("rim",))
     chosen = [_chosen_rims(device, given) for device in node]
     found = [_root_of(device, anchors) for device in node]
     needed = [
@@ -186,7 +190,11 @@ def _shares(steps: Checklist, node: Sequence[_Device], given: _Given, anchors: A
     for place, (_, reply) in enumerate(given.replies, start=1):
         about = any(reply.is_about(*pair) for pairs in needed for pair in pairs)
         if not about and None not in found:  # a chain under no root is refused at its own step
-            steps.refuse("revocation", f"reply {place} is about no certificate of the node")
+            steps.refuse("revocation", f"reply {place} is about no certificate of the node", without=("rim",))
+    if given.replies:
+        steps.passed("revocation", f"{len(given.replies)}, each about a certificate of the node", without=("ocsp",))
+    else:
+        steps.left_out("revocation", "no OCSP replies are given", without=("ocsp",))
     replies = [[data for data, reply in given.replies if any(reply.is_about(*p) for p in pairs)] for pairs in needed]
     return [([data for data, _ in rims], own) for rims, own in zip(chosen, replies, strict=True)]
 
@@ -237,8 +245,11 @@ def _check_one(steps: Checklist, step: str, what: str, values: Sequence[str | No
 def _check_links(steps: Checklist, node: Sequence[_Device], policy: NodePolicy) -> None:
     gpus, switches = ([each.report for each in node if each.is_gpu is kind] for kind in (True, False))
     check_links(steps, gpus, switches)
-    if policy.require_links and LINKS not in steps.held:
-        steps.refuse("policy", f"asked for and not taken: {LINKS}")
+    protected = gpus[0].mode is Mode.PROTECTED_PCIE
+    asked = protected if policy.require_links is None else policy.require_links
+    if asked and LINKS not in steps.held:
+        why = "" if policy.require_links else ", which the mode PPCIE asks for unless the policy says otherwise"
+        steps.refuse("policy", f"asked for and not taken: {LINKS}{why}", without=(SWITCHES,))
     steps.passed("policy", "every device was accepted, and all together")
 
 

@@ -23,13 +23,14 @@ class NodePolicy:
         device: what is asked of each GPU.
         gpus: how many GPUs there have to be; ``None``: any number from one.
         switches: how many switches there have to be; ``None``: any number.
-        require_links: whether the links between GPUs and switches have to be compared.
+        require_links: whether the links between GPUs and switches have to be compared; ``None``: in protected PCIe
+            mode, where all that GPUs say to each other goes over switches.
     """
 
     device: policy.Policy = field(default=policy.DEFAULT_POLICY)
     gpus: int | None = None
     switches: int | None = None
-    require_links: bool = False
+    require_links: bool | None = None
 
     @property
     def switch(self) -> policy.Policy:
@@ -49,8 +50,8 @@ def parse_node_policy(data: bytes) -> NodePolicy:
     """
     given = policy.policy_object(data)
     of_device = {key: value for key, value in given.items() if key not in KEYS}
-    links = given.get("require_links", False)
-    if not isinstance(links, bool):
+    links = given.get("require_links")
+    if not isinstance(links, bool | None):
         raise MalformedError(WHAT, "require_links to be true or false", ascii(links)[:100])
     device = policy.policy_of(of_device)
     return NodePolicy(device, _count(given, "gpus", 1), _count(given, "switches", 0), links)

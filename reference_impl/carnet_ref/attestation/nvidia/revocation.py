@@ -47,18 +47,24 @@ def _signers(rim: Rim, anchors: Anchors) -> Pairs:
 
 
 def check_replies(
-    steps: Checklist, step: str, needed: Pairs, replies: Sequence[OcspReply], at: datetime, lacking: str
+    steps: Checklist,
+    step: str,
+    needed: Pairs,
+    replies: Sequence[OcspReply],
+    at: datetime,
+    lacking: str,
+    without: tuple[str, ...] = (),
 ) -> str | None:
     """Check the replies about the certificates that are ``needed``; return the name of one that none is about.
 
-    ``lacking`` is what an acceptance lacks without them.
+    ``lacking`` is what an acceptance lacks without them, and ``without`` options that would make more needed.
 
     Raises:
         RefusedError: a reply does not say that its certificate is good.
     """
     given = [(reply, pair) for reply in replies for pair in needed if reply.is_about(*pair)]
     if not given:
-        steps.not_requested(step, OCSP, lacking=lacking)
+        steps.not_requested(step, "ocsp", OCSP, lacking=lacking)
         return None
     for reply, pair in given:
         try:
@@ -68,5 +74,5 @@ def check_replies(
     answered = {pair[0] for _, pair in given}
     missing = next((name(certificate) for certificate, _ in needed if certificate not in answered), None)
     if missing is None:
-        steps.passed(step, f"{len(answered)} certificates are good", OCSP)
+        steps.passed(step, f"{len(answered)} certificates are good", OCSP, without=("ocsp", *without))
     return missing

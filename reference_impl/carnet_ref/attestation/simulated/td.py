@@ -1,7 +1,7 @@
 """A simulated TDX platform: TDs that quote, and the collateral that a vendor would publish for it.
 
 Certificate authorities keep the common names that Intel gives them, since appraisals ask for those; the organisation
-is that of the tests.
+is that of the tests. The quoting enclave has the identity of Intel's for the same reason.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from carnet_ref.attestation.intel.quote import (
     TEE_TDX,
 )
 from carnet_ref.attestation.intel.signatures import raw_point, sign_p256
-from carnet_ref.attestation.intel.tcb import TcbStatus
+from carnet_ref.attestation.intel.tcb import TD_QUOTING_ENCLAVE, TcbStatus
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
 from carnet_ref.attestation.simulated.authority import Authority, Issued, derived, derived_key, revocation_list
 from carnet_ref.crypto.primitives import sha256
@@ -50,8 +50,6 @@ MODULE: Final = (5, 1)
 COMPONENTS: Final = (3, 3, 2, 2, 4, 1, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0)
 PCESVN: Final = 13
 QE_ISVSVN: Final = 4
-QE_PRODUCT: Final = 2
-QE_ATTRIBUTES: Final = bytes.fromhex("11000000000000000000000000000000")
 SEPT_VE_DISABLE: Final = 1 << 28
 DEBUG: Final = 1
 XFAM: Final = bytes.fromhex("e702060000000000")
@@ -136,12 +134,12 @@ class SimulatedPlatform:
         report = b"".join(
             (
                 bytes(16 + 4 + 28),  # CPUSVN, MISCSELECT, reserved
-                QE_ATTRIBUTES,
+                TD_QUOTING_ENCLAVE.attributes,
                 derived(self._seed, "MRENCLAVE", 32),
                 bytes(32),
-                derived(self._seed, "MRSIGNER", 32),
+                TD_QUOTING_ENCLAVE.mrsigner,
                 bytes(96),
-                QE_PRODUCT.to_bytes(2, "little"),
+                TD_QUOTING_ENCLAVE.isvprodid.to_bytes(2, "little"),
                 QE_ISVSVN.to_bytes(2, "little"),
                 bytes(60),
                 sha256(attestation_key + authentication) + bytes(32),
@@ -180,10 +178,10 @@ class SimulatedPlatform:
             **period,
             "miscselect": bytes(4).hex(),
             "miscselectMask": "FF" * 4,
-            "attributes": QE_ATTRIBUTES.hex(),
-            "attributesMask": "FBFFFFFFFFFFFFFF0000000000000000",
-            "mrsigner": derived(self._seed, "MRSIGNER", 32).hex(),
-            "isvprodid": QE_PRODUCT,
+            "attributes": TD_QUOTING_ENCLAVE.attributes.hex(),
+            "attributesMask": TD_QUOTING_ENCLAVE.attributes_mask.hex(),
+            "mrsigner": TD_QUOTING_ENCLAVE.mrsigner.hex(),
+            "isvprodid": TD_QUOTING_ENCLAVE.isvprodid,
             "tcbLevels": [{"tcb": {"isvsvn": QE_ISVSVN}, **_level(self._at, TcbStatus.UP_TO_DATE)}],
         }
 

@@ -55,7 +55,7 @@ def test_a_node_is_accepted_from_one_file_or_several(files: dict[str, str], give
     words = [*(files[name] for name in given), *usual(files, "--nonce", NONCE.hex(), "--policy", files["policy"])]
     shown = found(*words)
     assert (shown["accepted"], shown["claims"]["gpus"], shown["claims"]["switches"]) == (True, GPUS, SWITCHES)
-    assert [step["id"].partition(".")[2] for step in shown["steps"]][2] == "document"
+    assert [step["id"].partition(".")[2] for step in shown["steps"]][4] == "document"
     result = attest(*words)
     assert result.exit_code == 0
     assert "claim   devices 5" in result.stdout

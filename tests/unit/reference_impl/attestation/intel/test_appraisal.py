@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION
+from carnet_ref.attestation.intel.collateral import parse_qe_identity
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy
+from carnet_ref.attestation.intel.signatures import sign_p256
+from carnet_ref.attestation.intel.tcb import TD_QUOTING_ENCLAVE, EnclaveIdentity
 from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sha256
@@ -172,14 +175,15 @@ def test_features_that_a_td_may_use_itself_are_no_reason_to_refuse(bit: int) -> 
     assert appraised(with_attributes(SEPT_VE_DISABLE | 1 << bit), collateral=PLATFORM.collateral).accepted
 
 
+WITHOUT_AND_WITH = pytest.mark.parametrize("collateral", [None, PLATFORM.collateral], ids=["alone", "collateral"])
+
+
 @pytest.mark.mends("E7")
-def test_a_td_whose_pages_can_go_unnoticed_is_genuine_and_refused_where_it_is_to_be_relied_on() -> None:
-    quote = with_attributes(0)
-    assert appraised(quote).accepted
-    assert appraised(quote, collateral=PLATFORM.collateral).failed_step == "isolation"
-    asked = replace(DEFAULT_POLICY, require=DEFAULT_POLICY.require | {"isolation"})
-    assert appraised(quote, policy=asked).failed_step == "isolation"
-    assert appraised(policy=asked).accepted
+@pytest.mark.mends("R401")
+@WITHOUT_AND_WITH
+def test_a_td_whose_pages_can_go_unnoticed_is_refused(collateral: bytes | None) -> None:
+    assert appraised(with_attributes(0), collateral=collateral).failed_step == "isolation"
+    assert appraised(collateral=collateral).accepted
 
 
 @pytest.mark.mends("E7")
@@ -192,13 +196,75 @@ def test_a_policy_may_accept_a_td_that_is_told_of_pages_taken_away() -> None:
     assert appraised(of_tdx_15(SERVICE), collateral=PLATFORM.collateral, policy=policy).failed_step == "isolation"
 
 
-def test_a_service_td_is_refused_unless_the_policy_names_it() -> None:
+@pytest.mark.mends("R401")
+@WITHOUT_AND_WITH
+def test_a_service_td_is_refused_unless_the_policy_names_it(collateral: bytes | None) -> None:
     named = replace(DEFAULT_POLICY, measurements=(("mrservicetd", frozenset({SERVICE})),))
-    assert appraised(of_tdx_15(SERVICE)).claims["mrservicetd"] == SERVICE.hex()
-    assert appraised(of_tdx_15(SERVICE), collateral=PLATFORM.collateral).failed_step == "isolation"
-    assert appraised(of_tdx_15(SERVICE), collateral=PLATFORM.collateral, policy=named).accepted
-    assert appraised(of_tdx_15(bytes(48)), collateral=PLATFORM.collateral).accepted
-    assert appraised(of_tdx_15(b"\1" * 48), collateral=PLATFORM.collateral, policy=named).failed_step == "isolation"
+    assert appraised(of_tdx_15(SERVICE), collateral=collateral).failed_step == "isolation"
+    accepted = appraised(of_tdx_15(SERVICE), collateral=collateral, policy=named)
+    assert accepted.claims["mrservicetd"] == SERVICE.hex()
+    assert appraised(of_tdx_15(bytes(48)), collateral=collateral).accepted
+    assert appraised(of_tdx_15(b"\1" * 48), collateral=collateral, policy=named).failed_step == "isolation"
+
+
+QE_SIGNER, QE_PRODUCT, QE_ATTRIBUTES, QE_MISCSELECT = 128, 256, 48, 16
+STRANGER = b"\xbb" * 32
+
+
+def vouched_for(*changes: tuple[int, bytes]) -> bytes:
+    """Return the quote with another report of the quoting enclave, which the platform certified."""
+    report = QUOTE[QE_REPORT : QE_REPORT + 384]
+    for place, value in changes:
+        report = edited(report, place, value)
+    return edited(QUOTE, QE_REPORT, report + sign_p256(PCK.key, report))
+
+
+OF_ANOTHER_ENCLAVE = {
+    "signer": ((QE_SIGNER, STRANGER),),
+    "SGX's signer": ((QE_SIGNER, bytes.fromhex("8c4f5775d796503e96137f77c68a829a0056ac8ded70140b081b094490c57bff")),),
+    "product": ((QE_PRODUCT, b"\x77\x77"),),
+    "SGX's product": ((QE_PRODUCT, b"\1\0"),),
+    "debug": ((QE_ATTRIBUTES, b"\x13"),),
+    "other attributes": ((QE_ATTRIBUTES, b"\x31"),),
+    "miscselect": ((QE_MISCSELECT, b"\1"),),
+}
+
+
+@pytest.mark.mends("R400")
+@pytest.mark.parametrize("change", OF_ANOTHER_ENCLAVE)
+@WITHOUT_AND_WITH
+def test_a_quote_by_another_enclave_on_a_genuine_platform_is_refused(change: str, collateral: bytes | None) -> None:
+    quote = vouched_for(*OF_ANOTHER_ENCLAVE[change])
+    assert appraised(quote, collateral=collateral).failed_step == "qe-identity"
+    held = [step.id for step in appraised(collateral=collateral).steps if step.ok]
+    assert "qe-identity" in held
+
+
+@pytest.mark.parametrize("attributes", ["11", "15"])
+def test_the_quoting_enclave_may_say_that_it_runs_in_64_bit_mode(attributes: str) -> None:
+    assert appraised(vouched_for((QE_ATTRIBUTES, bytes.fromhex(attributes)))).accepted
+
+
+def test_a_policy_may_name_the_signer_of_another_quoting_enclave_but_no_other_product_and_no_debugging() -> None:
+    named = replace(DEFAULT_POLICY, quoting_enclave_signers=frozenset({STRANGER}))
+    signed = (QE_SIGNER, STRANGER)
+    assert appraised(vouched_for(signed), policy=named).accepted
+    assert appraised(policy=named).accepted
+    assert appraised(vouched_for(signed), policy=named, collateral=PLATFORM.collateral).failed_step == "qe-identity"
+    for change in ("product", "debug", "miscselect"):
+        quote = vouched_for(signed, *OF_ANOTHER_ENCLAVE[change])
+        assert appraised(quote, policy=named).failed_step == "qe-identity"
+
+
+def test_intel_s_quoting_enclave_is_the_one_that_it_publishes() -> None:
+    """Source: Intel PCS API, version 4, TDX enclave identity of 2026-03-16."""
+    published = parse_qe_identity(
+        b'{"id":"TD_QE","version":2,"issueDate":"2026-03-16T22:16:03Z","nextUpdate":"2026-04-15T22:16:03Z",'
+        b'"tcbEvaluationDataNumber":18,"miscselect":"00000000","miscselectMask":"FFFFFFFF",'
+        b'"attributes":"11000000000000000000000000000000","attributesMask":"FBFFFFFFFFFFFFFF0000000000000000",'
+        b'"mrsigner":"DC9E2A7C6F948F17474E34A7FC43ED030F7C1563F1BABDDF6340C82E0E54A8C5","isvprodid":2,"tcbLevels":[]}'
+    )
+    assert EnclaveIdentity(*(getattr(published, each.name) for each in fields(EnclaveIdentity))) == TD_QUOTING_ENCLAVE
 
 
 def test_a_register_that_a_quote_does_not_have_is_none_of_the_values_accepted() -> None:

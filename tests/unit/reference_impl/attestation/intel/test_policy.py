@@ -20,6 +20,7 @@ def test_a_policy_is_read_from_json() -> None:
         "rejected_advisories": ["INTEL-SA-00837"],
         "minimum_evaluation_number": 17,
         "collateral_ttl": 86400,
+        "quoting_enclave_signers": ["33" * 32],
     }
     assert parse_policy(json.dumps(written).encode()) == Policy(
         require=frozenset({"quote-signature", "tcb-status"}),
@@ -30,6 +31,7 @@ def test_a_policy_is_read_from_json() -> None:
         rejected_advisories=frozenset({"INTEL-SA-00837"}),
         minimum_evaluation_number=17,
         collateral_ttl=86400,
+        quoting_enclave_signers=frozenset({b"\x33" * 32}),
     )
 
 
@@ -68,6 +70,8 @@ def test_every_step_of_an_appraisal_can_be_asked_for_and_no_other() -> None:
         b'{"measurements": {"mrtd": "00"}}',
         b'{"tcb_statuses": ["Fine"]}',
         b'{"collateral_ttl": "a day"}',
+        b'{"quoting_enclave_signers": ["33"]}',
+        b'{"quoting_enclave_signers": "' + b"33" * 32 + b'"}',
         b'{"minimum_evaluation_number": -1}',
         b'{"require": [], "require": ["parse"]}',
     ],

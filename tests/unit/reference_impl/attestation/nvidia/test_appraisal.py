@@ -231,6 +231,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[], dict[str, Any]]]] = {
         lambda: {"report": report(W.device.leaf, opaque=PPCIE, measurements=[measurement(i) for i in range(20)])},
     ),
     "RIMs without an active index": ("measurements", "no index", lambda: _driver(driver={}, vbios={})),
+    "one RIM without an active index": ("measurements", "no index is active in the driver", lambda: _driver(driver={})),
     "another mode": ("mode", "accepted: SPT", lambda: {"policy": _policy(modes=frozenset({Mode.SINGLE_GPU}))}),
     "a mode that is not said": ("mode", "not said", lambda: {"report": report(W.device.leaf)}),
     "no mode accepted": ("mode", "accepted: none", lambda: {"policy": _policy(modes=frozenset())}),

@@ -181,12 +181,26 @@ def test_a_policy_is_asked_of_each_device_and_of_all(policy: NodePolicy, step: s
     assert appraised(NODE, policy).failed_step == step
 
 
-def test_links_are_left_out_where_no_switch_is_here_unless_the_policy_asks() -> None:
-    alone = appraised(NODE[:GPUS])
-    assert (alone.accepted, "links not compared" in alone.not_compared) == (True, True)
-    assert appraised(NODE[:GPUS], NodePolicy(require_links=True)).failed_step == "policy"
-    silent = [member.saying(field22=None) for member in NODE[:GPUS]]
-    assert "links not compared" in appraised(silent).not_compared
+ANOTHER_MODE = {"field21": b"\x55"}
+NOT_ASKED = NodePolicy(require_links=False)
+
+
+@pytest.mark.mends("R402")
+@pytest.mark.parametrize("changes", [{}, {"field22": None}], ids=["named switches", "no names"])
+def test_a_node_in_protected_pcie_mode_is_not_accepted_without_its_switches(changes: dict[str, bytes | None]) -> None:
+    found = appraised([member.saying(**changes) for member in NODE[:GPUS]])
+    assert (found.failed_step, "which the mode PPCIE asks for" in found.steps[-1].detail) == ("policy", True)
+
+
+@pytest.mark.parametrize("changes", [{}, {"field22": None}], ids=["named switches", "no names"])
+def test_links_are_left_out_where_no_switch_is_here_in_another_mode_or_where_the_policy_does_not_ask(
+    changes: dict[str, bytes | None],
+) -> None:
+    protected = [member.saying(**changes) for member in NODE[:GPUS]]
+    others = [member.saying(**ANOTHER_MODE) for member in protected]
+    for found in (appraised(others), appraised(protected, NOT_ASKED)):
+        assert (found.accepted, "links not compared" in found.not_compared) == (True, True)
+    assert appraised(others, NodePolicy(require_links=True)).failed_step == "policy"
 
 
 def test_reference_values_and_replies_are_given_once_for_the_node() -> None:
@@ -209,7 +223,7 @@ def test_a_device_of_another_version_is_held_to_reference_values_of_that_version
     newer = sign_rim(rim_xml("550.90.08", golden), W.rim_signer, W.rim_root)
     node = [member.saying(field3=b"550.90.08\0") for member in NODE[:GPUS]]
     assert appraised(node, rims=(driver, vbios)).failed_step == "gpu0.driver-rim"
-    assert appraised(node, rims=(driver, newer, vbios)).accepted
+    assert appraised(node, NOT_ASKED, rims=(driver, newer, vbios)).accepted
     again = sign_rim(rim_xml("550.90.08", golden | {0: [bytes(48)]}), W.rim_signer, W.rim_root)
     assert appraised(node, rims=(newer, again)).failed_step == "gpu0.parse"
 
@@ -254,7 +268,8 @@ def test_a_policy_is_read_from_json() -> None:
     written = {"require": ["signature"], "minimum_driver": "550", "gpus": 8, "switches": 4, "require_links": True}
     device = Policy(require=frozenset({"signature"}), minimum_driver="550")
     assert parse_node_policy(json.dumps(written).encode()) == NodePolicy(device, 8, 4, require_links=True)
-    assert parse_node_policy(b"{}") == NodePolicy(Policy())
+    assert parse_node_policy(b"{}") == NodePolicy(Policy(), require_links=None)
+    assert parse_node_policy(b'{"require_links": false}') == NodePolicy(Policy(), require_links=False)
 
 
 @pytest.mark.parametrize(
