@@ -172,10 +172,14 @@ def test_a_rule_is_never_forced() -> None:
         step.insert(seen(key))
 
     claim(draft := drafted(draw, rules=(learn,)), lambda: forall(lambda k: implies(used(k), seen(k)), Key))
-    draft.goal(sentence="It is learned.")(lambda: exists(seen, Key))
+
+    @draft.goal(sentence="It is learned.")
+    def learned() -> Formula:
+        return exists(seen, Key)
+
     answers = judged(draft, Party=1, Key=1)
     assert steps(answers.violated["claimed", ""]) == ["draw"]
-    assert steps(answers.reached["goal <lambda>", ""]) == ["draw", "learn"]
+    assert steps(answers.reached["goal learned", ""]) == ["draw", "learn"]
 
 
 def test_updates_that_disagree_are_a_conflict_and_nothing_comes_after() -> None:
@@ -243,10 +247,14 @@ def test_variables_of_one_name_and_two_sorts_are_two_variables() -> None:
     party, key = Var("x", Party.sort), Var("x", Key.sort)
     body = Apply(held.symbol, (party, key))
     claim(draft := drafted(draw), lambda: Formula(Forall((party,), Exists((key,), body))))
-    draft.goal(sentence="All hold one.")(lambda: Formula(Forall((party,), Exists((key,), body))))
+
+    @draft.goal(sentence="All hold one.")
+    def held_by_all() -> Formula:
+        return Formula(Forall((party,), Exists((key,), body)))
+
     answers = judged(draft, Party=2, Key=2)
     assert answers.violated
-    assert len(answers.reached["goal <lambda>", ""].steps) == 2
+    assert len(answers.reached["goal held_by_all", ""].steps) == 2
 
 
 @pytest.mark.parametrize(
