@@ -254,7 +254,7 @@ def test_variables_of_one_name_and_two_sorts_are_two_variables() -> None:
 
     answers = judged(draft, Party=2, Key=2)
     assert answers.violated
-    assert len(answers.reached["goal held_by_all", ""].steps) == 2
+    assert len(answers.reached["goal held-by-all", ""].steps) == 2
 
 
 @pytest.mark.parametrize(
