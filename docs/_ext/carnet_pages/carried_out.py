@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
-from carnet_check.attacks.instances import described
 from carnet_check.loading.families import load
 from carnet_check.results import steps_as_json
 from carnet_check.wording.narrate import told_place
@@ -53,7 +52,7 @@ def attack(family: Family, finding: Finding) -> Hunt | None:
 def _recorded(name: str, found: Hunt, replay: Replay[Any]) -> dict[str, Any]:
     assert found.trace is not None
     design = {"variant": found.trace.variant, "removed": list(found.target.removed)}
-    instance = described(found.judge.instance) if found.judge else ""
+    instance = found.judge.instance.words if found.judge else ""
     outcome = replay({**design, "claim": found.claim, "steps": steps_as_json(found.trace.steps), "instance": instance})
     kept = {"reproduced": outcome["reproduced"], "stopped": _place(outcome["stopped"])}
     defended = {

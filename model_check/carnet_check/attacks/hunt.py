@@ -256,7 +256,7 @@ def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -
         caps=caps,
     )
     moves = "" if profile.budget is None else f", at most {counted(profile.budget, 'active adversary move')}"
-    progress(f"searching {profile.name}: {scope.describes}{moves}")
+    progress(f"searching {profile.name}: {scope.explored.words}{moves}")
 
     def watch(states: int, depth: int) -> None:
         progress(f"searching {profile.name}: {states:,} states, depth {depth}")

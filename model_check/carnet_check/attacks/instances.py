@@ -15,12 +15,6 @@ A row of a function ends with its value.
 """
 
 
-def described(instance: Instance) -> str:
-    """Return the size of an instance in words."""
-    sizes = (f"{len(names)} {sort}" for sort, names in instance.elements.items())
-    return instance.describes or " · ".join(sizes)
-
-
 def structure_of(instance: Instance, protocol: Protocol) -> dict[str, dict[str, Any]]:
     """Return the elements of an instance and what it says of the symbols of ``protocol``."""
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]

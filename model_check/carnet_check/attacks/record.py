@@ -8,7 +8,7 @@ from typing import Any
 
 from carnet_check.attacks.decisive import Decisive
 from carnet_check.attacks.hunt import Hunt
-from carnet_check.attacks.instances import described, structure_of
+from carnet_check.attacks.instances import structure_of
 from carnet_check.attacks.sequence import ShownStep, sequence_chart
 from carnet_check.attacks.showing import as_html
 from carnet_check.semantics import Interpreter, State
@@ -70,7 +70,7 @@ class Attack:
             "expected": self.expected,
             "finding": {"id": self.finding.id, "title": self.finding.title} if self.finding else None,
             "profile": {"name": self.profile.name, "scale": dict(self.profile.scale), "budget": self.profile.budget},
-            "instance": described(self.judge.instance),
+            "instance": self.judge.instance.words,
             "structure": structure_of(self.judge.instance, protocol),
             "digest": self.digest,
             "parties": list(chart.parties),

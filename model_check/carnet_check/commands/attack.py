@@ -171,7 +171,6 @@ def _diagram(result: Hunt) -> str:
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
     from carnet_check.attacks.brief import brief
-    from carnet_check.attacks.instances import described
     from carnet_check.results import steps_as_json
     from carnet_check.wording.narrate import narrate, reason
     from carnet_check.wording.sentences import known
@@ -190,9 +189,14 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
         "finding": None,
         "claims": list(target.claims),
         "detail": result.detail,
-        "instance": described(result.judge.instance) if result.judge else "",
+        "instance": result.judge.instance.words if result.judge else "",
         "decisive": None,
         "brief": [],
+        "explored": [
+            {"profile": found.search.profile.name, **found.scope.explored.as_json()}
+            for found in result.stages
+            if found.scope
+        ],
     }
     if result.trace is not None and result.judge is not None:
         if target.finding is not None and target.finding.claim == result.claim:
@@ -241,7 +245,7 @@ def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], se
         "VIOLATED": "attack found, minimised and replayed by the interpreter",
         "PROVED": "no attack exists: every claim attacked is proved",
     }.get(str(result.verdict), "no attack found, and none excluded")
-    searched = "; ".join(f"{found.search.profile.name}: {found.describes}, {found.covered}" for found in result.stages)
+    searched = "; ".join(f"{found.search.profile.name}: {found.instances}, {found.covered}" for found in result.stages)
     protocol = result.target.protocol
     return Closing(
         verdicts={str(result.verdict): 1},

@@ -273,7 +273,9 @@ def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walk
     from carnet_command.text import counted, wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
-    yield from wrapped("instance", f"{scope.describes or dict(profile.scale)}; {adversary(profile)}")
+    yield from wrapped("instance", f"{scope.explored.words or 'one, as there are no sorts'}; {adversary(profile)}")
+    if scope.explored.shortfall:
+        yield from wrapped("not met", f"profile {profile.name}: {scope.explored.shortfall}")
     if walks is not None:
         beside = len(scope.instances) - 1
         more = f"; as many in each of {counted(beside, 'other instance')}" if beside else ""
@@ -307,7 +309,8 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
         "variant": target.protocol.variant,
         "threat": target.threat.id,
         "engine": explores.name,
-        "instance": found.describes,
+        "instance": found.instances,
+        "explored": found.scope.explored.as_json() if found.scope else None,
         "states": found.states,
         "transitions": found.transitions,
         "depth": found.depth,
@@ -335,8 +338,7 @@ def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
     from carnet_check.report.walked import walked_lines
     from carnet_command.text import counted, wrapped
 
-    memory = found.peak_memory_bytes / (1 << 20)
-    facts = f"{found.states_per_second:,.0f} states/s, {memory:,.0f} MiB at most"
+    facts = f"{found.states_per_second:,.0f} states/s, {found.peak_memory_bytes / (1 << 20):,.0f} MiB at most"
     if not found.walked:
         facts = f"{found.transitions:,} transitions, {facts}"
     beside = f", and {found.beside:,} from other first values" if found.beside and not found.walked else ""
@@ -371,19 +373,17 @@ def _closing(
     walks: Walks | None,
     checkpoint: Path | None,
 ) -> Closing:
-    from carnet_check.engines.exploration import fixed
     from carnet_check.engines.exploring.judging import verdict_of
     from carnet_check.report.closing import Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import counted_by_verdict
 
-    protocol = target.protocol
     return Closing(
         verdicts=counted_by_verdict(verdict_of(found, claim)[0] for claim in target.claims),
         outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
-        strength=f"{explores.name}: {found.describes}" + (f" · fixes {told}" if (told := fixed([found])) else ""),
+        strength=f"{explores.name}: {found.strength}",
         budget=budget,
         profile=profile_line(found.search.profile.name, walks),
-        digests={protocol.variant: protocol.digest},
+        digests={target.protocol.variant: target.protocol.digest},
         artefacts="" if checkpoint is None else str(checkpoint),
         rerun=rerun_command(context),
         seconds=found.seconds,

@@ -74,7 +74,7 @@ class Model:
     """
 
     target: AttackTarget
-    describes: str
+    instance: str
     files: tuple[str, ...]
     states: int | None
     remark: str
@@ -87,7 +87,7 @@ class Model:
             "without": list(protocol.without),
             "threat": self.target.threat.id,
             "digest": protocol.digest,
-            "instance": self.describes,
+            "instance": self.instance,
             "states": self.states,
             "remark": self.remark or None,
         }
@@ -101,7 +101,7 @@ class Model:
         without = f" without {', '.join(protocol.without)}" if protocol.without else ""
         design = f"{protocol.variant}{without}, under {self.target.threat.id}; spec digest {protocol.digest[:16]}"
         yield from wrapped("variant", design)
-        yield from wrapped("instance", f"{self.describes or 'no sort, so there is one'}{counted}")
+        yield from wrapped("instance", f"{self.instance or 'no sort, so there is one'}{counted}")
         if self.remark:
             yield from wrapped("claims", self.remark)
 
@@ -139,7 +139,7 @@ def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
     scope = _scope(target, asked)
     elsewhere = tuple(name for name in target.claims if any(name in claims for _, claims in scope.instances if claims))
     remark = f"Carnet judges {', '.join(elsewhere)} from other first values, too." if elsewhere else ""
-    instance = replace(_instance(target, scope, asked), describes=scope.describes)
+    instance = _instance(target, scope, asked)
     if form == PROMELA:
         return _write_promela(target, instance, asked, remark, out)
     return _write_tla(target, instance, remark, out)
@@ -200,7 +200,7 @@ def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remar
         remarks=[each for each in (note, remark) if each],
     )
     write_export(out / file, promela(protocol, instance, written, told), WRITTEN)
-    return Model(target, instance.describes, (file,), None if observed is None else observed.states, remark)
+    return Model(target, instance.words, (file,), None if observed is None else observed.states, remark)
 
 
 def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observed | None:
@@ -229,4 +229,4 @@ def _write_tla(target: AttackTarget, instance: Instance, remark: str, out: Path)
     name, expected = module_name(protocol), _expected(target)
     write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected, remark), WRITTEN)
     write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
-    return Model(target, instance.describes, (f"{name}.tla", f"{name}.cfg"), None, remark)
+    return Model(target, instance.words, (f"{name}.tla", f"{name}.cfg"), None, remark)

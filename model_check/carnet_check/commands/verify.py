@@ -178,9 +178,12 @@ def verify(
     request = Request(
         load(protocol), variants, claims, threats, engines, profile, runner, limits, cti or "", depth, simulate, seed
     )
-    campaign = planned(request)
+    with progress() as shown:
+        shown.status("counting the interpretations that are explored")
+        campaign = planned(request)
+        intention = list(_intention(campaign))
     announce = log if as_json else say
-    for line in _intention(campaign):
+    for line in intention:
         announce(line)
     if shard is not None:
         return _shared(context, campaign, shard, as_json)
@@ -314,6 +317,7 @@ def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
         "summary": outcome.summary(),
         "goals": [goal.as_json() for goal in outcome.goals],
         "lemmas": standings(outcome),
+        "explored": outcome.explored,
         "notes": list(outcome.notes),
         **({"simulations": list(_simulations(outcome, walks))} if (walks := outcome.campaign.walks) else {}),
     }
@@ -331,15 +335,6 @@ def _simulations(outcome: CampaignOutcome, walks: Walks) -> Iterator[dict[str, A
             yield {**where, "profile": search.profile.name, **walked_as_json(protocol, walks, found)}
 
 
-def _limits(campaign: Campaign) -> Iterator[str]:
-    """Say where explorations had to stop, as far as it was asked for."""
-    limits = campaign.request.limits
-    if limits.states is not None:
-        yield f"asked for: {limits.states:,} states to an exploration"
-    if limits.seconds is not None:
-        yield f"asked for: {limits.seconds:,.0f} s to an exploration"
-
-
 def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Closing:
     from carnet_check.report.closing import UNSAID, Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import by_verdict
@@ -353,7 +348,7 @@ def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Cl
         verdicts=by_verdict(outcome.results),
         outcome="every verdict as expected" if outcome.exit_code == 0 else _worst(outcome),
         strength=" · ".join(strength),
-        budget=" · ".join((*(engine.budget(campaign.profile) for engine in campaign.engines), *_limits(campaign))),
+        budget=" · ".join((*(engine.budget(campaign.profile) for engine in campaign.engines), *outcome.limits)),
         profile=profile_line(campaign.profile.name, campaign.walks),
         digests=campaign.digests,
         artefacts=", ".join(str(path) for path in said if path is not None),

@@ -6,11 +6,12 @@ engine, through worker processes, to the reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from carnet_check.engines.walks import Walked
+from carnet_check.loading.explored import Explored, fixed_in_words
 from carnet_check.loading.scope import Scope
 from carnet_command.text import counted
 from carnet_spec.language import Instance, Profile
@@ -58,6 +59,8 @@ class Search:
     reduction: bool = True
     digest: str = ""
     """Of the specification that is meant; empty: whatever the names stand for when the search begins."""
+    explored: Explored | None = None
+    """What was announced; a search that has other instances fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +141,15 @@ class Coverage:
     # -- what was explored ------------------------------------------------------------------------
 
     @property
-    def describes(self) -> str:
-        """The size of the instances in words."""
-        return self.scope.describes if self.scope else ""
+    def instances(self) -> str:
+        """The instances in words."""
+        return self.scope.explored.words if self.scope else ""
 
     @property
-    def fixes(self) -> Mapping[str, str]:
-        """Which meaning was explored of what axioms leave open."""
-        return self.scope.fixes if self.scope else {}
+    def strength(self) -> str:
+        """The instances in words, and what was chosen of what axioms leave open."""
+        fixes = fixed_in_words([self.scope.explored] if self.scope else [])
+        return f"{self.instances} · fixes {fixes}" if fixes else self.instances
 
     @property
     def left_out(self) -> Mapping[str, str]:
@@ -244,8 +248,16 @@ class Coverage:
         if self.walked:
             walks, steps = counted(self.walked.walks, "random walk"), counted(self.walked.steps, "step")
             extent = f"{walks}, {steps} in all, {self.depth} in the longest{moves}"
-        whole = self.complete or self.walked_all
-        return extent if whole else f"stopped by {self.stopped_by or 'its caps'} after {extent}"
+        if self.complete or self.walked_all:
+            return extent
+        return f"stopped by {self.stopped_by or 'its caps'} after {extent}{self._gone_through}"
+
+    @property
+    def _gone_through(self) -> str:
+        """Say in how many interpretations a search was that did not come to all of them."""
+        shared = sum(part.claims is None for part in self.parts)
+        every = self.scope.explored.interpretations if self.scope else shared
+        return f", in {shared:,} of {every:,} interpretations" if shared < every else ""
 
     # -- what was found ---------------------------------------------------------------------------
 
@@ -293,12 +305,3 @@ class Coverage:
 
     def _counted(self) -> Iterator[Exploration]:
         return (part.exploration for part in self.parts if part.claims is None or part.exploration.walked)
-
-
-def fixed(searches: Iterable[Coverage]) -> str:
-    """Say which meanings were explored of what axioms leave open; nothing where all of them were."""
-    told: dict[str, dict[str, None]] = {}
-    for found in searches:
-        for what, meaning in found.fixes.items():
-            told.setdefault(what, {})[meaning] = None
-    return "; ".join(f"{what}: {' or '.join(meanings)}" for what, meanings in told.items())

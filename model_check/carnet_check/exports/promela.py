@@ -52,7 +52,7 @@ class _Model:
         self._ground = ground
         self._told = told
         self._budget = instance.budget
-        self._describes = instance.describes
+        self._words = instance.words
         self._names = Names(protocol, instance, ground)
         self._closing = Closing(ground)
 
@@ -73,7 +73,7 @@ class _Model:
         vector = f" -DVECTORSZ={(bytes_each + 1023) // 1024 * 1024}" if bytes_each > VECTOR else ""
         yield from comment(
             f"{protocol.title}: {protocol.variant}{without}, under threat model {self._told.threat}.",
-            f"Instance: {self._describes}." if self._describes else "",
+            f"Instance: {self._words}." if self._words else "",
             f"Specification: SHA-256 {protocol.digest}.",
             WRITTEN,
             "",

@@ -113,7 +113,7 @@ class _Module:
         without = f", without {', '.join(protocol.without)}" if protocol.without else ""
         yield from comment(
             f"{protocol.title}: {protocol.variant}{without}, under threat model {self._threat}.",
-            f"Instance: {self._instance.describes}." if self._instance.describes else "",
+            f"Instance: {self._instance.words}." if self._instance.words else "",
             f"Specification: SHA-256 {protocol.digest}.",
             WRITTEN,
             f"Run it: java -cp tla2tools.jar tlc2.TLC -config {name}.cfg {name}.tla",

@@ -22,7 +22,7 @@ from typing import Any
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
 from carnet_check.loading.contents import only_protocol
-from carnet_check.loading.default_instance import EACH, default_instance, sizes_of
+from carnet_check.loading.default_instance import EACH, default_instance
 from carnet_check.loading.importing import (
     afresh,
     blamed_on_the_specification,
@@ -146,8 +146,7 @@ class Source:
             raise leaves(self.shown, error) from None
         except Exception as error:
             raise located(self.shown, error) from error
-        described = replace(instance, describes=instance.describes or sizes_of(instance))
-        return described if profile.budget is None else replace(described, budget=profile.budget)
+        return instance if profile.budget is None else replace(instance, budget=profile.budget)
 
     def _built(self, protocol: Protocol, threat: str, scale: Scale) -> Instance:
         """Call the family's own function, which may refuse a size; then refuse one that makes no difference to it.
@@ -386,5 +385,5 @@ def _wrapped(function: Callable[..., Any], made: Draft) -> Family:
             "ci": Profile("ci", {EACH: 3}, title="three elements beside each sort's constants"),
             "review": Profile("review", {EACH: 4}, title="four elements beside each sort's constants"),
         },
-        hunts=(Profile("two of each", {EACH: 2}), Profile("three of each", {EACH: 3})),
+        hunts=(Profile("two beside constants", {EACH: 2}), Profile("three beside constants", {EACH: 3})),
     )

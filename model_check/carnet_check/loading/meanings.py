@@ -1,9 +1,9 @@
-"""Every meaning that an instance leaves open: what never changes, and what begins anywhere.
+"""Every interpretation that an instance leaves open: what never changes, and what begins anywhere.
 
-Axioms say what rigid symbols may mean, and seldom leave one meaning only: constants may be one element or two, anybody
-may be corrupt. A variable or function without an initial value may begin with anything. An instance that the checker
-makes by itself stands for all of these together, so each is explored, one of each kind that differs in more than the
-names of elements.
+Axioms say what rigid symbols may mean, and seldom leave one interpretation only: constants may be one element or two,
+anybody may be corrupt. A variable or function without an initial value may begin with anything. An instance that the
+checker makes by itself stands for all of these together, so each is explored, one of each kind that differs in more
+than the names of elements.
 
 Symbols are decided one after the other. Of the tables that a symbol may have, one is kept for all that a renaming of
 elements turns into it, where only such renamings count as leave alone what was decided before. So each kind comes
@@ -17,12 +17,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from carnet_check.semantics import Interpreter
+from carnet_check.semantics.evaluation import Evaluation
+from carnet_check.semantics.state import State
 from carnet_spec.language import Axiom, Instance, Protocol, Row, Sort, Symbol
 from carnet_spec.language.terms import symbols_of
 
-MOST_TABLES = 1 << 12
+MOST_TABLES = 1 << 16
 """How many tables of one symbol are looked at."""
+MOST_LOOKED_AT = 100_000
+"""How many tables of all symbols together."""
 MOST_RENAMED = 6
 """How many elements of a sort are renamed."""
 MOST_RENAMINGS = 5_000
@@ -30,7 +33,11 @@ MOST_RENAMINGS = 5_000
 
 Table = tuple[int, ...]
 """The value of a symbol at each row, in order: the number of an element, or 0 and 1."""
+Tables = tuple[Table, ...]
+"""A table of each symbol, in the order in which they are decided."""
 Renaming = Mapping[Sort, Table]
+Effect = tuple[Table, Table]
+"""What a renaming does to a table: from which row each row has its value, and what each value becomes."""
 
 
 class TooMany(Exception):
@@ -40,12 +47,13 @@ class TooMany(Exception):
 def every_meaning(
     protocol: Protocol, axioms: Sequence[Axiom], elements: Mapping[str, Row], free: Sequence[Symbol]
 ) -> Iterator[Instance]:
-    """Yield an instance for each meaning of the rigid symbols that the axioms allow, and of what is ``free`` at first.
+    """Yield an instance for each interpretation of the rigid symbols that the axioms allow, and of what is ``free``.
 
     Raises:
-        TooMany: some symbol has too many tables.
+        TooMany: too many tables were looked at.
     """
-    return _Search(protocol, axioms, elements, free).instances()
+    meanings = Meanings(protocol, axioms, elements, free)
+    return map(meanings.instance, meanings.each_kind())
 
 
 def some_meaning(
@@ -54,9 +62,10 @@ def some_meaning(
     """Return an instance that the axioms allow, or nothing if there is none with these elements.
 
     Raises:
-        TooMany: some symbol has too many tables, or ``most`` were looked at.
+        TooMany: ``most`` tables were looked at, or some symbol has too many.
     """
-    return next(_Search(protocol, axioms, elements, (), most).any(), None)
+    meanings = Meanings(protocol, axioms, elements, (), most)
+    return next(map(meanings.instance, meanings.any()), None)
 
 
 def first_values(protocol: Protocol, instance: Instance, free: Sequence[Symbol]) -> Iterator[Instance]:
@@ -96,97 +105,199 @@ def _tables(symbol: Symbol, sizes: _Sizes) -> Iterator[Table]:
 
 
 def _written(symbol: Symbol, table: Table, instance: Instance) -> dict[Row, str]:
+    """Return a table by the names of elements; of a relation, the rows for which it holds."""
     rows = itertools.product(*(instance.of(sort) for sort in symbol.domain))
+    if symbol.is_relation:
+        return {row: "true" for row, value in zip(rows, table, strict=True) if value}
     return {row: instance.of(symbol.result)[value] for row, value in zip(rows, table, strict=True)}
 
 
-class _Search:
+class Meanings:
+    """The interpretations of the rigid symbols over given elements, and the first values of what is free.
+
+    Attributes:
+        symbols: the symbols, in the order in which they are decided.
+    """
+
     def __init__(
         self,
         protocol: Protocol,
         axioms: Sequence[Axiom],
         elements: Mapping[str, Row],
         free: Sequence[Symbol],
-        most: float = math.inf,
+        most: int = MOST_LOOKED_AT,
     ) -> None:
-        self.left = most
         rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
         self.symbols = sorted(rigid, key=lambda symbol: (symbol.is_relation, len(symbol.domain))) + list(free)
-        self.sizes = _Sizes(protocol, elements)
-        self.elements = elements
-        self.bare = replace(protocol, actions=(), initial=(), claims=(), lemmas=(), goals=(), liveness=())
-        self.due = _due(axioms, self.symbols)
+        self._left = most
+        self._sizes = _Sizes(protocol, elements)
+        self._elements = elements
+        self._judge = _Judge(axioms, self.symbols, elements)
+        self._possible: dict[int, list[Table]] = {}
 
-    def instances(self) -> Iterator[Instance]:
-        return self._decide(0, (), list(itertools.islice(self._renamings(), MOST_RENAMINGS)))
+    def each_kind(self) -> Iterator[Tables]:
+        """Yield an interpretation of each kind that differs in more than names.
 
-    def any(self) -> Iterator[Instance]:
-        """Yield instances of all kinds, none of them left out for another that differs in names alone."""
-        return self._decide(0, (), list(itertools.islice(self._renamings(), 1)))
+        Raises:
+            TooMany: too many tables were looked at.
+        """
+        return self._from_the_first(list(itertools.islice(self._renamings(), MOST_RENAMINGS)))
+
+    def any(self) -> Iterator[Tables]:
+        """Yield interpretations of all kinds, none of them left out for another that differs in names alone."""
+        return self._from_the_first([])
+
+    def instance(self, decided: Tables) -> Instance:
+        """Return the instance of an interpretation; elements are called by the constants that stand for them."""
+        tables = dict(zip(self.symbols, decided, strict=True))
+        plain = Instance(self._named(tables))
+        written = {symbol: _written(symbol, table, plain) for symbol, table in tables.items()}
+        return replace(
+            plain,
+            relations={s.name: frozenset(rows) for s, rows in written.items() if s.is_relation},
+            functions={s.name: rows for s, rows in written.items() if not s.is_relation and not s.mutable},
+            first={s.name: rows for s, rows in written.items() if s.mutable},
+        )
+
+    def tables_of(self, instance: Instance) -> Tables:
+        """Return the interpretation that an instance over the same elements has."""
+        return tuple(self._table(symbol, instance) for symbol in self.symbols)
+
+    def _table(self, symbol: Symbol, instance: Instance) -> Table:
+        rows = itertools.product(*(instance.of(sort) for sort in symbol.domain))
+        if symbol.is_relation:
+            held = instance.relations.get(symbol.name, frozenset())
+            return tuple(int(row in held) for row in rows)
+        values = instance.of(symbol.result)
+        table = (instance.first if symbol.mutable else instance.functions).get(symbol.name, {})
+        return tuple(values.index(table.get(row, values[0])) for row in rows)
 
     def _renamings(self) -> Iterator[Renaming]:
-        """Yield every way to rename elements, the identity first; members of enumerations keep their names."""
-        sorts = [sort for sort in self.sizes.protocol.sorts if not sort.is_enumeration]
-        for chosen in itertools.product(*(_permutations(self.sizes.of(sort)) for sort in sorts)):
+        """Yield every way to rename elements; members of enumerations keep their names."""
+        sorts = [sort for sort in self._sizes.protocol.sorts if not sort.is_enumeration]
+        for chosen in itertools.product(*(_permutations(self._sizes.of(sort)) for sort in sorts)):
             yield dict(zip(sorts, chosen, strict=True))
 
-    def _decide(self, place: int, decided: tuple[Table, ...], renamings: list[Renaming]) -> Iterator[Instance]:
+    def _from_the_first(self, renamings: list[Renaming]) -> Iterator[Tables]:
+        return self._decide((), renamings) if self._judge.allows_the_sizes else iter(())
+
+    def _decide(self, decided: Tables, renamings: list[Renaming]) -> Iterator[Tables]:
+        place = len(decided)
         if place == len(self.symbols):
-            yield self._instance(decided)
+            yield decided
             return
-        symbol = self.symbols[place]
-        rows = self.sizes.rows(symbol)
-        for table in _tables(symbol, self.sizes):
+        effects: dict[Effect, list[Renaming]] = {}
+        for renaming in renamings:
+            effects.setdefault(self._effect(self.symbols[place], renaming), []).append(renaming)
+        for table in self._tables(place):
+            keeping = _keeping(table, effects)
+            if keeping is not None and self._judge.allows(place, table):
+                yield from self._decide((*decided, table), keeping)
+
+    def _tables(self, place: int) -> Iterator[Table]:
+        """Yield the tables of a symbol that the axioms about it alone allow; they are judged once."""
+        if place in self._possible:
+            for table in self._possible[place]:
+                self._look()
+                yield table
+            return
+        found = []
+        for table in _tables(self.symbols[place], self._sizes):
             self._look()
-            images = [self._renamed(symbol, rows, table, renaming) for renaming in renamings]
-            if min(images) == table and self._allowed(place, (*decided, table)):
-                keeping = [renaming for renaming, image in zip(renamings, images, strict=True) if image == table]
-                yield from self._decide(place + 1, (*decided, table), keeping)
+            if self._judge.allows_alone(place, table):
+                found.append(table)
+                yield table
+        self._possible[place] = found
 
     def _look(self) -> None:
         """Count a table that is looked at."""
-        self.left -= 1
-        if self.left < 0:
+        self._left -= 1
+        if self._left < 0:
             raise TooMany("no more tables may be looked at")
 
-    def _renamed(self, symbol: Symbol, rows: list[Table], table: Table, renaming: Renaming) -> Table:
-        new = dict.fromkeys(rows, 0)
-        for row, value in zip(rows, table, strict=True):
-            at = tuple(_moved(sort, each, renaming) for sort, each in zip(symbol.domain, row, strict=True))
-            new[at] = value if symbol.is_relation else _moved(symbol.result, value, renaming)
-        return tuple(new[row] for row in rows)
-
-    def _allowed(self, place: int, decided: tuple[Table, ...]) -> bool:
-        """Whether the axioms hold that speak of what is decided, the last of them first decided here."""
-        due = self.due[place]
-        if not due:
-            return True
-        known = tuple(symbol for symbol in self.symbols[: place + 1] if not symbol.mutable)
-        rigid = replace(self._instance(decided), first={})
-        return not Interpreter(replace(self.bare, symbols=known), rigid).violated(due)
-
-    def _instance(self, decided: tuple[Table, ...]) -> Instance:
-        tables = dict(zip(self.symbols, decided, strict=False))
-        plain = Instance(self._named(tables))
-        relations = {
-            symbol.name: frozenset(row for row, value in _held(symbol, table, plain) if value)
-            for symbol, table in tables.items()
-            if symbol.is_relation
+    def _effect(self, symbol: Symbol, renaming: Renaming) -> Effect:
+        rows = self._sizes.rows(symbol)
+        moved = {
+            tuple(_moved(sort, each, renaming) for sort, each in zip(symbol.domain, row, strict=True)): source
+            for source, row in enumerate(rows)
         }
-        functions = {s.name: _written(s, table, plain) for s, table in tables.items() if not s.is_relation}
-        first = {s.name: functions.pop(s.name) for s in tables if s.mutable}
-        return replace(plain, relations=relations, functions=functions, first=first)
+        values = range(self._sizes.values(symbol))
+        new = values if symbol.is_relation else (_moved(symbol.result, value, renaming) for value in values)
+        return tuple(moved[row] for row in rows), tuple(new)
 
     def _named(self, tables: Mapping[Symbol, Table]) -> dict[str, Row]:
         """Name each element by the first constant that stands for it, or by a number."""
         found = {}
-        for sort, row in self.elements.items():
+        for sort, row in self._elements.items():
             constants = {s.name: t[0] for s, t in tables.items() if _is_constant(s) and s.result.name == sort}
             names = {at: name for name, at in reversed(constants.items())}
             numbered = (f"{sort.lower()}{number}" for number in itertools.count(1))
             others = (name for name in numbered if name not in names.values())
             found[sort] = tuple(names.get(at) or next(others) for at in range(len(row)))
         return found
+
+
+class _Judge:
+    """Judges axioms over tables that it is given one after the other; one evaluation serves for all of them."""
+
+    def __init__(self, axioms: Sequence[Axiom], symbols: Sequence[Symbol], elements: Mapping[str, Row]) -> None:
+        self._symbols = symbols
+        self._held: dict[str, set[Row]] = {s.name: set() for s in symbols if s.is_relation}
+        self._values: dict[str, dict[Row, str]] = {s.name: {} for s in symbols if not s.is_relation}
+        self._instance = Instance(elements, self._held, self._values)
+        self._evaluation = Evaluation(self._instance)
+        self._nothing = State({}, {})
+        self._alone: dict[int, list[Axiom]] = {}
+        self._due: dict[int, list[Axiom]] = {}
+        unbound = []
+        for axiom in axioms:
+            places = sorted(symbols.index(symbol) for symbol in symbols_of(axiom.formula))
+            if places:
+                when = self._alone if len(places) == 1 else self._due
+                when.setdefault(places[-1], []).append(axiom)
+            else:
+                unbound.append(axiom)
+        self.allows_the_sizes = self._hold(unbound)
+
+    def allows_alone(self, place: int, table: Table) -> bool:
+        """Whether the axioms hold that speak of one symbol and nothing else, if this is its table."""
+        axioms = self._alone.get(place, [])
+        if axioms:
+            self._write(self._symbols[place], table)
+        return self._hold(axioms)
+
+    def allows(self, place: int, table: Table) -> bool:
+        """Take over a table, and say whether the axioms hold that speak of it and of those decided before."""
+        self._write(self._symbols[place], table)
+        return self._hold(self._due.get(place, []))
+
+    def _hold(self, axioms: Iterable[Axiom]) -> bool:
+        return all(self._evaluation.value(axiom.formula, self._nothing, {}) for axiom in axioms)
+
+    def _write(self, symbol: Symbol, table: Table) -> None:
+        if symbol.mutable:  # a first value, of which no axiom speaks
+            return
+        rows = itertools.product(*(self._instance.of(sort) for sort in symbol.domain))
+        if symbol.is_relation:
+            self._held[symbol.name].clear()
+            self._held[symbol.name].update(row for row, value in zip(rows, table, strict=True) if value)
+        else:
+            names = self._instance.of(symbol.result)
+            self._values[symbol.name].update((row, names[value]) for row, value in zip(rows, table, strict=True))
+
+
+def _keeping(table: Table, effects: Mapping[Effect, list[Renaming]]) -> list[Renaming] | None:
+    """Return the renamings that leave a table as it is; nothing, if one of them makes it a smaller one."""
+    keeping: list[Renaming] = []
+    for (sources, values), renamings in effects.items():
+        change = next(
+            (new - old for old, source in zip(table, sources, strict=True) if (new := values[table[source]]) != old), 0
+        )
+        if change < 0:
+            return None
+        if change == 0:
+            keeping += renamings
+    return keeping
 
 
 def _permutations(size: int) -> Iterable[Table]:
@@ -200,18 +311,3 @@ def _is_constant(symbol: Symbol) -> bool:
 
 def _moved(sort: Sort, element: int, renaming: Renaming) -> int:
     return renaming[sort][element] if sort in renaming else element
-
-
-def _held(symbol: Symbol, table: Table, instance: Instance) -> Iterator[tuple[Row, int]]:
-    rows = itertools.product(*(instance.of(sort) for sort in symbol.domain))
-    return zip(rows, table, strict=True)
-
-
-def _due(axioms: Sequence[Axiom], symbols: Sequence[Symbol]) -> list[list[Axiom]]:
-    """Return, for each symbol, the axioms that can be judged once it is decided."""
-    due: list[list[Axiom]] = [[] for _ in symbols]
-    for axiom in axioms:
-        places = [symbols.index(symbol) for symbol in symbols_of(axiom.formula)]
-        if symbols:
-            due[max(places, default=0)].append(axiom)
-    return due

@@ -2,23 +2,28 @@
 
 An instance that a family gives is one choice among many, so the verdict says what it fixes. A claim that may read what
 the instance leaves arbitrary (a variable before it is written) is explored for every first value. An instance that the
-checker makes by itself is no choice of anybody's: every meaning that the axioms allow is explored.
+checker makes by itself is no choice of anybody's: every interpretation that the axioms allow is explored. Where they
+are too many, some are drawn, in the sizes that were asked for: enough to look for a violation, and not to say that
+there is none.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from carnet_check.loading.default_instance import BESIDE_CONSTANTS, EACH, elements_of
+from carnet_check.errors import EngineError
+from carnet_check.loading.default_instance import axioms_under, drawn_instances, elements_of
+from carnet_check.loading.explored import Explored, fixes
 from carnet_check.loading.families import Source
-from carnet_check.loading.meanings import TooMany, every_meaning, first_values
-from carnet_command.text import counted
-from carnet_spec.language import Axiom, Instance, Kind, Profile, Protocol, Sort, Symbol
+from carnet_check.loading.meanings import Meanings, Tables, TooMany, first_values
+from carnet_spec.language import Instance, Profile, Protocol, Symbol
 from carnet_spec.language.analysis.initialisation import claims_that_read_early
 
 MOST_MEANINGS = 2_000
+"""How many interpretations are explored; where there are more, :data:`DRAWN` are drawn."""
+DRAWN = 32
 MOST_FIRST_VALUES = 64
 
 
@@ -30,15 +35,21 @@ class Scope:
     """
 
     instances: tuple[tuple[Instance, tuple[str, ...] | None], ...]
-    describes: str
-    fixes: Mapping[str, str] = field(default_factory=dict)
-    """For what the instance gives one meaning of several that axioms allow, that meaning."""
+    explored: Explored
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shared(self) -> Scope:
         """The instances that all claims share: enough to look for an attack, and not to say that there is none."""
         return replace(self, instances=tuple(each for each in self.instances if each[1] is None))
+
+    def first_alone(self, protocol: Protocol) -> Scope:
+        """The first instance and no other: enough for a run towards a goal."""
+        (first, claims), *others = self.instances
+        if not any(shared is None for _, shared in others):
+            return replace(self, instances=((first, claims),))
+        explored = replace(self.explored, interpretations=1, fixed=tuple(fixes(protocol, first).items()))
+        return replace(self, instances=((first, claims),), explored=explored)
 
 
 def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, claims: Sequence[str]) -> Scope:
@@ -82,7 +93,13 @@ def _given(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Sym
         else:
             why = f"it may read {names} before it is written, and was explored from one first value only"
             left_out |= dict.fromkeys(claims, why)
-    return Scope(tuple(instances), instance.describes, fixes(protocol, instance), left_out)
+    return Scope(tuple(instances), _as_given(protocol, instance), left_out)
+
+
+def _as_given(protocol: Protocol, instance: Instance) -> Explored:
+    """Describe the one instance that somebody chose."""
+    fixed = tuple(fixes(protocol, instance).items())
+    return Explored(tuple(instance.sizes.items()), fixed=fixed, authors_words=instance.describes)
 
 
 def _grouped(early: Mapping[str, tuple[Symbol, ...]]) -> dict[tuple[Symbol, ...], tuple[str, ...]]:
@@ -92,41 +109,12 @@ def _grouped(early: Mapping[str, tuple[Symbol, ...]]) -> dict[tuple[Symbol, ...]
     return groups
 
 
-def fixes(protocol: Protocol, instance: Instance) -> dict[str, str]:
-    """Say what an instance fixes: constants, what is true of whom, and of how many elements steps may choose."""
-    values: dict[Sort, dict[str, str]] = {}
-    for symbol in protocol.symbols:
-        if not symbol.mutable and not symbol.domain and not symbol.is_relation:
-            values.setdefault(symbol.result, {})[symbol.name] = instance.functions[symbol.name][()]
-    told = {sort.name: _compared(named) for sort, named in values.items() if len(named) > 1}
-    for symbol in protocol.symbols:
-        if not symbol.mutable and symbol.is_relation and symbol.kind is Kind.TRUTH and len(symbol.domain) == 1:
-            rows = sorted(instance.relations.get(symbol.name, frozenset()))
-            told[symbol.name] = ", ".join(name for (name,) in rows) or "nobody"
-    return told | _narrowed(protocol, instance)
-
-
-def _narrowed(protocol: Protocol, instance: Instance) -> dict[str, str]:
-    """Say what steps may choose only some of; what they draw is bounded by the sizes."""
-    steps: dict[tuple[str, str], list[str]] = {}
-    for action in protocol.actions:
-        for var in action.params:
-            pool = instance.pools.get((action.name, var.name))
-            if pool is not None and var not in action.fresh and len(pool) < len(instance.of(var.sort)):
-                chosen = f"{len(pool)} of {len(instance.of(var.sort))}"
-                steps.setdefault((var.name, chosen), []).append(action.name)
-    return {f"{var} of {', '.join(names)}": chosen for (var, chosen), names in steps.items()}
-
-
-def _compared(values: Mapping[str, str]) -> str:
-    """Say which constants are one element and which differ."""
-    groups: dict[str, list[str]] = {}
-    for name, element in values.items():
-        groups.setdefault(element, []).append(name)
-    return " ≠ ".join(" = ".join(names) for names in groups.values())
-
-
 # -- instances that the checker makes -------------------------------------------------------------
+
+
+_made_before: dict[tuple[object, ...], Scope] = {}
+"""The latest scopes that were made: what is announced is made before what is explored."""
+MOST_MADE = 16
 
 
 def _made(
@@ -138,41 +126,65 @@ def _made(
     early: Mapping[str, tuple[Symbol, ...]],
 ) -> Scope:
     free = tuple(dict.fromkeys(symbol for symbols in early.values() for symbol in symbols))
-    axioms = [*protocol.axioms, *(axiom for model in protocol.threats if model.id == threat for axiom in model.axioms)]
-    for scale in _scales(profile):
-        instances = _all_of(protocol, axioms, scale, free)
-        if instances:
-            budgeted = [replace(each, budget=profile.budget) for each in instances]
-            return Scope(tuple((each, None) for each in budgeted), _described(instances, free))
-    one = source.instance(protocol, threat, profile)
-    why = "axioms leave more meanings of what never changes than can be explored, and it was explored in one only"
-    return Scope(((one, None),), one.describes, fixes(protocol, one), dict.fromkeys(claims, why))
+    key = (protocol.digest, threat, tuple(sorted(profile.scale.items())), profile.budget, tuple(claims))
+    if key not in _made_before:
+        if len(_made_before) >= MOST_MADE:
+            _made_before.clear()
+        whole = _every_interpretation(source, protocol, threat, profile, free)
+        left_out = dict.fromkeys(claims, whole.explored.shortfall) if whole.explored.shortfall else {}
+        budgeted = tuple((replace(each, budget=profile.budget), None) for each, _ in whole.instances)
+        _made_before[key] = Scope(budgeted, whole.explored, left_out)
+    return _made_before[key]
 
 
-def _scales(profile: Profile) -> Iterator[Mapping[str, int]]:
-    """Yield the sizes to try: those that were asked for, or as many beside the constants as leave few meanings."""
-    yield profile.scale
-    if not set(profile.scale) - {EACH}:
-        for beside in range(profile.scale.get(EACH, BESIDE_CONSTANTS) - 1, -1, -1):
-            yield {EACH: beside}
+def _every_interpretation(
+    source: Source, protocol: Protocol, threat: str, profile: Profile, free: Sequence[Symbol]
+) -> Scope:
+    """Return an instance for each interpretation, or some where they are too many; the sizes are those asked for.
+
+    Raises:
+        UsageError: no instance of these sizes satisfies the axioms.
+        EngineError: the solver finds an interpretation where the enumeration finds none.
+    """
+    source.instance(protocol, threat, profile)  # or the error that says why there is none
+    axioms, elements = axioms_under(protocol, threat), elements_of(protocol, profile.scale)
+    sizes = tuple((sort, len(names)) for sort, names in elements.items())
+    names = tuple(symbol.name for symbol in free)
+    meanings = Meanings(protocol, axioms, elements, free)
+    kinds, number, counted = _counted(meanings)
+    if counted and not number:
+        raise EngineError(f"'{protocol.id}': no interpretation was found that the axioms allow, and the solver has one")
+    if counted and number <= MOST_MEANINGS:
+        explored = Explored(sizes, number, number, first_values=names)
+        return _shared_by_all(meanings, kinds, explored)
+    drawn = drawn_instances(protocol, axioms, elements, free, DRAWN)
+    kinds = list(dict.fromkeys(map(meanings.tables_of, drawn)))
+    some = f"{len(kinds)} of them, drawn at random, are explored"
+    why = f"axioms leave {_many(number, counted)} interpretations of the rigid symbols: {some}"
+    allowed = number if counted else None
+    explored = Explored(sizes, len(kinds), allowed, counted=number, first_values=names, shortfall=why)
+    return _shared_by_all(meanings, kinds, explored)
 
 
-def _all_of(
-    protocol: Protocol, axioms: Sequence[Axiom], scale: Mapping[str, int], free: Sequence[Symbol]
-) -> list[Instance]:
-    """Return an instance for each meaning, or none where there are too many."""
-    elements = elements_of(protocol, scale)
-    if not all(elements.values()):
-        return []
+def _shared_by_all(meanings: Meanings, kinds: Sequence[Tables], explored: Explored) -> Scope:
+    return Scope(tuple((meanings.instance(tables), None) for tables in kinds), explored)
+
+
+def _counted(meanings: Meanings) -> tuple[list[Tables], int, bool]:
+    """Return the first interpretations, how many were counted, and whether these are all."""
+    first: list[Tables] = []
+    number = 0
     try:
-        found = list(itertools.islice(every_meaning(protocol, axioms, elements, free), MOST_MEANINGS + 1))
+        for tables in meanings.each_kind():
+            number += 1
+            if number <= MOST_MEANINGS:
+                first.append(tables)
     except TooMany:
-        return []
-    return found if len(found) <= MOST_MEANINGS else []
+        return first, number, False
+    return first, number, True
 
 
-def _described(instances: Sequence[Instance], free: Sequence[Symbol]) -> str:
-    sizes = " · ".join(f"{len(names)} {sort}" for sort, names in instances[0].elements.items())
-    first = f" and every first value of {', '.join(symbol.name for symbol in free)}" if free else ""
-    every = "" if len(instances) == 1 else f", {counted(len(instances), 'meaning')} of what never changes{first}"
-    return f"{sizes}{every}"
+def _many(number: int, counted: bool) -> str:
+    if counted:
+        return f"{number:,}"
+    return f"more than {number:,}" if number else "too many"

@@ -74,7 +74,7 @@ def _trace(name: str, found: Refutation) -> dict[str, Any]:
     return {
         "threat": found.search.search.threat,
         "profile": found.search.search.profile.name,
-        "instance": instance.describes,
+        "instance": instance.words,
         "moves": moves(protocol, trace),
         "steps": steps_as_json(trace.steps),
         "story": narrate(protocol, states, trace),

@@ -34,6 +34,7 @@ def recorded(outcome: CampaignOutcome, closing: Closing) -> Run:
             "summary": outcome.summary(),
             "goals": [goal.as_json() for goal in outcome.goals],
             "lemmas": standings(outcome),
+            "explored": outcome.explored,
             "notes": list(outcome.notes),
             "run": closing.as_json(),
         },

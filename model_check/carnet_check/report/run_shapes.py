@@ -73,8 +73,22 @@ _standing = record(
     trace=maybe(record(threat=text, instance=text, story=_texts, reason=_texts)),
 )
 
+_explored = record(
+    engine=text,
+    variant=text,
+    threat=text,
+    profile=text,
+    words=text,
+    elements=table(count),
+    interpretations=count,
+    allowed=maybe(count),
+    fixed=table(text),
+    shortfall=maybe(text),
+    authors_words=maybe(text),
+)
+
 run = record(
-    {"lemmas": rows(_standing)},
+    {"lemmas": rows(_standing), "explored": rows(_explored)},
     summary=record(as_expected=flag, by_verdict=table(count), declared=_texts),
     goals=rows(record(variant=text, goal=text, sentence=text, reached=flag, threat=text, steps=maybe(count))),
     notes=_texts,

@@ -44,6 +44,7 @@ def sarif(run: Run) -> dict[str, Any]:
                     }
                 ],
                 "columnKind": "unicodeCodePoints",
+                "properties": {"explored": run.run.get("explored", [])},
                 "results": [_result(run, row, places) for row in failed],
             }
         ],

@@ -35,7 +35,7 @@ def state_graph(protocol: Protocol, instances: Mapping[str, Instance]) -> dict[s
                     "name": file_name(protocol.variant, threat),
                     "variant": protocol.variant,
                     "threat": threat,
-                    "instance": instance.describes,
+                    "instance": instance.words,
                     "steps": steps,
                     "nodes": nodes,
                     "edges": edges,

@@ -248,7 +248,7 @@ class _Check:
             reached=True,
             threat=found.search.threat,
             steps=moves(self.protocol, found.goals[goal.name]),
-            where=found.describes,
+            where=found.instances,
             directed=found.search.directed,
         )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.exploring.caps import MOST_STATES_DRAWN
 from carnet_check.engines.interface import Outcome
 from carnet_check.results import Kind, Result, as_html, by_verdict, exit_code
 from carnet_check.verification.diagnosis import Diagnosis
@@ -54,6 +55,36 @@ class CampaignOutcome:
     def searches(self) -> tuple[Coverage, ...]:
         """Everything that was explored, by whatever engine."""
         return tuple(found for answer in self.answers for found in answer.searches)
+
+    @property
+    def explored(self) -> list[dict[str, Any]]:
+        """What each search explored, by whatever engine, as JSON values."""
+        return [
+            {
+                "engine": answer.engine,
+                "variant": found.search.variant,
+                "threat": found.search.threat,
+                "profile": found.search.profile.name,
+                "directed": found.search.directed,
+                "beyond_profile": found.search.sought,
+                "covered": found.covered,
+                **found.scope.explored.as_json(),
+            }
+            for answer in self.answers
+            for found in answer.searches
+            if found.scope
+        ]
+
+    @property
+    def limits(self) -> Iterator[str]:
+        """Where explorations had to stop, as far as it was asked for, or because interpretations were drawn."""
+        limits = self.campaign.request.limits
+        if limits.states is not None:
+            yield f"asked for: {limits.states:,} states to an exploration"
+        elif any(found.scope and found.scope.explored.shortfall for found in self.searches):
+            yield f"{MOST_STATES_DRAWN:,} states where interpretations are drawn"
+        if limits.seconds is not None:
+            yield f"asked for: {limits.seconds:,.0f} s to an exploration"
 
     def instance_of(self, row: Result) -> Instance:
         """Return the instance in which the violation was found that a row reports."""

@@ -93,7 +93,7 @@ class Instance:
         pools: for an action and one of its parameters, the elements it may draw or choose, in order; by default all.
             Where a step may choose only some, that is printed beside every verdict, too.
         budget: how many active adversary moves are allowed, at most :data:`MOST_MOVES`; ``None`` is no bound.
-        describes: the size in words, printed beside every verdict.
+        describes: the author's words about the size; they are printed as such, beside the sizes as they are.
     """
 
     elements: Mapping[str, Row]
@@ -107,6 +107,16 @@ class Instance:
     def __post_init__(self) -> None:
         require_fields(self, "Instance", elements={str: tuple}, relations={str: Set}, functions={str: Mapping})
         require_fields(self, "Instance", first={str: Mapping}, pools={tuple: tuple}, budget=int | None, describes=str)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many elements each uninterpreted sort has."""
+        return {sort: len(names) for sort, names in self.elements.items()}
+
+    @property
+    def words(self) -> str:
+        """The sizes in words, and what the author says of them."""
+        return in_words(self.sizes, self.describes)
 
     def of(self, sort: Sort) -> Row:
         """Return the elements of ``sort``; the members, for an enumeration."""
@@ -183,3 +193,10 @@ class Instance:
             for element, sort in zip(row, sorts, strict=True):
                 if element not in members[sort]:
                     raise SpecificationError(f"{name}: '{element}' is no element of sort {sort.name}")
+
+
+def in_words(sizes: Mapping[str, int], authors_words: str) -> str:
+    """Say how many elements each sort has; what the author says of them is marked as such."""
+    counted = " · ".join(f"{number} {sort}" for sort, number in sizes.items())
+    said = f'author: "{authors_words}"' if authors_words else ""
+    return f"{counted} ({said})" if counted and said else counted or said

@@ -126,7 +126,7 @@ class BoundedModelChecking(Bounded):
     def _broken(self, task: Task, plan: Plan, claim: Claim, threat: Threat, run: Coverage) -> Result:
         if run.problems:
             return self._row(task, plan, claim, threat, Verdict.ERROR, "; ".join(run.problems))
-        steps, size = run.violations[claim.name].steps, run.instance_of(claim.name).describes
+        steps, size = run.violations[claim.name].steps, run.instance_of(claim.name).words
         detail = f"{counted(len(steps), 'step')} to the violation, rules counted" + (f"; with {size}" if size else "")
         return replace(self._row(task, plan, claim, threat, Verdict.VIOLATED, detail), steps=steps)
 

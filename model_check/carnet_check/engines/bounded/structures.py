@@ -60,7 +60,6 @@ class _Reading:
             relations={symbol.name: self._rows(name, symbol) for name, symbol in rigid if symbol.is_relation},
             functions={symbol.name: self._table(name, symbol) for name, symbol in rigid if not symbol.is_relation},
             first={symbol.name: self._table(name, symbol) for name, symbol in self._wanted.first},
-            describes=", ".join(f"{len(known)} {sort}" for sort, known in elements.items()),
         )
         return Found(instance, tuple(map(self._step, options)))
 

@@ -12,6 +12,8 @@ CAPS = {
 }
 """Where the explorations of a profile stop, complete or not; memory is shared among the workers."""
 DIRECTED_CAPS = Caps(states=2_000_000, memory=4 * GIBIBYTE)
+MOST_STATES_DRAWN = 3_000_000
+"""How many states are visited where interpretations are drawn, so that nothing can be established but a violation."""
 SOUGHT_CAPS = Caps(states=250_000, memory=4 * GIBIBYTE)
 """Where a search for what is expected to fall stops, and the next size is taken."""
 

@@ -16,7 +16,7 @@ from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Search
 from carnet_check.engines.exploring import pools
 from carnet_check.engines.exploring.caps import DIRECTED_CAPS, caps_of, within
 from carnet_check.engines.exploring.lassos import alike
-from carnet_check.engines.exploring.searching import Searcher, size_of
+from carnet_check.engines.exploring.searching import Searcher
 from carnet_check.engines.interface import Begins, DecidesLiveness, Plan, Shares, Task
 from carnet_check.engines.runner import Listener, Portion, Shard
 from carnet_check.results import Verdict
@@ -44,8 +44,8 @@ class Explorer(Searcher, Begins, Shares):
         return Verdict.EXHAUSTED if profile.budget is None else Verdict.HOLDS_TO
 
     def intention(self, task: Task) -> str:
-        """Name the profile and what the adversary may do in it."""
-        return f"every state of {size_of(task.profile)}"
+        """Name the profile, its instances and what the adversary may do in them."""
+        return f"every state of profile {task.profile.name}: {self.instances_in_words(task)}"
 
     def budget(self, profile: Profile) -> str:
         """Say how many states an exploration may have."""
@@ -55,7 +55,7 @@ class Explorer(Searcher, Begins, Shares):
     @contextmanager
     def begun(self, task: Task) -> Iterator[Self]:
         """Return the same engine, whose searches run in processes already."""
-        with pools.Begun(self, self._every(task), task.jobs, self._known_before(task)) as begun:
+        with pools.Begun(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
             yield replace(self, has_begun=begun)
 
     def searched(
@@ -76,7 +76,7 @@ class Explorer(Searcher, Begins, Shares):
     def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
         """Run the searches that fall to ``shard``, and those in larger instances that follow from them."""
         before = self._known_before(task)
-        every = self._every(task)
+        every = self._announced(task)
         found, sought = self._found(task, shard.share(every), listener, before)
         named = {_named(each.search): each for each in found}
         open_ = {name: each.covered for name, each in named.items() if not (each.complete or each.problems)}

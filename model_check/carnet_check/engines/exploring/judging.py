@@ -43,14 +43,14 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
         return "; ".join(found.problems)
     trace = found.violations.get(claim)
     name = found.search.profile.name
-    size = f"{name}: {found.describes}" if found.describes else name
+    size = f"{name}: {found.instances}" if found.instances else name
     extra = 0 if found.walked else found.extra_states(claim)
     more = f", and {extra:,} from other first values" if extra else ""
     told = (
         length(plan.protocol, trace) if trace else "",
         size,
         found.covered + more,
-        found.left_out.get(claim, ""),
+        "" if trace else found.left_out.get(claim, ""),
         found.undecided.get(claim, ""),
     )
     detail = "; ".join(filter(None, told))

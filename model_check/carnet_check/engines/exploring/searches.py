@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, 
 from carnet_check.engines.exploring.lassos import with_lassos_judged
 from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.loading import families
+from carnet_check.loading.explored import Explored
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.loading.threats import threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, Replays
@@ -50,17 +51,33 @@ def search(explorer: Visits, task: Search, watch: Watch | None = None) -> Covera
     protocol = source.protocol(task.variant, task.without)
     if task.digest and protocol.digest != task.digest:
         return Coverage(task, failure=f"the specification changed while it was checked: it was {task.digest[:16]}")
-    scope = scope_of(source, protocol, task.threat, task.profile, task.liveness or task.claims)
+    scope = instances_for(source, protocol, task)
+    if task.explored is not None and task.explored != scope.explored:
+        return Coverage(task, failure=_otherwise(task.explored, scope.explored))
     return search_scope(explorer, task, protocol, scope, watch)
+
+
+def instances_for(source: families.Source, protocol: Protocol, task: Search) -> Scope:
+    """Return the instances that a search explores."""
+    scope = scope_of(source, protocol, task.threat, task.profile, task.liveness or task.claims)
+    return scope.first_alone(protocol) if task.directed else scope
+
+
+def _otherwise(announced: Explored, made: Explored) -> str:
+    """Say that the instances are not those that were announced, and where they differ."""
+    differ = [field.name for field in fields(Explored) if getattr(announced, field.name) != getattr(made, field.name)]
+    told = f"{', '.join(differ)} differ; announced was {announced.words}, made is {made.words}"
+    return f"the instances are not those that were announced: {told}"
 
 
 def search_scope(
     explorer: Visits, task: Search, protocol: Protocol, scope: Scope, watch: Watch | None = None
 ) -> Coverage:
-    """Run ``task`` over every instance of ``scope``; a directed search over the first alone."""
+    """Run ``task`` over every instance of ``scope``."""
     left = _Left(task)
-    for instance, claims in scope.instances[:1] if task.directed else scope.instances:
-        asked = left.asked(claims)
+    drawn = len(scope.instances) if scope.explored.shortfall else 1
+    for place, (instance, claims) in enumerate(scope.instances):
+        asked = left.asked(claims, max(1, drawn - place))
         if asked.liveness if task.liveness else claims is None or asked.claims:
             where = replace(instance, budget=0) if task.directed else instance
             left.take(Part(where, search_in(explorer, asked, protocol, where, watch), claims))
@@ -79,10 +96,14 @@ class _Left:
         self._fallen: set[str] = set()
         self._reached: set[str] = set()
         self._states = 0
+        self._shared = False
         self._began = time.monotonic()
 
-    def asked(self, claims: tuple[str, ...] | None) -> Search:
-        """Return the search of one more instance: what still stands, goals not reached, what is not used up."""
+    def asked(self, claims: tuple[str, ...] | None, among: int = 1) -> Search:
+        """Return the search of one more instance: what still stands, goals not reached, what is not used up.
+
+        The states that are left are shared evenly ``among`` so many instances.
+        """
         return replace(
             self.task,
             claims=tuple(name for name in claims or self.task.claims if name not in self._fallen),
@@ -90,13 +111,14 @@ class _Left:
                 name for name in self.task.liveness if name not in self._fallen and (claims is None or name in claims)
             ),
             goals=tuple(name for name in self.task.goals if name not in self._reached),
-            caps=self._caps_left(),
+            caps=self._caps_left(among),
         )
 
-    def _caps_left(self) -> Caps:
+    def _caps_left(self, among: int) -> Caps:
         """Return the caps without the states and the seconds that were used up."""
         caps = self.task.caps
-        states = None if caps.states is None else max(1, caps.states - self._states)
+        self._shared = among > 1 and caps.states is not None
+        states = None if caps.states is None else max(1, (caps.states - self._states) // among)
         spent = time.monotonic() - self._began
         seconds = None if caps.seconds is None else max(0.0, caps.seconds - spent)
         return replace(caps, states=states, seconds=seconds)
@@ -109,7 +131,8 @@ class _Left:
         self._reached |= found.goals.keys()
         self._states += found.states if part.claims is None else 0
         fallen = self.task.stop_at_first and bool(found.violations)
-        self.over = fallen or found.stopped_by is not None or bool(found.problems)
+        only_its_share = self._shared and found.stopped_by == "states"
+        self.over = fallen or bool(found.problems) or (found.stopped_by is not None and not only_its_share)
 
 
 def search_in(

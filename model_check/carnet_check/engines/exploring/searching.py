@@ -12,19 +12,20 @@ from dataclasses import replace
 from typing import ClassVar
 
 from carnet_check.cache import Answers
-from carnet_check.engines.exploration import Caps, Coverage, Search, fixed
+from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring import pools
-from carnet_check.engines.exploring.caps import SOUGHT_CAPS, caps_of, within
+from carnet_check.engines.exploring.caps import MOST_STATES_DRAWN, SOUGHT_CAPS, caps_of, within
 from carnet_check.engines.exploring.judging import adversary, detail_of, verdict_of
+from carnet_check.engines.exploring.searches import instances_for
 from carnet_check.engines.interface import Explores, Outcome, Plan, Task
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import InvalidSpecificationError, UsageError
+from carnet_check.loading.explored import Explored, fixed_in_words, sizes_in_words
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.threats import violated_axioms
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
 from carnet_command.text import counted
-from carnet_spec.language import Profile
 
 
 class Searcher(Explores):
@@ -34,12 +35,11 @@ class Searcher(Explores):
 
     def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
         """Name the instances that were explored, and what they fix."""
-        searches = [found for found in outcome.searches if not found.search.sought]
-        sizes = dict.fromkeys(found.describes for found in searches if found.describes)
-        instances = "; ".join(sizes) or "the instances of the profile"
-        fixes = fixed(searches)
-        explored = f"{self.name}: {instances}, {adversary(task.profile)}"
-        return (explored, f"these instances fix {fixes}") if fixes else (explored,)
+        judging = [found for found in outcome.searches if not (found.search.sought or found.search.directed)]
+        explored = [found.scope.explored for found in judging if found.scope]
+        fixes = fixed_in_words(explored)
+        told = f"{self.name}: {_told(explored)}, {adversary(task.profile)}"
+        return (told, f"these instances fix {fixes}") if fixes else (told,)
 
     def require_runnable(self, task: Task) -> None:
         """Build every instance once, so that a size that makes none is known before anything runs.
@@ -62,10 +62,18 @@ class Searcher(Explores):
     def run(self, task: Task, listener: Listener) -> Outcome:
         """Search every variant under every threat model, the searches shared among the workers."""
         before = self._known_before(task)
-        found, sought = self._found(task, self._every(task), listener, before)
+        found, sought = self._found(task, self._announced(task), listener, before)
         rows = tuple(row for each in found for row in self._judged(task, each, sought))
         known = before.used.notes if before else ()
         return Outcome(self.name, rows, (*found, *sought), notes=(*known, *self._remarks(task, found)))
+
+    def instances_in_words(self, task: Task) -> str:
+        """Say which instances are going to be explored, and where that is not all that the profile promises."""
+        judging = [search for search in self._announced(task) if not search.directed]
+        explored = [search.explored for search in judging if search.explored]
+        short = dict.fromkeys(each.shortfall for each in explored if each.shortfall)
+        lacks = "".join(f"; profile {task.profile.name} is not met: {why}" for why in short)
+        return f"{_told(explored)}, {adversary(task.profile)}{lacks}"
 
     # -- what a subclass says ----------------------------------------------------------------------
 
@@ -117,7 +125,7 @@ class Searcher(Explores):
         if search.directed or found.problems or not standing or place >= len(sizes):
             return None
         caps = self._limited(within(SOUGHT_CAPS, task.jobs, task.limits))
-        return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps)
+        return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps, explored=None)
 
     def _explored(
         self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
@@ -147,6 +155,18 @@ class Searcher(Explores):
         """Yield what each search covered as it ends; ``progress`` is told of those that run."""
         return pools.run_all(self, searches, jobs, progress, before)
 
+    def _announced(self, task: Task) -> list[Search]:
+        """Return all searches, each with the instances that it is going to explore."""
+        return [self._with_instances(task, search) for search in self._every(task)]
+
+    def _with_instances(self, task: Task, search: Search) -> Search:
+        protocol = task.plan(search.variant).protocol
+        explored = instances_for(task.source, protocol, search).explored
+        caps = search.caps
+        if explored.shortfall and task.limits.states is None:
+            caps = self._limited(replace(caps, states=min(caps.states or MOST_STATES_DRAWN, MOST_STATES_DRAWN)))
+        return replace(search, explored=explored, caps=caps)
+
     def _whole(self, task: Task, plan: Plan) -> Search:
         """Return a search that has yet to be told what to look for."""
         return Search(
@@ -167,7 +187,7 @@ class Searcher(Explores):
         if not (found.search.claims or found.search.liveness or found.problems):
             return
         beside = [] if found.search.directed else _beside(found, sought)
-        elsewhere = {name: more for more in beside for name in _told(more)}
+        elsewhere = {name: more for more in beside for name in _judging(more)}
         plan = task.plan(found.search.variant)
         assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
         for claim in found.search.claims or found.search.liveness or found.search.goals:
@@ -202,15 +222,14 @@ def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
     return [more for more in sought if (more.search.variant, more.search.threat) == where]
 
 
-def _told(sought: Coverage) -> Iterable[str]:
+def _judging(sought: Coverage) -> Iterable[str]:
     """Return the claims of which a search for what falls has anything to say: that they fell, or that it failed."""
     return sought.search.claims if sought.problems else sought.violations
 
 
-def size_of(profile: Profile) -> str:
-    """Name a profile and what the adversary may do in it."""
-    title = f" ({profile.title})" if profile.title else ""
-    return f"profile {profile.name}{title}, {adversary(profile)}"
+def _told(explored: Iterable[Explored]) -> str:
+    """Say the instances of searches; a protocol without sorts has one."""
+    return sizes_in_words(explored) or "one instance, as there are no sorts"
 
 
 def _order(task: Task, found: Coverage) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from carnet_check.engines.exploration import Caps, Coverage, Search
-from carnet_check.engines.exploring.searching import Searcher, size_of
+from carnet_check.engines.exploring.searching import Searcher
 from carnet_check.engines.interface import Outcome, Plan, Task
 from carnet_check.engines.walks import Walked, Walks
 from carnet_check.results import Verdict
@@ -40,8 +40,9 @@ class Walker(Searcher):
         return Verdict.SAMPLED
 
     def intention(self, task: Task) -> str:
-        """Name the walks, the profile and what the adversary may do in it."""
-        return f"{self.walks.described}, seed {self.walks.seed}, in {size_of(task.profile)}"
+        """Name the walks, the profile, its instances and what the adversary may do in them."""
+        where = f"profile {task.profile.name}: {self.instances_in_words(task)}"
+        return f"{self.walks.described}, seed {self.walks.seed}, in {where}"
 
     def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
         """Name the instances, what they fix, and how many walks went through each."""

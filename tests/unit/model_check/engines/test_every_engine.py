@@ -226,7 +226,7 @@ def test_a_registered_engine_is_asked_by_its_word() -> None:
     assert {(row["claim"], row["engine"], row["verdict"]) for row in ran.json["results"]} == {
         ("secrecy", "toy", "EXHAUSTED")
     }
-    assert ran.json["run"]["strength"].startswith("toy: toy: 2 borrowers")
+    assert ran.json["run"]["strength"].startswith('toy: 3 Agent · 3 Key (author: "toy: 2 borrowers')
     assert [goal["reached"] for goal in ran.json["goals"]] == [True]
 
 
@@ -239,7 +239,7 @@ def test_a_registered_engine_is_offered_and_completed() -> None:
 def test_a_registered_engine_has_its_place_in_the_matrix() -> None:
     ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1")
     assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in ran.out
-    assert "toy          every state of profile tiny, unbounded adversary" in ran.out
+    assert "every state of profile tiny: 3 Agent · 3 Key (author:" in ran.out
     assert "explored instances take for granted A1" in ran.out
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from carnet_check.engines.exploration import Coverage, Exploration, Part, Search, fixed
+from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
+from carnet_check.loading.explored import Explored
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Instance, Profile
 from carnet_spec.trace import Trace, TraceStep
@@ -19,7 +20,7 @@ def trace(*actions: str) -> Trace:
 
 
 def covered(*parts: Part) -> Coverage:
-    scope = Scope(tuple((part.instance, part.claims) for part in parts), "small", {"corrupt": "nobody"})
+    scope = Scope(tuple((part.instance, part.claims) for part in parts), Explored((("Party", 2),), len(parts)))
     return Coverage(SEARCH, scope, parts)
 
 
@@ -58,7 +59,7 @@ def test_a_failure_covers_nothing() -> None:
     found = Coverage(SEARCH, failure="ValueError: no")
     assert (found.states, found.complete, found.stopped_by) == (0, False, "an error")
     assert found.problems == ("ValueError: no",)
-    assert (found.describes, dict(found.fixes), dict(found.left_out)) == ("", {}, {})
+    assert (found.instances, dict(found.left_out)) == ("", {})
 
 
 def test_problems_of_every_part_are_told() -> None:
@@ -66,6 +67,8 @@ def test_problems_of_every_part_are_told() -> None:
     assert covered(Part(HERE, WHOLE), Part(HERE, broken)).problems == ("an axiom is violated",)
 
 
-def test_what_instances_fix_is_told_once() -> None:
-    other = replace(covered(Part(HERE, WHOLE)), scope=Scope((), "small", {"corrupt": "bob"}))
-    assert fixed([covered(Part(HERE, WHOLE)), other, other]) == "corrupt: nobody or bob"
+def test_a_search_that_ended_early_says_in_how_many_interpretations_it_was() -> None:
+    found = Coverage(
+        SEARCH, Scope((), Explored((), 3, 3)), (Part(HERE, WHOLE), Part(HERE, replace(WHOLE, stopped_by="time")))
+    )
+    assert found.covered == "stopped by time after 14 states, depth 3, in 2 of 3 interpretations"

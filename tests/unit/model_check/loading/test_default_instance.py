@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.errors import UsageError
-from carnet_check.loading.default_instance import default_instance, sizes_of
+from carnet_check.loading.default_instance import default_instance
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import (
     Draft,
@@ -94,7 +94,7 @@ def test_relations_are_as_interesting_as_the_axioms_allow() -> None:
 def test_sizes_are_given_by_sort() -> None:
     instance = default_instance(protocol(), "one", {"Note": 3, "each": 1})
     assert {sort: len(names) for sort, names in instance.elements.items()} == {"Agent": 3, "Note": 3}
-    assert sizes_of(instance) == "3 Agent · 3 Note"
+    assert instance.words == "3 Agent · 3 Note"
 
 
 def test_a_size_that_satisfies_no_axiom_is_refused() -> None:

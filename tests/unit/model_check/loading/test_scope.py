@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from carnet_check.loading.explored import fixes
 from carnet_check.loading.families import Source, load
-from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, fixes, scope_of
+from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
 from carnet_spec.language import Draft, Family, Instance, Profile, Protocol, Scale, Step, Variant, implies
 from tests.unit.model_check.small import Party, claimed, drafted, first, last, seen
 
@@ -52,7 +53,7 @@ def test_a_claim_that_reads_early_is_explored_from_every_first_value(parties: in
 def test_an_instance_that_nobody_describes_is_told_by_its_sizes() -> None:
     silent = replace(FAMILY, instance=lambda *wanted: replace(_instance(*wanted), describes=""))
     source, profile = Source("small", silent, "small"), Profile("tiny", {"parties": 2})
-    assert scope_of(source, source.protocol(), "unrestricted", profile, ("late",)).describes == "2 Party"
+    assert scope_of(source, source.protocol(), "unrestricted", profile, ("late",)).explored.words == "2 Party"
 
 
 def test_where_there_are_too_many_it_is_said_of_those_claims() -> None:

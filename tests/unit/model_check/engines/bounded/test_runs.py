@@ -313,5 +313,5 @@ def test_a_structure_has_as_many_elements_as_it_takes(number: int, shown: int) -
     assert standing.last.found is not None
     instance = standing.last.found.instance
     assert len(instance.elements["Party"]) == shown
-    assert instance.describes.startswith(f"{shown} Party")
+    assert instance.words.startswith(f"{shown} Party")
     assert len(instance.relations["corrupt"]) >= number

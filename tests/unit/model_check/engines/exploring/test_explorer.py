@@ -9,6 +9,7 @@ import pytest
 
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
 from carnet_check.engines.exploring import pools
+from carnet_check.loading.explored import Explored
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Instance
 from carnet_spec.trace import Trace
@@ -30,7 +31,7 @@ EXPECTED: dict[str, tuple[dict[str, Any], str]] = {
 
 def _coverage(task: Search, budget: int | None = None, left_out: Any = None, **changes: Any) -> Coverage:
     instance = Instance({}, budget=budget)
-    scope = Scope(((instance, None),), "small", left_out=left_out or {})
+    scope = Scope(((instance, None),), Explored(()), left_out or {})
     return Coverage(task, scope, (Part(instance, Exploration(7, 9, 3, **changes)),))
 
 
@@ -60,7 +61,7 @@ def _falling(family: str) -> tuple[dict[str, Any], int]:
 def test_what_is_expected_to_fall_is_looked_for_where_an_attack_would_be() -> None:
     row, code = _falling("FOUND")
     assert (row["verdict"], code) == ("VIOLATED", 0)
-    assert "pair: toy: 2 borrowers" in row["detail"]
+    assert 'pair: 3 Agent · 3 Key (author: "toy: 2 borrowers' in row["detail"]
 
 
 def test_what_falls_in_none_of_the_sizes_is_not_as_expected() -> None:

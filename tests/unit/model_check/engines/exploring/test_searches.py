@@ -12,6 +12,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration, Search
 from carnet_check.engines.exploring import searches
 from carnet_check.engines.exploring.searches import search_in, search_scope
+from carnet_check.loading.explored import Explored
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Draft, Formula, Instance, Profile, Protocol, Step, forall, implies
 from carnet_spec.trace import Trace
@@ -64,7 +65,7 @@ def test_an_instance_that_breaks_an_axiom_is_an_error(name: str) -> None:
 
 
 def test_several_instances_are_complete_if_each_of_them_is() -> None:
-    both = Scope(((_instance(2), None), (_instance(4), None)), "two and four parties")
+    both = Scope(((_instance(2), None), (_instance(4), None)), Explored((), 2))
     whole = search_scope(EXPLICIT, TASK, _protocol(), both)
     assert (whole.states, whole.complete) == (2 + 8, True)
     capped = search_scope(EXPLICIT, replace(TASK, caps=Caps(states=6)), _protocol(), both)
@@ -83,7 +84,7 @@ def test_instances_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(searches, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(explorer, "explore", slow)
-    three = Scope(((_instance(2), None), (_instance(3), None), (_instance(4), None)), "some parties")
+    three = Scope(((_instance(2), None), (_instance(3), None), (_instance(4), None)), Explored((), 3))
     search_scope(EXPLICIT, replace(TASK, caps=Caps(seconds=7)), _protocol(), three)
     assert left == [7.0, 3.0, 0.0]
 
