@@ -56,7 +56,7 @@ def verdicts(asked: Family, engines: tuple[Engine, ...] = BOTH) -> CampaignOutco
         Refused: the specification is not well formed, or has no instance of these sizes.
     """
     source = Source(asked.id, asked, asked.id)
-    with _here(source):
+    with here(source):
         try:
             return running.verify(replace(planned(Request(source)), engines=engines))
         except (SpecificationError, CarnetError) as error:
@@ -71,7 +71,7 @@ def _elements_of(protocol: Protocol, scale: Scale) -> dict[str, tuple[str, ...]]
 
 
 @contextlib.contextmanager
-def _here(source: Source) -> Iterator[None]:
+def here(source: Source) -> Iterator[None]:
     """Explore in this process what is not registered anywhere."""
     with (
         patch.object(pools, "run_all", _run_all),

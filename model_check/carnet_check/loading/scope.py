@@ -117,6 +117,11 @@ _made_before: dict[tuple[object, ...], Scope] = {}
 MOST_MADE = 16
 
 
+def forget() -> None:
+    """Make every scope anew."""
+    _made_before.clear()
+
+
 def _made(
     source: Source,
     protocol: Protocol,
@@ -129,7 +134,7 @@ def _made(
     key = (protocol.digest, threat, tuple(sorted(profile.scale.items())), profile.budget, tuple(claims))
     if key not in _made_before:
         if len(_made_before) >= MOST_MADE:
-            _made_before.clear()
+            forget()
         whole = _every_interpretation(source, protocol, threat, profile, free)
         left_out = dict.fromkeys(claims, whole.explored.shortfall) if whole.explored.shortfall else {}
         budgeted = tuple((replace(each, budget=profile.budget), None) for each, _ in whole.instances)

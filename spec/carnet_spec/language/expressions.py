@@ -226,13 +226,17 @@ false = Formula(FALSE)
 def parameters(function: Callable[..., object], skip: int = 0, sorts: Sequence[Sort] = ()) -> tuple[Individual, ...]:
     """Return one variable for each parameter of ``function`` after the first ``skip``, by its annotation.
 
-    Where ``sorts`` says what the parameters are, one that is not annotated has the sort of its place.
+    Where ``sorts`` says what the parameters are, one that is not annotated has the sort of its place. A relation or
+    function of the language has its own parameters.
 
     Raises:
         MisuseError: ``function`` is none, or the sort of a parameter is not known.
     """
     if not callable(function):
         raise MisuseError(f"expected a function, not {called(function)}: write what it says in the body of a 'def'")
+    if isinstance(function, Relation | Function):
+        own = enumerate(function.symbol.domain, 1)
+        return tuple(_class_of(sort)(Var(f"x{place}", sort)) for place, sort in own)
     found: list[Individual] = []
     for place, parameter in enumerate(list(inspect.signature(function, eval_str=True).parameters.values())[skip:]):
         sort = parameter.annotation

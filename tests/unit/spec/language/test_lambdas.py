@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from carnet_spec.language import Draft, Formula, Individual, MisuseError, forall, true, used
+from carnet_spec.language import Draft, Formula, Individual, Initial, MisuseError, forall, rigid_function, true, used
+from carnet_spec.language.terms import Apply
 from tests.unit.spec.language.vocabulary import PARTY, Agent, Key, boss, drafted, knows, owner
 
 
@@ -34,6 +35,22 @@ def _first_of(value: Callable[..., Any], what: Any = knows) -> object:
 def test_the_parameters_of_a_first_value_have_the_sorts_of_what_it_is_the_value_of() -> None:
     assert _first_of(lambda a, k: (a == boss) & ~used(k)) == _first_of(_everybody)
     assert _first_of(lambda k: boss, owner) == _first_of(_boss, owner)
+
+
+@pytest.mark.mends("R464")
+def test_a_first_value_may_be_a_rigid_function_as_it_is() -> None:
+    """``initially(level, first_level)``: a lambda around it says no more."""
+    made_for = rigid_function("made_for", Key, to=Agent)
+    first = _first_of(made_for, owner)
+    assert isinstance(first, Initial)
+    assert first.value == Apply(made_for.symbol, first.params)
+    assert [param.sort.name for param in first.params] == ["Key"]
+
+
+@pytest.mark.mends("R465")
+def test_a_rigid_function_of_another_sort_is_no_first_value() -> None:
+    with pytest.raises(MisuseError, match="owner takes Key, and its first value is given for Agent"):
+        _first_of(rigid_function("friend", Agent, to=Agent), owner)
 
 
 def _boss(k: Key) -> Agent:
