@@ -34,7 +34,7 @@ _Named = TypeVar("_Named", Action, Claim)
 NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Protocol:
     """A protocol with its design choices made: the value that every engine reads."""
 
@@ -143,10 +143,10 @@ class Protocol:
             symbols=self.symbols,
         )
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the protocol's canonical encoding, in hex; equal digests mean equal specifications."""
-        return _digest(self)
+        return hashlib.sha256(self.encoded.encode("ascii")).hexdigest()
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: who takes part, what is claimed under which threat model, and the actions."""
@@ -171,11 +171,6 @@ class Protocol:
             made = ", ".join(claim.under) if self.threats else "of everybody"
             fails = ", ".join(claim.fails_under)
             yield claim.name, claim.sentence, "not yet: it is only declared" if claim.declared else made, fails
-
-
-@functools.lru_cache(maxsize=16)
-def _digest(protocol: Protocol) -> str:
-    return hashlib.sha256(protocol.encoded.encode("ascii")).hexdigest()
 
 
 def _named(things: Iterable[_Named], name: str, what: str) -> _Named:
