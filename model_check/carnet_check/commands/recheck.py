@@ -45,6 +45,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     these specifications are those that you have in mind, compare their digests.
     """
     from carnet_check.certificates.folder import joined
+    from carnet_check.coq.program import identity, program
     from carnet_check.report.closing import rerun_command, rerun_line
 
     compared, kernel, verified = _asked(folder)
@@ -68,6 +69,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
         }
         value["specifications"] = compared.answer.specifications
         value["verified_seconds"] = verified_seconds
+        value["verified_by"] = None if (executable := program()) is None else identity(executable)
         value["claims"] = [asdict(each) for each in claims]
         value["declared"] = [{"variant": each.variant, "claim": each.claim} for each in declared]
         click.echo(json.dumps({**value, "rerun": rerun_command(context)}, indent=2, ensure_ascii=False))
@@ -243,10 +245,11 @@ def _lines(every: Sequence[Judged], seconds: float) -> Iterator[str]:
 
 
 def _in_coq(verified: Timed[list[Verdict] | None]) -> Iterator[str]:
-    from carnet_check.coq.program import VARIABLE
+    from carnet_check.coq.program import VARIABLE, identity, program
     from carnet_command.text import wrapped
 
-    if verified.answer is None:
+    executable = program()
+    if verified.answer is None or executable is None:
         builds = f"`make -C model_check/coq program` builds the program, and {VARIABLE} names it"
         yield from wrapped("in Coq", f"not asked: {builds}")
         return
@@ -254,6 +257,6 @@ def _in_coq(verified: Timed[list[Verdict] | None]) -> Iterator[str]:
     said = "accepts them all"
     if refused:
         said = "refuses some" if any(each.decided for each in refused) else "has no answer about some"
-    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s")
+    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {identity(executable)}")
     for each in refused:
         yield from wrapped("in Coq", f"{each.variant}: {'; '.join(each.said[:SHOWN])}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ KIBIBYTES = 2 << 20
 """How much address space it may take."""
 LIMITED = ("/bin/sh", "-c", f'ulimit -t {SECONDS}; ulimit -v {KIBIBYTES} 2>/dev/null; exec "$0" "$@"')
 """Runs what follows within these limits: what a hostile certificate makes of a term has no other bound there."""
+SHOWN = 16
+"""How much of a program's digest is shown."""
 REFUSED, MALFORMED = 1, 2
 """How the program ends if it refuses something, and if it cannot read its input."""
 
@@ -39,6 +42,11 @@ def program(variable: str = VARIABLE, name: str = NAME) -> Path | None:
         return Path(named)
     built = Path(carnet_check.__file__).parents[1] / "coq" / "program" / name
     return built if built.is_file() else None
+
+
+def identity(executable: Path) -> str:
+    """Say which program answers: it has no version of its own, so its digest tells."""
+    return f"{executable}, SHA-256 {hashlib.sha256(executable.read_bytes()).hexdigest()[:SHOWN]}"
 
 
 def asked(executable: Path, *words: str | Path) -> tuple[bool, Iterable[str]]:

@@ -19,11 +19,13 @@ MEGABYTES = 1536
 
 @contextlib.contextmanager
 def limited_memory(z3: Any) -> Iterator[None]:
-    """Keep Z3 within its memory.
+    """Keep Z3 within its memory, once it has answered what is known.
 
     Raises:
+        UsageError: it answers a known question wrongly, so that no answer is believed.
         MemoryError: Z3 needs more memory than it may have; it cannot be used in this process any more.
     """
+    require_trusted()
     z3.set_param("memory_max_size", MEGABYTES)
     try:
         yield

@@ -184,6 +184,16 @@ def test_a_z3_that_answers_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch, t
 
 
 @pytest.mark.mends("R441")
+def test_no_answer_is_taken_from_a_z3_that_was_not_tried(monkeypatch: pytest.MonkeyPatch, tried_anew: None) -> None:
+    """Whoever asks for single obligations, as `attack` and `explain` do, comes by no plan of a run."""
+    z3 = pytest.importorskip("z3")
+    z3_solver.require_trusted.cache_clear()
+    monkeypatch.setattr(z3_solver, "_known", proves_all)
+    with pytest.raises(UsageError, match="is not believed"), z3_solver.limited_memory(z3):
+        pytest.fail("a question was asked")
+
+
+@pytest.mark.mends("R441")
 def test_a_cvc5_that_answers_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch, tried_anew: None) -> None:
     pytest.importorskip("cvc5", reason="needs the solver cvc5 (the extra 'cvc5')")
     cvc5.require_trusted()
