@@ -13,7 +13,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -56,6 +56,7 @@ from carnet_spec.language.tracing import written_at
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
+_MEANINGLESS = "no verdict would mean anything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +95,23 @@ class Source:
             UsageError: the variant is unknown.
             InvalidSpecificationError: it is not well formed, or breaks rules that every engine relies on.
         """
-        protocol = self.protocol(variant)
+        self.require_variant(variant)
+        name = variant or self.family.main[0]
         with blamed_on_the_specification(self.reference):
-            found = [*unsound(protocol), *unmeant(self.family, protocol.variant)]
-            wrong = [*dict.fromkeys(found), *(Complaint("layer", "", why) for why in self._departures(protocol))]
-        if wrong:
-            raise InvalidSpecificationError(*(self._refused(protocol, complaint) for complaint in wrong))
+            self._refuse(name, unmeant(self.family, name))
+        protocol = self.protocol(name)
+        with blamed_on_the_specification(self.reference):
+            layer = tuple(Complaint("layer", "", why) for why in self._departures(protocol))
+            self._refuse(name, (*unsound(protocol), *layer))
         return protocol
 
-    def _refused(self, protocol: Protocol, complaint: Complaint) -> str:
-        """Say where the specification breaks a rule, and which."""
-        files = files_about(self.family, self.reference)
-        place = place_of(complaint, self.family.drafted(protocol.variant), files) or self.shown
-        return f"{place}: {protocol.variant}: no verdict would mean anything: {complaint}"
+    def _refuse(self, variant: str, wrong: Collection[Complaint]) -> None:
+        """Refuse a variant if there is any complaint, and say where each is."""
+        files = files_about(self.family, self.reference) if wrong else []
+        draft = self.family.drafted(variant)
+        told = [f"{place_of(each, draft, files) or self.shown}: {variant}: {_MEANINGLESS}: {each}" for each in wrong]
+        if told:
+            raise InvalidSpecificationError(*told)
 
     def _departures(self, protocol: Protocol) -> Iterator[str]:
         """Yield what makes a layer more than one over its design."""
@@ -137,8 +142,8 @@ class Source:
             if not isinstance(instance, Instance):
                 place, given = written_at(self.family.instance) or self.shown, type(instance).__name__
                 raise InvalidSpecificationError(f"{place}: 'instance' returns a {given}: return an Instance")
-            instance.check(protocol)
             require_known(instance, protocol, self.family)
+            instance.check(protocol)
         except MisuseError as error:
             raise located(self.shown, error) from error
         except SpecificationError as error:

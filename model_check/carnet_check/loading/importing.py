@@ -14,7 +14,7 @@ import io
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -227,10 +227,13 @@ def located(shown: str, error: Exception) -> InvalidSpecificationError:
 
 def _nearest_in_python(error: Exception) -> str:
     """Ask whether another name was meant than one that Python does not find."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     match error:
         case NameError(name=str(name)):
-            frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1:]
-            return did_you_mean(name, {each for frame in frames for each in (*frame.f_globals, *frame.f_locals)})
+            return did_you_mean(name, {each for frame in frames[-1:] for each in (*frame.f_globals, *frame.f_locals)})
+        case KeyError(args=[str(name)]):
+            tables = (each for frame in frames for each in frame.f_locals.values() if isinstance(each, Mapping))
+            return did_you_mean(name, {key for table in tables for key in table if isinstance(key, str)})
         case AttributeError(name=str(name), obj=object() as owner):
             return did_you_mean(name, (each for each in dir(owner) if not each.startswith("_")))
         case TypeError() if found := _STRANGE.fullmatch(str(error)):

@@ -36,7 +36,7 @@ def refuse_nameless(family: Family, reference: str) -> None:
 
 def at_its_line(error: str, family: Family, reference: str) -> str:
     """Return an error about an instance, with the line on which the name that it is about is written, if any is."""
-    place = written(first_quoted(error), files_about(family, reference))
+    place = written(first_quoted(error), files_about(family, reference), written_at(family.instance))
     return f"{place}: {error}" if place else error
 
 

@@ -63,7 +63,9 @@ def is_same(left: Symbol, right: Symbol, parts: Iterable[Term]) -> bool:
             case Implies(Apply() as one, Apply() as other) if {one.symbol, other.symbol} == {left, right}:
                 if one.args == other.args and _is_general(one.args):
                     implied.add((one.symbol, other.symbol))
-            case Equal(Apply(symbol, args), value) | Equal(value, Apply(symbol, args)) if symbol in values:
+            case Equal(Apply(symbol, args), value) if symbol in values:
+                values[symbol] |= {(args, value)} if _is_general(args) else set()
+            case Equal(value, Apply(symbol, args)) if symbol in values:
                 values[symbol] |= {(args, value)} if _is_general(args) else set()
             case Apply(symbol, args) if symbol in values:
                 values[symbol] |= {(args, TRUE)} if _is_general(args) else set()
