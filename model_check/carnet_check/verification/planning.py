@@ -269,5 +269,5 @@ def _complaints(protocol: Protocol) -> list[str]:
 def _accepted(source: Source, protocol: Protocol) -> list[str]:
     """Return what tells two runs apart and may, which is to stand beside every verdict."""
     draft = source.family.drafted(protocol.variant)
-    leaks = draft.accepted_leaks if isinstance(draft, TwoRuns) else ()
-    return [f"{protocol.variant}: accepted leak {leak}" for leak in leaks]
+    accepted = draft.accepted_leaks if isinstance(draft, TwoRuns) else ()
+    return [f"{protocol.variant}: accepted leak {leak}" for leak in accepted]

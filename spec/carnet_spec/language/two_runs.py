@@ -186,9 +186,9 @@ class TwoRuns(Draft):
         A claim covers it if it says, without a condition, that it is the same in both runs. Under each threat model
         that some claim names, there has to be one.
         """
-        leaks = set()
+        uncovered = set()
         for what, name, claim, lacking in self._told_apart():
-            leaks |= {name} if lacking else set()
+            uncovered |= {name} if lacking else set()
             if lacking and name not in self._accepted:
                 under = f" under {listed(lacking)}" if any(lacking) else ""
                 yield (
@@ -197,7 +197,7 @@ class TwoRuns(Draft):
                     f"by accept_leak('{name}', why)",
                 )
         for name in self._accepted:
-            if name not in leaks:
+            if name not in uncovered:
                 yield f"accepted leak {name}", "is no leak, since claims say that it tells no two runs apart: drop one"
 
     def _told_apart(self) -> Iterator[tuple[str, str, str, list[str]]]:
