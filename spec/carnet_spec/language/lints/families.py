@@ -71,14 +71,17 @@ def bases(family: Family, protocol: Protocol) -> Findings:
 
 
 def misnamed(family: Family, judged: Protocol) -> Findings:
-    """Names that no variant declares, where no other variant is built unless the one that is judged lacks a name."""
+    """Names that no variant declares, where no other variant is built unless the one that is judged lacks a name.
+
+    Where no threat model is declared, everybody is meant by any.
+    """
     yield from parts(family)
     yield from bases(family, judged)
     for where, variant, what, name, known in _named(family):
         names = dict.fromkeys(known(judged))
         if name not in names and variant in family.variants:
             names |= dict.fromkeys(known(family.drafted(variant).whole()))
-        if name not in names:
+        if name not in names and (names or known is not _threats):
             yield where, f"no {what} '{name}': {one_of(names, name)}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.model_check.command import FASTEST, carnet
+from tests.unit.model_check.command import FASTEST, FIXTURES, carnet
 
 LETTERS = '''
 from carnet_spec.language import *
@@ -119,6 +119,7 @@ TEXT = """# Letters
 
 **CLAIM-SECRET** Nobody reads a letter. (Source: x)
 """
+BELL = (FIXTURES / "bell.py").read_text("utf-8")
 MISSPELT: dict[str, tuple[str, str, str]] = {
     "defence of a guard": ('number), defence="in-order"', "in-oder", "in-order"),
     "defence of another guard": ('Phase.OPEN, defence="shut-down"', "shutdown", "shut-down"),
@@ -183,11 +184,12 @@ def spoilt(where: str) -> tuple[str, int]:
     return LETTERS[:begins] + wrong + LETTERS[ends:], LETTERS[:begins].count("\n") + 1
 
 
-def verified(folder: Path, text: str) -> str:
+def verified(folder: Path, text: str, name: str = "FAMILY") -> str:
     """Verify a family that must be refused, and return what is said."""
-    (folder / "requirements.md").write_text(TEXT, "utf-8")
+    if name == "FAMILY":
+        (folder / "requirements.md").write_text(TEXT, "utf-8")
     (folder / "letters.py").write_text(text, "utf-8")
-    ran = carnet("verify", str(folder / "letters.py"), "--engine", FASTEST, "--jobs", "1", "--json")
+    ran = carnet("verify", f"{folder / 'letters.py'}:{name}", "--engine", FASTEST, "--jobs", "1", "--json")
     assert ran.code == 2, ran.out[-2000:]
     error = json.loads(ran.out)["error"]["message"]
     assert isinstance(error, str)
@@ -201,6 +203,58 @@ def test_a_misspelt_name_is_refused_with_its_line_and_the_nearest(where: str, tm
     said = verified(tmp_path, text)
     assert f"letters.py:{line}" in said
     assert f"did you mean '{MISSPELT[where][2]}'?" in said
+
+
+OF_TWO_RUNS: dict[str, tuple[str, str, str]] = {
+    "action in which a run chooses": ('own={"send"', "sned", "send"),
+    "parameter that a run chooses": ('{"send": ("thing",)', "thign", "thing"),
+    "action of both": ('together("ring")', "rnig", "ring"),
+    "leak": ('accept_leak("marked", "the post puts', "makred", "marked"),
+    "threat model of a claim about two runs": ('under=("street",)', "steret", "street"),
+}
+
+
+@pytest.mark.mends("R420")
+@pytest.mark.parametrize("where", OF_TWO_RUNS)
+def test_a_misspelt_name_in_two_runs_is_refused_with_its_line(where: str, tmp_path: Path) -> None:
+    place, wrong, right = OF_TWO_RUNS[where]
+    assert BELL.count(place) == 1
+    text = BELL.replace(place, place.replace(right, wrong))
+    said = verified(tmp_path, text, "claimed")
+    assert f"letters.py:{BELL[: BELL.index(place)].count(chr(10)) + 1}" in said
+    assert f"did you mean '{right}'?" in said
+
+
+def test_two_runs_without_a_misspelling_are_judged() -> None:
+    asked = ("verify", f"{FIXTURES / 'bell.py'}:claimed", "--engine", FASTEST, "--jobs", "1", "--json")
+    verdicts = {(row["claim"], row["threat"]): row["verdict"] for row in carnet(*asked).json["results"]}
+    assert verdicts == {
+        ("box", "post"): "EXHAUSTED",
+        ("quiet", "street"): "EXHAUSTED",
+        ("bell", "post"): "VIOLATED",
+        ("bell", "street"): "VIOLATED",
+    }
+
+
+def test_where_no_threat_model_is_declared_any_is_meant(tmp_path: Path) -> None:
+    file = tmp_path / "all.py"
+    findings = 'findings=(Finding("f", "It is known", "whoever", "known", "main"),)'
+    file.write_text(
+        "from carnet_spec.language import *\n"
+        "class Thing(Individual): pass\n"
+        'told = relation("told", Thing, kind=Kind.MESSAGE)\n'
+        "def draft(variant):\n"
+        '    all = Draft("all", "All", variant)\n'
+        '    @all.action(by=Role("teller"), says="{thing} is told.", source="x", message="a -> b: {thing}")\n'
+        "    def tell(step, thing: Thing): step.insert(told(thing))\n"
+        '    @all.claim(name="known", sentence="x", requirement="R", source="x", under=("whoever",))\n'
+        "    def known(thing: Thing): return ~told(thing)\n"
+        "    return all\n"
+        f'FAMILY = Family("all", "All", draft, {findings})\n',
+        "utf-8",
+    )
+    ran = carnet("verify", str(file), "--engine", FASTEST, "--jobs", "1", "--json")
+    assert [row["verdict"] for row in ran.json["results"]] == ["VIOLATED"]
 
 
 def test_without_a_misspelling_nothing_is_refused(tmp_path: Path) -> None:

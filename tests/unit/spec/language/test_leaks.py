@@ -94,7 +94,7 @@ def test_a_step_is_covered_by_its_own_claim() -> None:
 
 
 def test_a_value_in_both_runs_is_the_same_value() -> None:
-    runs = TwoRuns(bell.one_run(), own={"send": ("t",)})
+    runs = TwoRuns(bell.one_run(), own={"send": ("thing",)})
 
     @runs.claim(name="largest", sentence="x", requirement="R", source="x", under=("post",))
     def as_large() -> Formula:
@@ -111,7 +111,7 @@ def test_a_claim_covers_under_its_own_threat_models() -> None:
 
 
 def test_a_claim_that_is_only_declared_covers_nothing() -> None:
-    runs = TwoRuns(bell.one_run(), own={"send": ("t",)})
+    runs = TwoRuns(bell.one_run(), own={"send": ("thing",)})
     runs.declare_claim("later", sentence="x", requirement="R", source="x", under=("post",))
     assert {where for where, _ in runs.unclaimed()} == {"symbol box", "symbol marked", "action ring"}
 
