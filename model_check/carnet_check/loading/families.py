@@ -7,14 +7,13 @@ returns one, so that a first file can be checked before anything is registered.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import importlib
 import importlib.machinery
 import importlib.util
 import inspect
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +31,7 @@ from carnet_check.loading.importing import (
     module_at,
     module_named,
 )
+from carnet_check.loading.names import at_its_line, files_about, refuse_nameless, require_known
 from carnet_check.loading.places import place_of
 from carnet_check.loading.readings import changing, same_instances
 from carnet_check.loading.references import parts_of
@@ -49,12 +49,14 @@ from carnet_spec.language import (
 )
 from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.family import made_by_the_checker
-from carnet_spec.language.lints import Complaint, unsound
+from carnet_spec.language.lints import Complaint, unmeant, unsound
+from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.language.tracing import written_at
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
+_MEANINGLESS = "no verdict would mean anything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +95,23 @@ class Source:
             UsageError: the variant is unknown.
             InvalidSpecificationError: it is not well formed, or breaks rules that every engine relies on.
         """
-        protocol = self.protocol(variant)
+        self.require_variant(variant)
+        name = variant or self.family.main[0]
         with blamed_on_the_specification(self.reference):
-            wrong = [*unsound(protocol), *(Complaint("layer", "", why) for why in self._departures(protocol))]
-        if wrong:
-            raise InvalidSpecificationError(*(self._refused(protocol, complaint) for complaint in wrong))
+            self._refuse(name, unmeant(self.family, name))
+        protocol = self.protocol(name)
+        with blamed_on_the_specification(self.reference):
+            layer = tuple(Complaint("layer", "", why) for why in self._departures(protocol))
+            self._refuse(name, (*unsound(protocol), *layer))
         return protocol
 
-    def _refused(self, protocol: Protocol, complaint: Complaint) -> str:
-        """Say where the specification breaks a rule, and which."""
-        place = place_of(complaint, self.family.drafted(protocol.variant)) or self.shown
-        return f"{place}: {protocol.variant}: no verdict would mean anything: {complaint}"
+    def _refuse(self, variant: str, wrong: Collection[Complaint]) -> None:
+        """Refuse a variant if there is any complaint, and say where each is."""
+        files = files_about(self.family, self.reference) if wrong else []
+        draft = self.family.drafted(variant)
+        told = [f"{place_of(each, draft, files) or self.shown}: {variant}: {_MEANINGLESS}: {each}" for each in wrong]
+        if told:
+            raise InvalidSpecificationError(*told)
 
     def _departures(self, protocol: Protocol) -> Iterator[str]:
         """Yield what makes a layer more than one over its design."""
@@ -134,12 +142,12 @@ class Source:
             if not isinstance(instance, Instance):
                 place, given = written_at(self.family.instance) or self.shown, type(instance).__name__
                 raise InvalidSpecificationError(f"{place}: 'instance' returns a {given}: return an Instance")
+            require_known(instance, protocol, self.family)
             instance.check(protocol)
-            self._require_known(instance, protocol)
         except MisuseError as error:
             raise located(self.shown, error) from error
         except SpecificationError as error:
-            raise UsageError(str(error)) from error
+            raise UsageError(at_its_line(str(error), self.family, self.reference)) from error
         except CarnetError:
             raise
         except SystemExit as error:
@@ -164,18 +172,6 @@ class Source:
             if name not in known and not grows_with(name, self.family, protocol, threat, scale, instance):
                 raise UsageError(unknown("size", name, self.family.id, known))
         return instance
-
-    def _require_known(self, instance: Instance, protocol: Protocol) -> None:
-        """Refuse facts about what no variant speaks of: a misspelt relation would hold nowhere without a word."""
-        strange = _unknown_in(instance, protocol)
-        known = {symbol.name for symbol in protocol.symbols if not symbol.mutable}
-        for variant in self.family.variants if strange else ():  # where nothing was removed, and what other designs add
-            known |= {symbol.name for symbol in self.family.protocol(variant).symbols if not symbol.mutable}
-            if known >= strange:
-                return
-        if strange:
-            told = unknown("symbol that never changes", min(strange - known), self.family.id, sorted(known))
-            raise UsageError(f"the instance: {told}")
 
     @property
     def instances_are_made(self) -> bool:
@@ -202,17 +198,11 @@ class Source:
             raise UsageError(unknown("variant", name, self.family.id, self.family.variants))
 
 
-def _unknown_in(instance: Instance, protocol: Protocol) -> set[str]:
-    rigid = {symbol.name for symbol in protocol.symbols if not symbol.mutable}
-    return {*instance.relations, *instance.functions} - rigid
-
-
 def unknown(what: str, name: str, where: str, known: Any) -> str:
     """Say that ``name`` does not exist and what does, the nearest first."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
-    return f"no {what} '{name}' in {where}{hint} (known: {', '.join(names) or 'none'})"
+    asked = did_you_mean(name, names)
+    return f"no {what} '{name}' in {where}{asked and '; ' + asked} (known: {', '.join(names) or 'none'})"
 
 
 def known_protocols() -> dict[str, str]:
@@ -318,6 +308,7 @@ def _family_in(module: ModuleType, name: str, reference: str) -> Family:
 
 def _with_text(family: Family, module: ModuleType, reference: str) -> Family:
     """Give a family that brings no normative text the one that lies beside its module, and refuse a malformed one."""
+    refuse_nameless(family, reference)
     with blamed_on_the_specification(reference):
         if not family.text.text and module.__file__:
             family = replace(family, text=text_beside(module.__file__))

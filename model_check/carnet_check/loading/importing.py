@@ -14,7 +14,7 @@ import io
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -22,10 +22,12 @@ from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageErr
 from carnet_check.loading.time_limit import no_longer_than
 from carnet_spec import language
 from carnet_spec.language import Draft, SpecificationError
+from carnet_spec.language.naming import did_you_mean
 
 _LACKING = re.compile(
     r"((?P<of>\w+)\.)?(?P<name>\w+)\(\) missing \d+ required (positional|keyword-only) arguments?: (?P<lacking>.+)"
 )
+_STRANGE = re.compile(r"((?P<of>\w+)\.)?(?P<name>\w+)\(\) got an unexpected keyword argument '(?P<strange>\w+)'")
 MOST_SECONDS = 120
 """How long a specification may take to be imported, and to be built."""
 
@@ -219,14 +221,32 @@ def located(shown: str, error: Exception) -> InvalidSpecificationError:
     ]
     place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else shown
     said = str(error) if isinstance(error, SpecificationError) else f"{type(error).__name__}: {error}"
-    return InvalidSpecificationError(f"{place}: {_incomplete(error) or said}")
+    asked = _nearest_in_python(error)
+    return InvalidSpecificationError(f"{place}: {_incomplete(error) or said}{asked and '; ' + asked}")
+
+
+def _nearest_in_python(error: Exception) -> str:
+    """Ask whether another name was meant than one that Python does not find."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    match error:
+        case NameError(name=str(name)):
+            return did_you_mean(name, {each for frame in frames[-1:] for each in (*frame.f_globals, *frame.f_locals)})
+        case KeyError(args=[str(name)]):
+            tables = (each for frame in frames for each in frame.f_locals.values() if isinstance(each, Mapping))
+            return did_you_mean(name, {key for table in tables for key in table if isinstance(key, str)})
+        case AttributeError(name=str(name), obj=object() as owner):
+            return did_you_mean(name, (each for each in dir(owner) if not each.startswith("_")))
+        case TypeError() if found := _STRANGE.fullmatch(str(error)):
+            function = _of_the_language(found)
+            return did_you_mean(found["strange"], inspect.signature(function).parameters) if function else ""
+    return ""
 
 
 def _incomplete(error: Exception) -> str:
     """Say how something of the language is called, where an argument was left out."""
     found = _LACKING.fullmatch(str(error)) if isinstance(error, TypeError) else None
-    function = found and getattr(getattr(language, found["of"], None) if found["of"] else language, found["name"], None)
-    if not found or not callable(function):
+    function = _of_the_language(found) if found else None
+    if found is None or function is None:
         return ""
     needed = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
     shown = [
@@ -234,3 +254,11 @@ def _incomplete(error: Exception) -> str:
     ]
     called = f"{found['of'].lower()}.{found['name']}" if found["of"] else found["name"]
     return f"{called} lacks {found['lacking']}: write {called}({', '.join(shown)})"
+
+
+def _of_the_language(found: re.Match[str]) -> Callable[..., object] | None:
+    """Return the function, method or class of the language that an error of Python is about."""
+    of, name = found["of"], found["name"]
+    owner = getattr(language, of, None) if of else language
+    function = owner if name == "__init__" else getattr(owner, name, None)
+    return function if callable(function) else None

@@ -23,7 +23,7 @@ from carnet_check.engines.walks import DEFAULT_DEPTH, DEFAULT_SEED, Walks
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, unknown
 from carnet_check.loading.threats import NO_THREAT
-from carnet_spec.language import Claim, Profile, Protocol
+from carnet_spec.language import Claim, Profile, Protocol, TwoRuns
 from carnet_spec.language.lints import Level, lint
 
 
@@ -59,7 +59,7 @@ class Campaign:
     engines: tuple[Engine, ...]
     plans: tuple[Plan, ...]
     notes: tuple[str, ...] = ()
-    """What the lints say against the variants."""
+    """What the lints say against the variants, and the leaks that are accepted in them."""
 
     @property
     def task(self) -> Task:
@@ -111,7 +111,7 @@ def planned(request: Request) -> Campaign:
     _refuse_unknown("threat model", request.threats, plans, lambda p: [threat.id for threat in p.threats])
     _refuse_declared(request.claims, plans)
     plans = tuple(plan for plan in plans if plan.pairs or plan.liveness) or plans
-    notes = tuple(note for plan in plans for note in _complaints(plan.protocol))
+    notes = tuple(note for plan in plans for note in (*_complaints(plan.protocol), *_accepted(source, plan.protocol)))
     campaign = Campaign(request, profile, _engines(request), plans, notes)
     _refuse_empty(campaign)
     _refuse_no_induction(campaign)
@@ -264,3 +264,10 @@ def _refuse_empty(campaign: Campaign) -> None:
 def _complaints(protocol: Protocol) -> list[str]:
     """Return what the lints say against a protocol: it can be checked, and may not mean what it says."""
     return [f"{protocol.variant}: lint {each}" for each in lint(protocol) if each.level is Level.ERROR]
+
+
+def _accepted(source: Source, protocol: Protocol) -> list[str]:
+    """Return what tells two runs apart and may, which is to stand beside every verdict."""
+    draft = source.family.drafted(protocol.variant)
+    accepted = draft.accepted_leaks if isinstance(draft, TwoRuns) else ()
+    return [f"{protocol.variant}: accepted leak {leak}" for leak in accepted]

@@ -15,7 +15,7 @@ from enum import Enum
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
 from carnet_spec.language.interpretation import Interpretation
-from carnet_spec.language.naming import require_name
+from carnet_spec.language.naming import and_known, require_name
 from carnet_spec.language.protocol import Protocol, listed
 from carnet_spec.language.statements import Invariant
 from carnet_spec.language.terms import Symbol, Term, symbols_of
@@ -193,7 +193,7 @@ class Composition:
         known = [threat.id for threat in protocol.threats]
         for id in self.threats_of(end):
             if id not in known:
-                raise SpecificationError(f"{self.id}: {protocol.id} has no threat model '{id}'; known: {listed(known)}")
+                raise SpecificationError(f"{self.id}: {protocol.id} has no threat model '{id}'{and_known(id, known)}")
 
     def _require_all_assumptions(self, end: End, protocol: Protocol) -> None:
         bonded = {id for bond in self.bonds if bond.of is end for id in bond.part_of}
@@ -237,15 +237,16 @@ def _all_of(protocol: Protocol, threat: str) -> dict[str, Term]:
 def _assumption(protocol: Protocol, name: str, _threats: tuple[str, ...]) -> dict[str, Term]:
     found = {f"axiom {axiom.name}": axiom.formula for axiom in protocol.axioms if axiom.assumption == name}
     if not found:
-        raise SpecificationError(f"no axiom of {protocol.id} states the assumption '{name}'")
+        known = and_known(name, dict.fromkeys(axiom.assumption for axiom in protocol.axioms if axiom.assumption))
+        raise SpecificationError(f"no axiom of {protocol.id} states the assumption '{name}'{known}")
     return found
 
 
 def _axiom(protocol: Protocol, name: str, _threats: tuple[str, ...]) -> dict[str, Term]:
     found = {f"axiom {axiom.name}": axiom.formula for axiom in protocol.axioms if axiom.name == name}
     if not found:
-        known = listed(axiom.name for axiom in protocol.axioms)
-        raise SpecificationError(f"{protocol.id} has no axiom '{name}'; known: {known}")
+        known = and_known(name, (axiom.name for axiom in protocol.axioms))
+        raise SpecificationError(f"{protocol.id} has no axiom '{name}'{known}")
     return found
 
 
@@ -258,7 +259,8 @@ def _claim(protocol: Protocol, name: str, threats: tuple[str, ...]) -> dict[str,
 def _lemma(protocol: Protocol, name: str, threats: tuple[str, ...]) -> dict[str, Term]:
     found = [lemma for lemma in protocol.lemmas if lemma.name == name]
     if not found:
-        raise SpecificationError(f"{protocol.id} has no lemma '{name}'")
+        known = and_known(name, (lemma.name for lemma in protocol.lemmas))
+        raise SpecificationError(f"{protocol.id} has no lemma '{name}'{known}")
     lacking = [id for id in threats if found[0].under and id not in found[0].under]
     return _invariant("lemma", protocol, found[0], lacking)
 

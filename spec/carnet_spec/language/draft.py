@@ -21,6 +21,7 @@ from carnet_spec.language.expressions import (
     formula_term,
     parameters,
 )
+from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol, listed, terms_of_action
 from carnet_spec.language.signature import sorts_in, symbols_in
 from carnet_spec.language.statements import (
@@ -187,7 +188,7 @@ class Draft:
         for place, action in enumerate(self._actions):
             if action.name == name:
                 return place, action
-        raise SpecificationError(f"no action '{name}' to add to; known: {listed(a.name for a in self._actions)}")
+        raise SpecificationError(f"no action '{name}' to add to{and_known(name, (a.name for a in self._actions))}")
 
     def _spoken_of(self) -> Iterator[Symbol]:
         """Yield the symbols that actions read or change, and those that are claimed or asked about."""
@@ -242,7 +243,7 @@ class Draft:
         """
         places = [place for place, claim in enumerate(self._claims) if claim.name == name]
         if not places:
-            raise SpecificationError(f"no claim '{name}'; known: {listed(claim.name for claim in self._claims)}")
+            raise SpecificationError(f"no claim '{name}'{and_known(name, (claim.name for claim in self._claims))}")
         self._claims[places[0]] = replace(self._claims[places[0]], under=under, fails_under=fails_under)
 
     def declare_claim(
@@ -270,8 +271,10 @@ class Draft:
 
     def withdraw(self, *lemmas: str) -> None:
         """Take back lemmas that were stated and do not hold in this design; raise an error if one never was."""
-        for name in set(lemmas) - {lemma.name for lemma in self._lemmas}:
-            raise SpecificationError(f"no lemma '{name}' to take back")
+        known = dict.fromkeys(lemma.name for lemma in self._lemmas)
+        for name in lemmas:
+            if name not in known:
+                raise SpecificationError(f"no lemma '{name}' to take back{and_known(name, known)}")
         self._lemmas = [lemma for lemma in self._lemmas if lemma.name not in lemmas]
 
     def goal(self, *, sentence: str, rounds: int = 1) -> Callable[[Callable[..., Formula]], Goal]:
@@ -358,7 +361,7 @@ class Draft:
         known = {defence.id: defence for defence in self._defences}
         for id in removed:
             if id not in known:
-                raise SpecificationError(f"no defence '{id}' in {self.id}; known: {listed(known)}")
+                raise SpecificationError(f"no defence '{id}' in {self.id}{and_known(id, known)}")
         actions = tuple(
             action.without(removed)
             for action in self._actions

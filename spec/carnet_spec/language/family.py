@@ -9,6 +9,7 @@ from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.fields import require_fields
 from carnet_spec.language.instance import Instance
+from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.requirements import NormativeText
 from carnet_spec.language.statements import Goal
@@ -29,7 +30,7 @@ def all_sizes(scale: Scale, defaults: Scale, where: str) -> dict[str, int]:
     sizes = {name: scale.get(name, default) for name, default in defaults.items()}
     for name in scale:
         if name not in sizes:
-            raise SpecificationError(f"no size '{name}' in {where}; known: {', '.join(sizes)}")
+            raise SpecificationError(f"no size '{name}' in {where}{and_known(name, sizes)}")
     return sizes
 
 
@@ -190,8 +191,7 @@ class Family:
         """
         name = variant or self.main[0]
         if name not in self.variants:
-            known = ", ".join(self.variants)
-            raise SpecificationError(f"no variant '{name}' in {self.id}; known: {known}")
+            raise SpecificationError(f"no variant '{name}' in {self.id}{and_known(name, self.variants)}")
         if without:
             return self._built(name, without)
         if name not in self._whole:
@@ -236,7 +236,7 @@ class Family:
             SpecificationError: there is none.
         """
         if name not in self.profiles:
-            raise SpecificationError(f"no profile '{name}' in {self.id}; known: {', '.join(self.profiles)}")
+            raise SpecificationError(f"no profile '{name}' in {self.id}{and_known(name, self.profiles)}")
         return self.profiles[name]
 
     def sizes_to_hunt(self, variant: str) -> tuple[Profile, ...]:

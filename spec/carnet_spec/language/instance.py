@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.fields import require_fields
+from carnet_spec.language.naming import did_you_mean, nearest
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Sort
 
@@ -165,14 +166,20 @@ class Instance:
         free = {s.name: s for s in protocol.symbols if s.mutable and not s.is_relation and s.name not in given}
         for name, table in self.first.items():
             if name not in free:
+                asked = did_you_mean(name, free)
                 raise SpecificationError(
-                    f"the instance gives a first value to {name}, which has one in the protocol or never changes"
+                    f"the instance gives a first value to '{name}', which has one in the protocol or never changes"
+                    f"{asked and '; ' + asked}"
                 )
             self._check_rows(name, table, free[name].domain)
             self._check_rows(name, ((value,) for value in table.values()), (free[name].result,))
 
     def _check_elements(self, protocol: Protocol) -> None:
+        strange = set(self.elements) - {sort.name for sort in protocol.sorts}
         for sort in protocol.sorts:
+            misspelt = "" if sort.is_enumeration or sort.name in self.elements else nearest(sort.name, strange)
+            if misspelt:
+                raise SpecificationError(f"the instance has no sort '{misspelt}'; did you mean '{sort.name}'?")
             elements = self.of(sort)
             if not elements:
                 raise SpecificationError(f"sort {sort.name} is empty, and logic has no empty sorts: give it an element")
@@ -192,7 +199,9 @@ class Instance:
             members = members or {sort: frozenset(self.of(sort)) for sort in sorts}
             for element, sort in zip(row, sorts, strict=True):
                 if element not in members[sort]:
-                    raise SpecificationError(f"{name}: '{element}' is no element of sort {sort.name}")
+                    asked = did_you_mean(element, self.of(sort))
+                    told = f"{name}: '{element}' is no element of sort {sort.name}"
+                    raise SpecificationError(f"{told}{asked and '; ' + asked}")
 
 
 def in_words(sizes: Mapping[str, int], authors_words: str) -> str:

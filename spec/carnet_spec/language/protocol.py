@@ -16,7 +16,7 @@ from carnet_spec.language import markup
 from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
-from carnet_spec.language.naming import require_name
+from carnet_spec.language.naming import and_known, require_name
 from carnet_spec.language.statements import (
     Assumption,
     Axiom,
@@ -72,7 +72,7 @@ class Protocol:
         for threat in self.threats:
             if threat.id == id:
                 return threat
-        raise SpecificationError(f"no threat model '{id}' in {self.id}; known: {listed(t.id for t in self.threats)}")
+        raise SpecificationError(f"no threat model '{id}' in {self.id}{and_known(id, (t.id for t in self.threats))}")
 
     @property
     def undeclared_threats(self) -> tuple[tuple[str, str, str], ...]:
@@ -96,8 +96,8 @@ class Protocol:
         for what, name, id in self.undeclared_threats if self.threats else ():
             place = places.get((what, name))
             stated = f"{what} {name} ({place})" if place else f"{what} {name}"
-            known = listed(threat.id for threat in self.threats)
-            raise SpecificationError(f"{stated} names a threat model '{id}' that is not declared; known: {known}")
+            known = and_known(id, (threat.id for threat in self.threats))
+            raise SpecificationError(f"{stated} names a threat model '{id}' that is not declared{known}")
 
     def resting_on(self, used: Iterable[str]) -> tuple[str, ...]:
         """Return the assumptions built into every step, and those among ``used``, as they are declared.
@@ -178,7 +178,7 @@ def _named(things: Iterable[_Named], name: str, what: str) -> _Named:
     for thing in known:
         if thing.name == name:
             return thing
-    raise SpecificationError(f"no {what} '{name}'; known: {listed(thing.name for thing in known)}")
+    raise SpecificationError(f"no {what} '{name}'{and_known(name, (thing.name for thing in known))}")
 
 
 def listed(names: Iterable[str]) -> str:

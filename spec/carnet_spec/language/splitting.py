@@ -8,6 +8,7 @@ from enum import Enum
 
 from carnet_spec.language.actions import Action, GuardKind, Update
 from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol, listed, terms_of_action
 from carnet_spec.language.terms import (
     Apply,
@@ -134,7 +135,7 @@ def own_parameters(whole: Protocol, own: Mapping[str, Collection[str]]) -> dict[
         action = whole.action(name)
         params = {var.name: var for var in action.params}
         for missing in sorted(set(names) - set(params)):
-            raise SpecificationError(f"{name} has no parameter '{missing}'; known: {listed(params)}")
+            raise SpecificationError(f"{name} has no parameter '{missing}'{and_known(missing, params)}")
         found[name] = frozenset(params[each] for each in names)
         shared = {*action.fresh, *((action.actor,) if isinstance(action.actor, Var) else ())}
         for var in sorted(found[name] & shared, key=lambda each: each.name):

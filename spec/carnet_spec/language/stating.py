@@ -16,6 +16,7 @@ from carnet_spec.language.expressions import (
     formula_term,
     parameters,
 )
+from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.statements import Given, Invariant
 from carnet_spec.language.terms import Apply, Symbol, Term, Var, sort_of
 from carnet_spec.language.tracing import said_twice
@@ -91,7 +92,10 @@ def given_values(name: str, fair: tuple[str, ...], given: Mapping[str, Mapping[s
         raise MisuseError(f"{name}: 'fair' must be a tuple of names, not {fair!r}")
     for action in given:
         if action not in fair:
-            raise MisuseError(f"{name} says what is given of {action}, which it does not name in 'fair'")
+            asked = did_you_mean(action, fair)
+            raise MisuseError(
+                f"{name} says what is given of '{action}', which it does not name in 'fair'{asked and '; ' + asked}"
+            )
     return tuple(
         _given(name, action, parameter, value)
         for action in dict.fromkeys(fair)

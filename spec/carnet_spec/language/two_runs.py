@@ -22,6 +22,8 @@ from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Updat
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.expressions import Expression, Formula, Function, Relation
+from carnet_spec.language.leaks import AcceptedLeak, is_same, judged_under, spoken_of
+from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol, listed
 from carnet_spec.language.splitting import (
     RunSide,
@@ -50,6 +52,7 @@ from carnet_spec.language.terms import (
     free_variables,
     negation,
 )
+from carnet_spec.language.tracing import called_from
 
 OBSERVER = Role("observer", honest=False)
 """Compares what two runs show, and takes no other step."""
@@ -91,6 +94,7 @@ class TwoRuns(Draft):
         refuse_equal_secrets(whole, secrets, chosen)
         refuse_forgotten_axioms(whole, self._split.symbols, frozenset(map(_symbol_of, public)))
         self._one, self._whole = one, whole
+        self._accepted: dict[str, AcceptedLeak] = {}
         self._actions = list(whole.actions)
         self._threats = [replace(each, axioms=tuple(self._doubled(each.axioms))) for each in whole.threats]
         self._axioms = list(self._doubled(whole.axioms))
@@ -134,9 +138,34 @@ class TwoRuns(Draft):
             SpecificationError: there is no such action, or whether it is possible depends on no secret.
         """
         if action not in self.secretly_possible:
-            known = listed(self.secretly_possible)
-            raise SpecificationError(f"whether '{action}' is possible depends on no secret; those that do: {known}")
+            known = and_known(action, self.secretly_possible).replace("known:", "those that do:")
+            raise SpecificationError(f"whether '{action}' is possible depends on no secret{known}")
         return ~Formula(Apply(_apart(action), ()))
+
+    def accept_leak(self, name: str, why: str) -> None:
+        """Say that something tells the two runs apart, and why that may be; a verdict is printed with it.
+
+        Args:
+            name: of one of :attr:`seen`, or of an action of :attr:`secretly_possible`.
+            why: what makes it acceptable.
+
+        Raises:
+            SpecificationError: it is none of these, it was accepted already, or nothing says why.
+        """
+        known = dict.fromkeys((*(symbol.name for symbol in self.seen), *self.secretly_possible))
+        if name not in known:
+            raise SpecificationError(f"'{name}' is no leak: it tells no two runs apart{and_known(name, known)}")
+        if name in self._accepted:
+            raise SpecificationError(f"the leak '{name}' is accepted twice: say once why")
+        if not why.strip():
+            raise SpecificationError(f"the leak '{name}' is accepted without a reason: say why it may be")
+        self._accepted[name] = AcceptedLeak(name, why)
+        self.stated_at["accepted leak", name] = called_from()
+
+    @property
+    def accepted_leaks(self) -> tuple[AcceptedLeak, ...]:
+        """What may tell the two runs apart, in the order in which it was accepted."""
+        return tuple(self._accepted.values())
 
     @property
     def seen(self) -> tuple[Symbol, ...]:
@@ -150,6 +179,39 @@ class TwoRuns(Draft):
     def secretly_possible(self) -> tuple[str, ...]:
         """The actions of which a secret may decide whether they are possible, shortcuts included."""
         return tuple(each.name for each in self._whole.actions if any(self._secret_guards(each)))
+
+    def unclaimed(self) -> Iterator[tuple[str, str]]:
+        """Yield each symbol and action that may tell two runs apart and no claim covers, and what to write about it.
+
+        A claim covers it if it says, without a condition, that it is the same in both runs. Under each threat model
+        that some claim names, there has to be one.
+        """
+        uncovered = set()
+        for what, name, claim, lacking in self._told_apart():
+            uncovered |= {name} if lacking else set()
+            if lacking and name not in self._accepted:
+                under = f" under {listed(lacking)}" if any(lacking) else ""
+                yield (
+                    f"{what} {name}",
+                    f"may tell two runs apart, and no claim{under} says that it does not: claim {claim}, or accept it "
+                    f"by accept_leak('{name}', why)",
+                )
+        for name in self._accepted:
+            if name not in uncovered:
+                yield f"accepted leak {name}", "is no leak, since claims say that it tells no two runs apart: drop one"
+
+    def _told_apart(self) -> Iterator[tuple[str, str, str, list[str]]]:
+        """Yield what may tell two runs apart: its kind, its name, what to claim of it, and where nobody does."""
+        threats = judged_under(self._claims, (threat.id for threat in self._threats))
+        parts = {threat: frozenset(spoken_of(self._claims, threat)) for threat in threats}
+        for symbol in self.seen:
+            left, right = (self._split.symbol(symbol, side) for side in RunSide)
+            lacking = [threat for threat in threats if not is_same(left, right, parts[threat])]
+            places = f"({', '.join('…' for _ in symbol.domain)})" if symbol.domain else ""
+            yield "symbol", symbol.name, f"same({symbol.name}{places})", lacking
+        for action in self.secretly_possible:
+            apart = negation(Apply(_apart(action), ()))
+            yield "action", action, f"together('{action}')", [each for each in threats if apart not in parts[each]]
 
     def _of(self, what: Spoken, side: RunSide) -> Spoken:
         match what:

@@ -8,7 +8,7 @@ reviewer's eye and refuse nothing; those of :data:`SOUNDNESS` mean that no engin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -17,8 +17,9 @@ from carnet_spec.language.analysis.stratification import stratification
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
-from carnet_spec.language.lints.common import Findings, at, one_of
+from carnet_spec.language.lints.common import Findings, at
 from carnet_spec.language.lints.conflicts import conflicts
+from carnet_spec.language.lints.families import designs, misnamed, parts, unwritten
 from carnet_spec.language.lints.polarity import hasty_reads
 from carnet_spec.language.lints.shape import (
     axioms,
@@ -46,6 +47,7 @@ from carnet_spec.language.lints.wording import (
     labels,
     message,
     names,
+    places,
     sentence,
     source,
     spelling,
@@ -53,6 +55,7 @@ from carnet_spec.language.lints.wording import (
 )
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import BOOL, Apply, Kind, Symbol, conjunction
+from carnet_spec.language.two_runs import TwoRuns
 
 
 class Level(Enum):
@@ -89,7 +92,7 @@ def lint(protocol: Protocol) -> tuple[Complaint, ...]:
 def lint_draft(draft: Draft) -> tuple[Complaint, ...]:
     """Return what is wrong with a draft: with all it may contain, and without each defence."""
     whole = draft.whole()
-    found = list(_complaints(whole, RULES | _WHOLE))
+    found = [*_complaints(whole, RULES | _WHOLE), *_unclaimed(draft)]
     if _complaints(_unreliable(whole), _RESOLVED):  # else nothing is wrong whichever defences are in place
         found += _complaints(draft.protocol(), _RESOLVED)
         for defence in whole.defences:
@@ -124,7 +127,11 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
     """
     drafts = {name: family.drafted(name) for name in family.variants}
     wholes = {name: draft.whole() for name, draft in drafts.items()}
-    found = [Complaint("family", where, message) for where, message in _family(family, wholes)]
+    found = [Complaint("family", *each) for each in (*parts(family), *designs(family, wholes))]
+    found += [
+        Complaint("requirements", *each)
+        for each in dict.fromkeys(each for whole in wholes.values() for each in unwritten(whole, family.text))
+    ]
     variants = {name: lint_draft(draft) for name, draft in drafts.items()}
     seen: set[Complaint] = set()
     for name, complaints in variants.items():
@@ -134,6 +141,28 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
                 seen.add(complaint)
                 found.append(replace(complaint, where=f"variant {name}: {complaint.where}"))
     return tuple(found)
+
+
+def nameless(family: Family) -> tuple[Complaint, ...]:
+    """Return the names of its own parts that a family uses and does not declare, before any design is built."""
+    return tuple(Complaint("family", *each) for each in parts(family))
+
+
+def unmeant(family: Family, variant: str) -> tuple[Complaint, ...]:
+    """Return what a variant, and the family about it, names and nobody declares, and what two runs leave unclaimed.
+
+    It holds of all that the draft may contain. A misspelt name means something else than its author wrote, or nothing:
+    a defence of another name is never removed.
+    """
+    draft = family.drafted(variant)
+    whole = draft.whole()
+    found = [
+        *(Complaint("family", *each) for each in misnamed(family, whole)),
+        *_complaints(whole, {name: rule for name, rule in RULES.items() if name in NAMES}),
+        *(Complaint("requirements", *each) for each in unwritten(whole, family.text)),
+        *_unclaimed(draft),
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def check(subject: Protocol | Draft | Family) -> None:
@@ -192,47 +221,19 @@ def _stratified(protocol: Protocol) -> Findings:
         )
 
 
-def _family(family: Family, wholes: Mapping[str, Protocol]) -> Findings:
-    for name in family.main:
-        if name not in family.variants:
-            yield family.id, f"main variant '{name}' is not declared: {one_of(family.variants)}"
-    for name, variant in family.variants.items():
-        if variant.name != name:
-            yield f"variant {name}", f"calls itself '{variant.name}': use one name"
-    for finding in family.findings:
-        yield from _finding(family, wholes, finding.variant, finding.without, f"finding {finding.id}")
-        protocol = wholes.get(finding.variant or family.main[0])
-        if protocol is None:
-            continue
-        for what, name, known in (
-            ("threat model", finding.threat, {threat.id for threat in protocol.threats}),
-            ("claim", finding.claim, {claim.name for claim in protocol.claims}),
-        ):
-            if name not in known:
-                yield f"finding {finding.id}", f"no {what} '{name}': {one_of(known)}"
-    for name, variant in family.variants.items():
-        yield from _finding(family, wholes, name, variant.without, f"variant {name}")
-        for defence in wholes[name].defences:
-            if defence.base and defence.base not in family.variants:
-                why = f"no base variant '{defence.base}': {one_of(family.variants)}"
-                yield f"defence {defence.id}", why
-
-
-def _finding(
-    family: Family, wholes: Mapping[str, Protocol], variant: str, without: tuple[str, ...], where: str
-) -> Findings:
-    name = variant or family.main[0]
-    if name not in family.variants:
-        yield where, f"no variant '{name}': {one_of(family.variants)}"
-        return
-    known = {defence.id for defence in wholes[name].defences}
-    for id in without:
-        if id not in known:
-            yield where, f"no removable defence '{id}': {one_of(known)}"
+def _unclaimed(draft: Draft) -> tuple[Complaint, ...]:
+    """Return what nobody says of a whole draft: what two runs show and no claim speaks of."""
+    return tuple(Complaint("two-runs", *each) for each in draft.unclaimed()) if isinstance(draft, TwoRuns) else ()
 
 
 NOTES = frozenset({"own-writes", "ghost-worlds"})
-"""The rules whose complaints are notes."""
+"""The rules whose complaints are notes.
+
+A verdict is true of the steps as they are written, whether these rules hold or not: the first says that two changes
+may be one step too few, the second that what an adversary can do depends on what happened before.
+"""
+NAMES = frozenset({"defences", "places", "threats", "fairness", "axioms"})
+"""The rules about names that are used and nobody declares, which hold of all that a draft may contain."""
 SOUNDNESS = frozenset(
     {
         "labels",
@@ -272,6 +273,7 @@ RULES: dict[str, _Rule] = {
     "names": names,
     "spelling": spelling,
     "sentence": sentence,
+    "places": places,
     "source": source,
     "message": message,
     "claims": claims,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from carnet_spec.language.actions import Action, Guard, Update
+from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.terms import Symbol, Term, Var, free_variables, hidden_variables
 
 Findings = Iterator[tuple[str, str]]
@@ -40,9 +41,11 @@ def by_name(symbols: Iterable[Symbol]) -> list[Symbol]:
     return sorted(symbols, key=lambda symbol: symbol.name)
 
 
-def one_of(names: Iterable[str]) -> str:
-    """Say which names there are."""
-    return f"write one of {', '.join(sorted(names))}" if names else "declare it first"
+def one_of(names: Iterable[str], name: str = "") -> str:
+    """Say which names there are, the one that is most like ``name`` first."""
+    known = sorted(names)
+    listed = f"write one of {', '.join(known)}" if known else "declare it first"
+    return " ".join(filter(None, (did_you_mean(name, known), listed)))
 
 
 def strangers(where: str, term: Term, known: Iterable[Var]) -> Findings:

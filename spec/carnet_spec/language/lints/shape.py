@@ -67,7 +67,7 @@ def _axiom(axiom: Axiom, assumptions: set[str]) -> Findings:
     if axiom.assumption and axiom.assumption not in assumptions:
         yield (
             where,
-            f"states assumption '{axiom.assumption}', which is not declared: {one_of(assumptions)}",
+            f"states assumption '{axiom.assumption}', which is not declared: {one_of(assumptions, axiom.assumption)}",
         )
 
 
@@ -124,7 +124,7 @@ def defences(protocol: Protocol) -> Findings:
     known = {defence.id for defence in protocol.defences}
     for id, where in _tags(protocol):
         if id not in known:
-            yield where, f"names a defence '{id}' that is not declared: {one_of(known)}"
+            yield where, f"names a defence '{id}' that is not declared: {one_of(known, id)}"
 
 
 def idle_defences(protocol: Protocol) -> Findings:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from carnet_spec.language.actions import Action, Effect
 from carnet_spec.language.lints.common import Findings, at, one_of, repeated
+from carnet_spec.language.naming import did_you_mean
 from carnet_spec.language.protocol import Protocol, terms_of_action
 from carnet_spec.language.statements import Given
 from carnet_spec.language.terms import Kind, sort_of, variables_in
@@ -81,14 +82,20 @@ def spelling(protocol: Protocol) -> Findings:
 
 
 def sentence(protocol: Protocol) -> Findings:
-    """Every action has a sentence, with places for its parameters."""
+    """Every action has a sentence."""
     for action in protocol.actions:
         if not action.says.strip():
             yield at(action), "has no sentence: say in 'says' what happens, with {parameter} places"
-        yield from _places(action, "says", action.says)
     for goal in protocol.goals:
         if not goal.sentence.strip():
             yield f"goal {goal.name}", "has no sentence: say what is reached"
+
+
+def places(protocol: Protocol) -> Findings:
+    """What an action says and sends has places for its own parameters, and for nothing else."""
+    for action in protocol.actions:
+        yield from _places(action, "says", action.says)
+        yield from _places(action, "message", action.message)
 
 
 def _places(action: Action, what: str, text: str) -> Findings:
@@ -100,7 +107,8 @@ def _places(action: Action, what: str, text: str) -> Findings:
         return
     for place in sorted(places - known):
         names = ", ".join(sorted(known)) or "none"
-        yield at(action), f"'{what}' has a place {{{place}}}, but the parameters are: {names}"
+        asked = did_you_mean(place, known)
+        yield at(action), f"'{what}' has a place {{{place}}}, but the parameters are: {names}{asked and '; ' + asked}"
 
 
 def source(protocol: Protocol) -> Findings:
@@ -118,7 +126,6 @@ def message(protocol: Protocol) -> Findings:
     for action in protocol.actions:
         sends = any(update.symbol.kind is Kind.MESSAGE and update.effect is Effect.INSERT for update in action.updates)
         if action.message:
-            yield from _places(action, "message", action.message)
             if not re.fullmatch(r"[^:>]+ -> [^:>]+: .+", action.message):
                 yield at(action), "'message' must read 'sender -> receiver: text'"
         elif sends and action.by.honest and not action.deduction:
@@ -144,7 +151,7 @@ def fairness(protocol: Protocol) -> Findings:
             yield where, f"asks for fairness of '{name}' twice: name it once"
         for name in live.fair:
             if name not in known:
-                yield where, f"asks for fairness of '{name}', which is no action: {one_of(known)}"
+                yield where, f"asks for fairness of '{name}', which is no action: {one_of(known, name)}"
             elif not known[name].by.honest:
                 yield (
                     where,
@@ -162,7 +169,7 @@ def _misgiven(action: Action, given: Given) -> Iterator[str]:
     if given.parameter not in sorts:
         yield (
             f"says what '{given.parameter}' of {action.name} is, which is no parameter of it that somebody chooses: "
-            f"{one_of(sorts)}"
+            f"{one_of(sorts, given.parameter)}"
         )
     elif sort_of(given.value) != sorts[given.parameter]:
         yield (
@@ -194,4 +201,4 @@ def threats(protocol: Protocol) -> Findings:
 def _undeclared(protocol: Protocol) -> Findings:
     known = [threat.id for threat in protocol.threats]
     for what, name, id in protocol.undeclared_threats:
-        yield f"{what} {name}", f"names a threat model '{id}' that is not declared: {one_of(known)}"
+        yield f"{what} {name}", f"names a threat model '{id}' that is not declared: {one_of(known, id)}"

@@ -30,10 +30,13 @@ def test_a_bond_knows_all_that_holds_of_the_other_protocol() -> None:
 
 
 REFUSED = {
-    "no claim": (composed("claim unseen"), "no claim 'unseen'; known: known, seen"),
-    "no lemma": (composed("lemma unseen"), "door has no lemma 'unseen'"),
+    "no claim": (composed("claim unseen"), "no claim 'unseen'; did you mean 'seen'? known: known, seen"),
+    "no lemma": (composed("lemma unseen"), "door has no lemma 'unseen'; known: same_again"),
     "no axiom": (composed("axiom unseen"), "door has no axiom 'unseen'; known: faces"),
-    "no formula": (composed("claim seen", assumes=("assumption A2",)), "no axiom of house states the assumption 'A2'"),
+    "no formula": (
+        composed("claim seen", assumes=("assumption A2",)),
+        "no axiom of house states the assumption 'A2'; known: A1",
+    ),
     "no kind": (composed("seen"), "'seen' does not begin with one of: assumption, axiom, claim, lemma"),
     "nothing": (composed(), "names nothing of door"),
     "not under the threat model": (

@@ -363,7 +363,7 @@ def test_an_action_of_a_layer_cannot_change_what_is_below_it() -> None:
 
 
 def test_a_layer_adds_to_actions_that_exist() -> None:
-    with pytest.raises(SpecificationError, match="no action 'chose' to add to; known: choose"):
+    with pytest.raises(SpecificationError, match=r"no action 'chose' to add to; did you mean 'choose'\? known"):
 
         @_journey().superpose("chose")
         def _(step: Step) -> None: ...

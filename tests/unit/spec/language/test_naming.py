@@ -61,7 +61,8 @@ def _lemma_under(*threats: str) -> Draft:
 
 @pytest.mark.parametrize("stated", [_under, _lemma_under])
 def test_a_threat_model_that_nobody_declares_is_refused_where_it_is_named(stated: Callable[..., Draft]) -> None:
-    with pytest.raises(SpecificationError, match=r"peace \(test_naming.py:\d+\) names .* 'anyy' .*; known: any"):
+    said = r"peace \(test_naming.py:\d+\) names .* 'anyy' .*; did you mean 'any'\? known: any"
+    with pytest.raises(SpecificationError, match=said):
         stated("any", "anyy").protocol()
     stated("any").protocol()
 

@@ -12,7 +12,7 @@ from tests.unit.spec.language.vocabulary import boss, drafted, ready
 
 
 def test_nothing_is_given_of_what_is_not_taken_fairly() -> None:
-    with pytest.raises(MisuseError, match="live says what is given of pass_on, which it does not name in 'fair'"):
+    with pytest.raises(MisuseError, match="live says what is given of 'pass_on', which it does not name in 'fair'"):
         drafted().eventually("live", ready, ready, sentence="It comes.", given={"pass_on": {"a": boss}})
 
 

@@ -1,0 +1,140 @@
+"""Lints about a family: what it names of its variants, and of its normative text, is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+from carnet_spec.language.family import Family, Finding, Profile
+from carnet_spec.language.lints.common import Findings, one_of
+from carnet_spec.language.naming import did_you_mean
+from carnet_spec.language.protocol import Protocol
+from carnet_spec.language.requirements import NormativeText, cited
+
+_Known = Callable[[Protocol], Iterable[str]]
+"""The names of one kind that a protocol declares."""
+
+
+def parts(family: Family) -> Findings:
+    """What a family names of its own parts, without a look at any design."""
+    for name in family.main:
+        if name not in family.variants:
+            yield f"family {family.id}", f"main variant '{name}' is not declared: {one_of(family.variants, name)}"
+    for name, variant in family.variants.items():
+        yield from _one_name(f"variant {name}", name, variant.name)
+        if variant.over and variant.over not in family.variants:
+            yield f"variant {name}", f"no variant '{variant.over}' to be over: {one_of(family.variants, variant.over)}"
+    for name, profile in family.profiles.items():
+        yield from _one_name(f"profile {name}", name, profile.name)
+    for finding in family.findings:
+        if finding.variant and finding.variant not in family.variants:
+            yield f"finding {finding.id}", f"no variant '{finding.variant}': {one_of(family.variants, finding.variant)}"
+    for service in family.services:
+        for name in sorted(service.needed_by - set(family.variants)):
+            yield f"service {service.id}", f"no variant '{name}': {one_of(family.variants, name)}"
+    sizes = _sizes(family)
+    if family.rounds and family.rounds not in sizes:
+        yield f"family {family.id}", f"no size '{family.rounds}' for its rounds: {one_of(sizes, family.rounds)}"
+
+
+def _one_name(where: str, name: str, own: str) -> Findings:
+    if own != name:
+        yield where, f"calls itself '{own}': use one name. {did_you_mean(own, [name])}".rstrip(" .")
+
+
+def _sizes(family: Family) -> set[str]:
+    """Return the sizes that profiles, hunts and options name."""
+    hunted: tuple[Profile, ...] = tuple(hunt for variant in family.variants.values() for hunt in variant.hunts)
+    profiles = (*family.profiles.values(), *family.hunts, *hunted)
+    return {name for profile in profiles for name in profile.scale} | set(family.options)
+
+
+def designs(family: Family, wholes: Mapping[str, Protocol]) -> Findings:
+    """What a family names of each of its designs: a finding is of what its own variant says."""
+    for finding in family.findings:
+        protocol = wholes.get(finding.variant or family.main[0])
+        for what, name, known in _named_by(finding):
+            if protocol is not None and name not in known(protocol):
+                yield f"finding {finding.id}", f"no {what} '{name}': {one_of(known(protocol), name)}"
+    for name, variant in family.variants.items():
+        for id in variant.without:
+            if id not in _defences(wholes[name]):
+                yield f"variant {name}", f"no removable defence '{id}': {one_of(_defences(wholes[name]), id)}"
+        yield from bases(family, wholes[name])
+
+
+def bases(family: Family, protocol: Protocol) -> Findings:
+    """A defence is removed from a variant of the family."""
+    for defence in protocol.defences:
+        if defence.base and defence.base not in family.variants:
+            why = f"no base variant '{defence.base}': {one_of(family.variants, defence.base)}"
+            yield f"defence {defence.id}", why
+
+
+def misnamed(family: Family, judged: Protocol) -> Findings:
+    """Names that no variant declares, where no other variant is built unless the one that is judged lacks a name.
+
+    Where no threat model is declared, everybody is meant by any.
+    """
+    yield from parts(family)
+    yield from bases(family, judged)
+    for where, variant, what, name, known in _named(family):
+        names = dict.fromkeys(known(judged))
+        if name not in names and variant in family.variants:
+            names |= dict.fromkeys(known(family.drafted(variant).whole()))
+        if name not in names and (names or known is not _threats):
+            yield where, f"no {what} '{name}': {one_of(names, name)}"
+
+
+def _named(family: Family) -> Iterator[tuple[str, str, str, str, _Known]]:
+    """Yield each name that a family uses of a design: where, of which variant, of what kind, and who declares some."""
+    first = family.main[0]
+    for finding in family.findings:
+        for what, name, known in _named_by(finding):
+            yield f"finding {finding.id}", finding.variant or first, what, name, known
+    for variant, design in family.variants.items():
+        for name in design.without:
+            yield f"variant {variant}", variant, "removable defence", name, _defences
+    if family.default_threat:
+        yield f"family {family.id}", first, "threat model", family.default_threat, _threats
+    if family.round_goal:
+        yield f"family {family.id}", first, "goal", family.round_goal, _goals
+
+
+def _named_by(finding: Finding) -> Iterator[tuple[str, str, _Known]]:
+    yield "threat model", finding.threat, _threats
+    yield "claim", finding.claim, _claims
+    for name in finding.without:
+        yield "removable defence", name, _defences
+
+
+def _threats(protocol: Protocol) -> list[str]:
+    return [threat.id for threat in protocol.threats]
+
+
+def _claims(protocol: Protocol) -> list[str]:
+    return [claim.name for claim in protocol.claims]
+
+
+def _defences(protocol: Protocol) -> list[str]:
+    return [defence.id for defence in protocol.defences]
+
+
+def _goals(protocol: Protocol) -> list[str]:
+    return [goal.name for goal in protocol.goals]
+
+
+def unwritten(protocol: Protocol, text: NormativeText) -> Findings:
+    """Every requirement that is enforced or claimed is in the normative text, where there is one."""
+    written: Collection[str] = text.requirements()
+    assumed = {assumption.id for assumption in protocol.assumptions}
+    actions = {action.name for action in protocol.actions}
+    for id, names in cited(protocol).items() if written else ():
+        for name in names:
+            if id not in written and id not in assumed:
+                kind = "action" if name in actions else "claim"
+                yield f"{kind} {name}", f"names '{id}', which {text.place} does not have: {_some_of(written, id)}"
+
+
+def _some_of(written: Collection[str], id: str) -> str:
+    """Say what to do about an id; a text has too many to list."""
+    return did_you_mean(id, written) or "write it there, or the id of another sentence"
