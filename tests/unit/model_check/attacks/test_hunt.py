@@ -45,8 +45,7 @@ def test_a_defence_is_redundant_if_the_protocol_is_proved_without_it() -> None:
 
 def test_a_variant_with_sizes_of_its_own_is_hunted_in_those() -> None:
     main = toy.FAMILY.variants["main"]
-    family = replace(
-        toy.FAMILY, instance=_instance, hunts=(ALONE,), variants={"main": replace(main, hunts=(PAIR,))}, main=("main",)
-    )
+    variants = {"main": replace(main, hunts=(PAIR,))}
+    family = replace(toy.FAMILY, instance=_instance, hunts=(ALONE,), variants=variants, main=("main",), findings=())
     found = hunt(attack_target(Source("toy", family, "toy"), without=("fresh-key",)), progress=lambda _: None)
     assert (found.verdict, found.profile) == (Verdict.VIOLATED, PAIR)
