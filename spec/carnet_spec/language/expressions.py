@@ -275,25 +275,30 @@ def _without_sort(parameter: str, function: Callable[..., object]) -> str:
     return f"parameter '{parameter}' of {function.__qualname__} needs a sort: write '{parameter}: {fits}'{declared}"
 
 
-def forall(body: Callable[..., Formula], *sorts: type[Individual]) -> Formula:
-    """``forall(lambda u: before(u, v), Slot)``: the body holds for every element of the sorts."""
-    bound, inner = _quantified(body, sorts)
+def forall(body: Callable[..., Formula], *sorts: type[Individual], names: str = "") -> Formula:
+    """``forall(lambda u: before(u, v), Slot)``: the body holds for every element of the sorts.
+
+    Elements are called what the body calls its parameters, or the letters of ``names``.
+    """
+    bound, inner = _quantified(body, sorts, names)
     return Formula(Forall(bound, inner))
 
 
 def exists(body: Callable[..., Formula], *sorts: type[Individual]) -> Formula:
     """``exists(lambda k: live(gpu, k), Key)``: the body holds for some elements of the sorts."""
-    bound, inner = _quantified(body, sorts)
+    bound, inner = _quantified(body, sorts, "")
     return Formula(Exists(bound, inner))
 
 
-def _quantified(body: Callable[..., Formula], sorts: tuple[type[Individual], ...]) -> tuple[tuple[Var, ...], Term]:
+def _quantified(
+    body: Callable[..., Formula], sorts: tuple[type[Individual], ...], letters: str
+) -> tuple[tuple[Var, ...], Term]:
     if not callable(body):
         raise MisuseError(f"a quantifier needs a function of its elements, as 'lambda x: …', not {called(body)}")
     if isinstance(body, Relation):
         names = [sort.name.lower() + str(position) for position, sort in enumerate(body.symbol.domain)]
     else:
-        names = list(inspect.signature(body).parameters)
+        names = list(letters or inspect.signature(body).parameters)
     if len(names) != len(sorts) or not sorts:
         raise MisuseError(f"a quantifier over {len(sorts)} sorts needs a body with as many parameters, not {names}")
     with _nesting:

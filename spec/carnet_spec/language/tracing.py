@@ -27,7 +27,8 @@ Said = TypeVar("Said")
 
 _REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.", "webbrowser.")
 """What the names of audit events begin with that a function must not cause."""
-_LANGUAGE = str(PurePath(__file__).parent)
+_LANGUAGE = tuple(str(PurePath(__file__).parents[1] / room) for room in ("language", "theories"))
+"""The folders of what specifications are written with."""
 _tracing = threading.local()
 
 
@@ -70,7 +71,7 @@ def written_at(function: Callable[..., object]) -> Place | None:
 
 
 def called_from() -> Place | None:
-    """Return the place outside the language from which it is called."""
+    """Return the place outside the language and its theories from which it is called."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename.startswith(_LANGUAGE):
         if frame.f_back is None:

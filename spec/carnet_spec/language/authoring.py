@@ -1,0 +1,114 @@
+"""What every protocol says in the same way: its assumptions, defences, claims, designs that lack something, instances.
+
+These functions add nothing to the language. They are for a protocol whose normative text lies beside it, and whose
+variants are told apart by the defences that they lack.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from carnet_spec.language.draft import Draft
+from carnet_spec.language.expressions import Formula
+from carnet_spec.language.family import Profile, Variant
+from carnet_spec.language.instance import Row
+from carnet_spec.language.requirements import Level, NormativeText
+from carnet_spec.language.statements import Claim
+
+_Named = TypeVar("_Named", Profile, Variant)
+
+HONEST = ("alice", "anna", "anton", "agnes")
+"""What honest agents are called in instances; further ones are numbered."""
+
+
+def by_name(*listed: _Named) -> dict[str, _Named]:
+    """Return variants or profiles by their names."""
+    return {each.name: each for each in listed}
+
+
+# -- a draft -----------------------------------------------------------------------------------------------------------
+
+
+def assumptions_from(draft: Draft, text: NormativeText, built_in: Collection[str] = ()) -> None:
+    """Declare the assumptions of ``text``; those of ``built_in`` are in the shape of the steps."""
+    for id, requirement in text.requirements().items():
+        if requirement.level is Level.ASSUMPTION:
+            draft.assumption(id, requirement.sentence, built_in=id in built_in)
+
+
+def declare_defences(draft: Draft, defences: Iterable[tuple[str, ...]]) -> None:
+    """Declare defences, each by its id, what it does, and the variant that it belongs to if that is not every one."""
+    for id, title, *base in defences:
+        draft.defence(id, title, base="".join(base))
+
+
+@dataclass(frozen=True)
+class Claims:
+    """States claims under ``threats``: the sentence of ``no-replay`` is that of ``CLAIM-NO-REPLAY`` in ``text``."""
+
+    draft: Draft
+    text: NormativeText
+    threats: tuple[str, ...]
+
+    def __call__(
+        self, name: str, source: str, *, under: tuple[str, ...] | None = None, fails_under: tuple[str, ...] = ()
+    ) -> Callable[[Callable[..., Formula]], Claim]:
+        """State the decorated function, over all its parameters, as the claim ``name``."""
+        id = f"CLAIM-{name.upper()}"
+        return self.draft.claim(
+            name=name,
+            sentence=self.text.requirements()[id].sentence,
+            requirement=id,
+            source=source,
+            under=self.threats if under is None else under,
+            fails_under=fails_under,
+        )
+
+
+Falls = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""For each variant the claims that fall in it, and under which threat models."""
+
+
+def expect_falls(draft: Draft, threats: tuple[str, ...], falls: Falls, untrue: Mapping[str, tuple[str, ...]]) -> None:
+    """Say which claims fall in the variant that is drafted, and take back the lemmas that do not hold in it."""
+    for claim, fails in falls.get(draft.variant, {}).items():
+        draft.expect(claim, under=tuple(threat for threat in threats if threat not in fails), fails_under=fails)
+    draft.withdraw(*untrue.get(draft.variant, ()))
+
+
+# -- an instance -------------------------------------------------------------------------------------------------------
+
+
+def numbered(what: str, count: int, start: int = 1) -> Row:
+    """Return ``count`` names, such as ``key1`` and ``key2``."""
+    return tuple(f"{what}{number}" for number in range(start, start + count))
+
+
+def named(names: Row, what: str, count: int) -> Row:
+    """Return ``count`` names: the first of ``names``, and numbered ones where there are too few."""
+    return (*names[:count], *numbered(what, count - len(names), start=1 + len(names)))
+
+
+def unary(names: Iterable[str]) -> frozenset[Row]:
+    """Return the rows of a relation with one place that holds of ``names``."""
+    return frozenset((name,) for name in names)
+
+
+def fact(true: bool) -> frozenset[Row]:
+    """Return the rows of a relation without a place: one row if it holds, else none."""
+    return frozenset({()} if true else ())
+
+
+def counted(*amounts: tuple[int, str]) -> str:
+    """Return amounts in words, without what there is none of: ``2 honest users, 1 key of the adversary's``."""
+    return ", ".join(f"{number} {what if number == 1 else _plural(what)}" for number, what in amounts if number)
+
+
+def _plural(what: str) -> str:
+    """Return the plural: that of the last word before ``of`` or ``to``."""
+    head = re.split(" (?:of|to) ", what, maxsplit=1)[0]
+    stem = f"{head[:-1]}ie" if re.search("[^aeiou]y$", head) else f"{head}e" if head.endswith("s") else head
+    return f"{stem}s{what[len(head) :]}"

@@ -1,0 +1,1 @@
+"""Axioms that many protocols assume of their sorts, each theory written once."""
