@@ -60,7 +60,7 @@ class Claims:
         id = f"CLAIM-{name.upper()}"
         return self.draft.claim(
             name=name,
-            sentence=self.text.requirements()[id].sentence,
+            sentence=self.text.sentence(id),
             requirement=id,
             source=source,
             under=self.threats if under is None else under,

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol
 
 FILE = "requirements.md"
@@ -66,6 +67,17 @@ class NormativeText:
             SpecificationError: an id is given twice, or a sentence lacks its source or says nothing binding.
         """
         return _requirements(self)
+
+    def sentence(self, id: str) -> str:
+        """Return the normative sentence with this id.
+
+        Raises:
+            SpecificationError: there is none.
+        """
+        known = self.requirements()
+        if id not in known:
+            raise SpecificationError(f"{self.place} has no sentence {id}{and_known(id, known)}")
+        return known[id].sentence
 
 
 def text_beside(file: str) -> NormativeText:

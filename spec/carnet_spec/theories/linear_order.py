@@ -15,7 +15,7 @@ _SINGULAR = {"do": "does", "are": "is", "have": "has"}
 
 
 @dataclass(frozen=True)
-class Order:
+class StrictOrder:
     """A relation by which a sort is ordered, and the assumption that says so.
 
     Attributes:
@@ -36,8 +36,8 @@ class Order:
     names: str = "uvw"
     singular: bool = False
 
-    def strict(self, draft: Draft, first: Individual | None = None) -> None:
-        """Assume that the order is strict, and that none is before ``first``."""
+    def assume(self, draft: Draft, first: Individual | None = None) -> None:
+        """Assume that the order is a strict one, and that none is before ``first``."""
         before = self.before
         self._state(draft, 1, "do not loop", lambda c, u: ~before(*c, u, u))
         self._state(
@@ -45,10 +45,10 @@ class Order:
         )
         self._starts(draft, first)
 
-    def linear(self, draft: Draft, first: Individual | None = None) -> None:
+    def assume_linear(self, draft: Draft, first: Individual | None = None) -> None:
         """Assume that any two elements are comparable, too."""
         before = self.before
-        self.strict(draft)
+        self.assume(draft)
         self._state(draft, 2, "are in line", lambda c, u, v: before(*c, u, v) | (u == v) | before(*c, v, u))
         self._starts(draft, first)
 

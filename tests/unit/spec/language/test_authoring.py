@@ -1,0 +1,129 @@
+"""What every protocol says in the same way, said once."""
+
+import pytest
+
+from carnet_spec.language import Draft, Formula, Individual, Kind, Profile, SpecificationError, Variant, relation
+from carnet_spec.language.authoring import (
+    HONEST,
+    Claims,
+    assumptions_from,
+    by_name,
+    counted,
+    declare_defences,
+    expect_falls,
+    fact,
+    named,
+    numbered,
+    unary,
+)
+from carnet_spec.language.requirements import NormativeText
+
+TEXT = NormativeText(
+    "**CLAIM-NO-REPLAY** Nothing is done twice. (Source: Carnet)\n\n"
+    "**A1** Tags cannot be forged. (Source: convention)\n\n**A2** Counters do not wrap. (Source: convention)\n"
+)
+THREATS = ("watching", "meddling")
+
+
+class Thing(Individual):
+    """A thing."""
+
+
+again = relation("again", Thing, kind=Kind.GHOST, says="it was done twice")
+
+
+def _draft(variant: str = "main") -> Draft:
+    draft = Draft("replay", "Replay", variant)
+    for threat in THREATS:
+        draft.threat(threat, "an adversary")
+    claim = Claims(draft, TEXT, THREATS)
+
+    @claim("no-replay", "a book")
+    def no_replay(x: Thing) -> Formula:
+        return ~again(x)
+
+    @draft.lemma
+    def never_again(x: Thing) -> Formula:
+        """Nothing is done twice."""
+        return ~again(x)
+
+    return draft
+
+
+def test_a_claim_says_what_its_requirement_says() -> None:
+    (claim,) = _draft().protocol().claims
+    assert (claim.name, claim.requirement, claim.sentence) == (
+        "no-replay",
+        "CLAIM-NO-REPLAY",
+        "Nothing is done twice.",
+    )
+    assert (claim.source, claim.under, claim.fails_under) == ("a book", THREATS, ())
+
+
+def test_a_claim_may_be_made_under_fewer_threat_models() -> None:
+    draft = Draft("replay", "Replay")
+
+    @Claims(draft, TEXT, THREATS)("no-replay", "a book", under=(), fails_under=("watching",))
+    def no_replay(x: Thing) -> Formula:
+        return ~again(x)
+
+    assert (no_replay.under, no_replay.fails_under) == ((), ("watching",))
+
+
+def test_a_claim_without_a_requirement_is_refused() -> None:
+    with pytest.raises(SpecificationError, match="CLAIM-REPLAY"):
+        Claims(Draft("replay", "Replay"), TEXT, THREATS)("replay", "a book")
+
+
+def test_what_falls_in_a_variant_is_expected_there_alone() -> None:
+    falls, untrue = {"loose": {"no-replay": THREATS[1:]}}, {"loose": ("never_again",)}
+    main, loose = _draft(), _draft("loose")
+    for draft in (main, loose):
+        expect_falls(draft, THREATS, falls, untrue)
+    assert [(claim.under, claim.fails_under) for claim in main.protocol().claims] == [(THREATS, ())]
+    assert [(claim.under, claim.fails_under) for claim in loose.protocol().claims] == [(THREATS[:1], THREATS[1:])]
+    assert [lemma.name for lemma in main.protocol().lemmas] == ["never_again"]
+    assert loose.protocol().lemmas == ()
+
+
+def test_assumptions_and_defences_are_declared_in_order() -> None:
+    draft = Draft("replay", "Replay")
+    assumptions_from(draft, TEXT, built_in=("A2",))
+    declare_defences(draft, (("counter", "steps are counted"), ("clock", "steps are timed", "timed")))
+    protocol = draft.protocol()
+    assert [(each.id, each.built_in) for each in protocol.assumptions] == [("A1", False), ("A2", True)]
+    assert [(each.id, each.base) for each in protocol.defences] == [("counter", ""), ("clock", "timed")]
+
+
+def test_names_of_instances() -> None:
+    assert numbered("k", 2) == ("k1", "k2")
+    assert numbered("v", 2, start=0) == ("v0", "v1")
+    assert numbered("k", 0) == ()
+    assert named(HONEST, "user", 2) == HONEST[:2]
+    assert named(HONEST, "user", 6) == (*HONEST, "user5", "user6")
+    assert unary(("a", "b")) == {("a",), ("b",)}
+    assert (fact(True), fact(False)) == ({()}, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("number", "what", "words"),
+    [
+        (1, "GPU", "1 GPU"),
+        (2, "honest user", "2 honest users"),
+        (2, "key of the adversary's", "2 keys of the adversary's"),
+        (2, "copy to a channel", "2 copies to a channel"),
+        (2, "pass", "2 passes"),
+        (0, "fake", ""),
+    ],
+)
+def test_amounts_in_words(number: int, what: str, words: str) -> None:
+    assert counted((number, what)) == words
+
+
+def test_amounts_are_joined_without_those_that_are_zero() -> None:
+    assert counted((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
+
+
+def test_variants_and_profiles_go_by_their_names() -> None:
+    assert list(by_name(Variant("main", "as written"), Variant("loose", "without"))) == ["main", "loose"]
+    assert by_name(Profile("tiny", {}))["tiny"].scale == {}
