@@ -12,8 +12,8 @@ from carnet_check.loading.families import load
 from carnet_check.loading.threats import violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language.lints import lint_family
-from carnet_spec.protocols.fastrack.readings import FALLS, UNTRUE
-from carnet_spec.protocols.fastrack.variants import THROUGH_THE_CPU
+from carnet_spec.protocols.fastrack.design import FALLS, UNTRUE
+from carnet_spec.protocols.fastrack.vocabulary import THROUGH_THE_CPU
 
 SOURCE = load("fastrack")
 THREATS = ("outsider", "collusion")

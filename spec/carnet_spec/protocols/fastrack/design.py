@@ -2,38 +2,133 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.requirements import Level
-from carnet_spec.protocols.fastrack.adversary import specify_adversary
-from carnet_spec.protocols.fastrack.claims import state_claims
-from carnet_spec.protocols.fastrack.defences import declare_defences
-from carnet_spec.protocols.fastrack.goals import state_goals
+from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
+from carnet_spec.language.family import Finding
+from carnet_spec.protocols.fastrack.claims import TEXT, THREATS, state_claims, state_goals
 from carnet_spec.protocols.fastrack.lemmas import state_lemmas
-from carnet_spec.protocols.fastrack.readings import expect_falls
-from carnet_spec.protocols.fastrack.receiving import specify_receiving
-from carnet_spec.protocols.fastrack.sending import specify_sending
-from carnet_spec.protocols.fastrack.setup import specify_setup
-from carnet_spec.protocols.fastrack.text import TEXT
-from carnet_spec.protocols.fastrack.variants import MAIN
-from carnet_spec.protocols.fastrack.vocabulary import (
-    Code,
-    Gpu,
-    Key,
-    Position,
-    Transfer,
-    before,
-    certified,
-    closed,
-    confidential,
-    corrupt,
-    cpu,
-    expected,
-    extent,
-    first,
-    genuine,
-    leaks,
-    vetted,
+from carnet_spec.protocols.fastrack.protocol import specify_adversary, specify_receiving, specify_sending, specify_setup
+from carnet_spec.protocols.fastrack.vocabulary import *
+from carnet_spec.theories.linear_order import StrictOrder
+
+# -- defences ----------------------------------------------------------------------------------------------------------
+# The guards and updates that can be taken away one by one, to see what each is for.
+
+DEFENCES = (
+    ("direct-key", "the key is the user's and the GPU's; the CPU TEE is no end of it"),
+    ("report-bound", "the user takes a report for its own key exchange only"),
+    ("gpu-certificate", "the user checks the certificate chain of the report's signer"),
+    ("mode-check", "the user takes a report only of confidential mode"),
+    ("kernel-named", "only code that the user named runs on the user's data"),
+    ("transfer-fresh", "the user uses the number of a transfer once under a key"),
+    ("chunk-once", "one worker seals a chunk for each place"),
+    ("tag-transfer", "the tag binds the transfer"),
+    ("tag-place", "the tag binds the place of the chunk"),
+    ("tag-number", "the tag binds the number of chunks"),
+    ("tag-last", "the tag binds whether the chunk is the last"),
+    ("transfer-once", "the GPU begins a transfer once"),
+    ("one-fetch", "the GPU copies a chunk once, and verifies and decrypts that copy"),
+    ("private-staging", "the GPU decrypts into memory that no kernel reads"),
+    ("verify-first", "nothing is released before every tag has been verified"),
+    ("whole-transfer", "nothing is released before every chunk has arrived"),
+    ("answer-bound", "the user takes an answer for the transfer that it names only"),
 )
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_COLLUSION = THREATS[1:]
+
+FALLS: Falls = {
+    THROUGH_THE_CPU: {
+        "confidentiality": THREATS,
+        "key-isolation": THREATS,
+        "verified-release": _COLLUSION,
+        "chunk-agreement": _COLLUSION,
+        "whole-transfer": _COLLUSION,
+        "answer-agreement": _COLLUSION,
+    },
+    "independent-tags": {"chunk-agreement": THREATS, "whole-transfer": THREATS},
+    "no-length": {"whole-transfer": THREATS},
+    "prefix-start": {"whole-transfer": THREATS},
+    "decrypt-in-place": {"verified-release": THREATS, "chunk-agreement": THREATS},
+    "two-fetches": {"verified-release": THREATS, "chunk-agreement": THREATS},
+    "cpu-launches": {"confidentiality": THREATS},
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+UNTRUE: dict[str, tuple[str, ...]] = {
+    "independent-tags": ("verified_is_sealed", "verified_last_is_last"),
+    "no-length": ("verified_last_is_last",),
+    "prefix-start": ("done_is_whole",),
+    "decrypt-in-place": ("released_stays",),
+    "two-fetches": ("verified_is_sealed", "verified_is_under_the_key"),
+    "cpu-launches": ("named_code_runs",),
+}
+"""For each variant the lemmas that do not hold in it."""
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+# What the three optimisations need, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+STOCK = "the stock protocol"
+ABSTRACT = "the abstract of the paper, read literally"
+
+_finding = partial(Finding, threat="collusion", about=ABSTRACT)
+
+FINDINGS = (
+    Finding(
+        "finding-1",
+        "re-encryption: the CPU TEE, honest or not, reads what the user sends",
+        threat="outsider",
+        claim="confidentiality",
+        variant="through-the-cpu",
+        about=STOCK,
+    ),
+    _finding(
+        "finding-2",
+        "the CPU TEE is out of the data path and still submits the work: its kernel copies the data out",
+        claim="confidentiality",
+        variant="cpu-launches",
+    ),
+    _finding(
+        "finding-3",
+        "chunks that are authenticated independently change places",
+        claim="chunk-agreement",
+        variant="independent-tags",
+    ),
+    _finding(
+        "finding-4",
+        "a tag that binds neither number nor last: the transfer is cut short",
+        claim="whole-transfer",
+        variant="no-length",
+    ),
+    _finding(
+        "finding-5",
+        "every chunk that is read was verified, and the transfer is cut short all the same",
+        claim="whole-transfer",
+        variant="prefix-start",
+    ),
+    _finding(
+        "finding-6",
+        "decryption overlaps and writes in place: a kernel reads what no tag covers",
+        claim="verified-release",
+        variant="decrypt-in-place",
+    ),
+    _finding(
+        "finding-7",
+        "tag and plaintext come from two reads of host memory: what was verified is not what is read",
+        claim="verified-release",
+        variant="two-fetches",
+    ),
+)
+
+
+# -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "fastrack"
 TITLE = "Fastrack: a user's data goes to the GPU directly, in chunks that are verified in parallel"
@@ -50,7 +145,7 @@ def fastrack(variant: str = MAIN[0]) -> Draft:
         "outsider", "the CPU TEE follows the protocol; host, network and other users do not", cpu_honest=~corrupt(cpu)
     )
     draft.threat("collusion", "the CPU TEE may be corrupt, too, and colludes with all others")
-    declare_defences(draft)
+    declare_defences(draft, DEFENCES)
     _start(draft)
     specify_setup(draft)
     specify_sending(draft)
@@ -59,28 +154,15 @@ def fastrack(variant: str = MAIN[0]) -> Draft:
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
-    expect_falls(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
     return draft
 
 
 def _assume(draft: Draft) -> None:
-    for id, requirement in TEXT.requirements().items():
-        if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in BUILT_IN)
+    assumptions_from(draft, TEXT, BUILT_IN)
     draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A4")
     draft.axiom("reviewed code", forall(lambda c: implies(vetted(c), ~leaks(c)), Code), assumption="A6")
-    draft.axiom("places do not loop", forall(lambda u: ~before(u, u), Position), assumption="A7")
-    draft.axiom(
-        "places are ordered",
-        forall(lambda u, v, w: implies(before(u, v) & before(v, w), before(u, w)), Position, Position, Position),
-        assumption="A7",
-    )
-    draft.axiom(
-        "places are in line",
-        forall(lambda u, v: before(u, v) | (u == v) | before(v, u), *(Position, Position)),
-        assumption="A7",
-    )
-    draft.axiom("places have a start", forall(lambda u: ~before(u, first), Position), assumption="A7")
+    StrictOrder("places", Position, before, "A7").assume_linear(draft, first)
 
 
 def _start(draft: Draft) -> None:

@@ -19,6 +19,8 @@ from carnet_spec.language import (
     rigid_function,
     rigid_relation,
 )
+from carnet_spec.language.authoring import by_name
+from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -97,13 +99,7 @@ attested = relation(
 )
 begun = relation("begun", Agent, Key, Transfer, kind=Kind.STATE, of=USER, says="the user began the transfer")
 extent = function(
-    "extent",
-    Key,
-    Transfer,
-    to=Position,
-    kind=Kind.STATE,
-    of=USER,
-    says="the last place, as the user said",
+    "extent", Key, Transfer, to=Position, kind=Kind.STATE, of=USER, says="the last place, as the user said"
 )
 spent = relation(
     "spent", Agent, Key, Transfer, Position, kind=Kind.STATE, of=USER, says="a worker sealed a chunk for the place"
@@ -140,13 +136,7 @@ report = relation("report", Gpu, Key, Mode, kind=Kind.MESSAGE, says="a signed re
 named = relation("named", Key, Code, kind=Kind.MESSAGE, says="under the key: this code may run on the data")
 ciphertext = relation("ciphertext", Key, Block, kind=Kind.MESSAGE, says="a chunk under the key has this content")
 masked = relation(
-    "masked",
-    Key,
-    Transfer,
-    Position,
-    Block,
-    kind=Kind.MESSAGE,
-    says="a chunk with that IV has this content",
+    "masked", Key, Transfer, Position, Block, kind=Kind.MESSAGE, says="a chunk with that IV has this content"
 )
 changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="untagged bytes decrypt to this under the key")
 tag = relation(
@@ -198,3 +188,25 @@ def within(place: Position, last: Position) -> Formula:
 def honest(user: Agent) -> Formula:
     """Whether a user follows the protocol; the CPU TEE is no user."""
     return ~corrupt(user) & (user != cpu)
+
+
+# -- designs -----------------------------------------------------------------------------------------------------------
+# Fastrack, the protocol that it improves on, and readings of its abstract that would not be safe.
+
+MAIN = ("direct-channel",)
+THROUGH_THE_CPU = "through-the-cpu"
+
+VARIANTS = by_name(
+    Variant("direct-channel", "a direct key, chunks that say where they belong, release of whole verified transfers"),
+    Variant(THROUGH_THE_CPU, "the stock protocol: the CPU TEE decrypts, and encrypts again", without=("direct-key",)),
+    Variant(
+        "independent-tags",
+        "each chunk has a tag of its own, which says nothing of where it belongs",
+        without=("tag-transfer", "tag-place", "tag-number", "tag-last"),
+    ),
+    Variant("no-length", "a tag binds transfer and place only", without=("tag-number", "tag-last")),
+    Variant("prefix-start", "kernels start on the chunks that are there and verified", without=("whole-transfer",)),
+    Variant("decrypt-in-place", "overlapped decryption writes where kernels read", without=("private-staging",)),
+    Variant("two-fetches", "tag and plaintext are computed from two reads of host memory", without=("one-fetch",)),
+    Variant("cpu-launches", "the CPU TEE chooses what runs, as its driver does today", without=("kernel-named",)),
+)
