@@ -9,8 +9,8 @@ import pytest
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import load
 from carnet_spec.language import Finding
-from carnet_spec.protocols.pipellm.readings import FALLS
-from carnet_spec.protocols.pipellm.variants import FLUSHED
+from carnet_spec.protocols.pipellm.design import FALLS
+from carnet_spec.protocols.pipellm.vocabulary import FLUSHED
 from tests.fixtures.carried_out import assert_attack
 
 SOURCE = load("pipellm")

@@ -12,8 +12,8 @@ from carnet_check.loading.families import load
 from carnet_check.loading.threats import violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language.lints import lint_family
-from carnet_spec.protocols.pipellm.readings import FALLS, UNTRUE
-from carnet_spec.protocols.pipellm.variants import FLUSHED
+from carnet_spec.protocols.pipellm.design import FALLS, UNTRUE
+from carnet_spec.protocols.pipellm.vocabulary import FLUSHED
 
 SOURCE = load("pipellm")
 THREATS = ("lone-host", "collusion")

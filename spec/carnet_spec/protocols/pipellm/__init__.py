@@ -1,18 +1,16 @@
 """PipeLLM: blocks are encrypted before the application asks for them, under the IV that the GPU will expect then.
 
-Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary), what honest parties do
-(application, runtime, gpu), what the adversary does, makes and works out (adversary), what holds (claims, lemmas,
-goals), the whole (variants, readings, defences, design, instances), and what others need to know (findings).
+In reading order: the text (requirements.md), the words and the designs (vocabulary), the steps (protocol), what holds
+(claims, lemmas), the whole (design), and how large it is where states are counted (instances).
 """
 
 from __future__ import annotations
 
 from carnet_spec.language.family import Family
-from carnet_spec.protocols.pipellm.design import ID, TITLE, pipellm
-from carnet_spec.protocols.pipellm.findings import FINDINGS
+from carnet_spec.protocols.pipellm.claims import TEXT
+from carnet_spec.protocols.pipellm.design import FINDINGS, ID, TITLE, pipellm
 from carnet_spec.protocols.pipellm.instances import FRESH_SIZES, HUNTS, PROFILES, instance
-from carnet_spec.protocols.pipellm.text import TEXT
-from carnet_spec.protocols.pipellm.variants import MAIN, VARIANTS
+from carnet_spec.protocols.pipellm.vocabulary import MAIN, VARIANTS
 
 FAMILY = Family(
     id=ID,

@@ -2,40 +2,133 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from carnet_spec.language import Draft, forall, implies
-from carnet_spec.language.requirements import Level
-from carnet_spec.protocols.pipellm.adversary import specify_adversary
-from carnet_spec.protocols.pipellm.application import specify_application
-from carnet_spec.protocols.pipellm.claims import state_claims
-from carnet_spec.protocols.pipellm.defences import declare_defences
-from carnet_spec.protocols.pipellm.goals import state_goals
-from carnet_spec.protocols.pipellm.gpu import specify_gpu
+from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
+from carnet_spec.language.family import Finding
+from carnet_spec.protocols.pipellm.claims import TEXT, THREATS, state_claims, state_goals
 from carnet_spec.protocols.pipellm.lemmas import state_lemmas
-from carnet_spec.protocols.pipellm.readings import expect_falls
-from carnet_spec.protocols.pipellm.runtime import specify_runtime
-from carnet_spec.protocols.pipellm.text import TEXT
-from carnet_spec.protocols.pipellm.variants import MAIN
-from carnet_spec.protocols.pipellm.vocabulary import (
-    Agent,
-    Block,
-    Copy,
-    Iv,
-    Key,
-    Page,
-    before,
-    content,
-    corrupt,
-    counter,
-    due,
-    earlier,
-    follows,
-    host,
-    latest,
-    none,
-    owner,
-    start,
-    zeros,
+from carnet_spec.protocols.pipellm.protocol import specify_adversary, specify_application, specify_gpu, specify_runtime
+from carnet_spec.protocols.pipellm.vocabulary import *
+from carnet_spec.theories.linear_order import StrictOrder
+
+# -- defences ----------------------------------------------------------------------------------------------------------
+# The guards and updates that can be taken away one by one, to see what each is for.
+
+DEFENCES = (
+    ("own-key", "each channel has a key of its own, of one tenant and the GPU"),
+    ("new-key", "a channel that begins again has a new key"),
+    ("write-waits", "a page is not written while a copy of it is pending"),
+    ("write-invalidates", "a write drops what was staged of the page"),
+    ("private-staging", "what is encrypted ahead stays in private memory until it is sent"),
+    ("in-order", "copies are sent in the order in which they are asked for"),
+    ("page-checked", "what was staged is sent only if its page is asked for"),
+    ("behind-anew", "what was staged under an IV that has passed is not sent"),
+    ("pad-first", "what was staged under an IV to come is not sent before the counter is there"),
+    ("miss-advances", "what is encrypted anew takes an IV"),
+    ("pad-advances", "a NOP takes an IV"),
+    ("pad-discarded", "a NOP goes to scratch memory"),
+    ("implicit-counter", "the GPU decrypts under its own counter, whatever the host says"),
+    ("tag-checked", "the GPU verifies the tag"),
+    ("command-counted", "the GPU takes the command of the same number"),
+    ("fail-closed", "a message that does not verify ends the channel"),
 )
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_TWO_UNDER_ONE_IV = ("confidentiality", "iv-unique", "copy-agreement")
+_OUT_OF_STEP = (*_TWO_UNDER_ONE_IV, "no-passed-iv", "counters-agree", "no-gap")
+
+FALLS: Falls = {
+    FLUSHED: {},
+    SHARED: dict.fromkeys(_TWO_UNDER_ONE_IV, THREATS),
+    "no-invalidation": dict.fromkeys(("copy-agreement",), THREATS),
+    "asynchronous-writes": dict.fromkeys(("copy-agreement",), THREATS),
+    "hits-first": dict.fromkeys(("order-kept", "no-gap"), THREATS),
+    "iv-of-a-miss": dict.fromkeys(_OUT_OF_STEP, THREATS),
+    "free-nops": dict.fromkeys(_OUT_OF_STEP, THREATS),
+    "no-padding": dict.fromkeys((*_TWO_UNDER_ONE_IV, "no-passed-iv", "in-step"), THREATS),
+    "iv-from-the-host": dict.fromkeys(("copy-agreement",), THREATS),
+    "old-key": dict.fromkeys((*_OUT_OF_STEP, "order-kept"), THREATS),
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+_PASSED = ("exposed_has_passed", "exposed_of_the_honest", "commands_fit")
+_FOLLOWED = ("gone_has_passed", "commands_are_sent", "nothing_is_left_out", "nothing_was_left_out")
+
+UNTRUE: dict[str, tuple[str, ...]] = {
+    FLUSHED: (),
+    SHARED: _PASSED,
+    "no-invalidation": ("staged_is_current", "commands_fit"),
+    "asynchronous-writes": ("pending_is_current", "commands_fit"),
+    "hits-first": ("commands_in_order", "pending_comes_after_sent"),
+    "iv-of-a-miss": (*_PASSED, *_FOLLOWED, "one_command"),
+    "free-nops": (*_PASSED, *_FOLLOWED),
+    "no-padding": _PASSED,
+    "iv-from-the-host": (),
+    "old-key": (*_PASSED, *_FOLLOWED, "commands_are_not_ahead", "one_command", "commands_in_order"),
+}
+"""For each variant the lemmas that do not hold in it."""
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+# What speculative encryption needs, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+ABSTRACT = "the abstract of the paper, read literally"
+
+_finding = partial(Finding, threat="lone-host", about=ABSTRACT)
+
+FINDINGS = (
+    _finding(
+        "finding-1",
+        "a guess waits in shared memory: the host sees it and a NOP, or anything else, under one IV, and reads both",
+        claim="confidentiality",
+        variant="shared-staging",
+    ),
+    _finding(
+        "finding-2",
+        "a wrong guess in shared memory verifies still: the host lets the GPU decrypt it instead of what was asked for",
+        claim="copy-agreement",
+        variant="shared-staging",
+    ),
+    _finding(
+        "finding-3",
+        "a page is written after it was encrypted ahead, and what it held before is sent",
+        claim="copy-agreement",
+        variant="no-invalidation",
+    ),
+    _finding(
+        "finding-4",
+        "the copy returns before the block is encrypted, and the application writes on",
+        claim="copy-agreement",
+        variant="asynchronous-writes",
+    ),
+    _finding(
+        "finding-5",
+        "a guess that was right overtakes a copy that was asked for before it",
+        claim="order-kept",
+        variant="hits-first",
+    ),
+    _finding(
+        "finding-6",
+        "a guess that was right is sent before the counter is there: the IV comes again, and encrypts something else",
+        claim="iv-unique",
+        variant="no-padding",
+    ),
+    _finding(
+        "finding-7",
+        "relinquishing begins again with the old key: the counter comes back, and the IVs with it",
+        claim="iv-unique",
+        variant="old-key",
+    ),
+)
+
+
+# -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "pipellm"
 TITLE = "PipeLLM: blocks are encrypted before they are asked for, under the IV that will be due then"
@@ -51,7 +144,9 @@ def pipellm(variant: str = MAIN[0]) -> Draft:
     alone = forall(lambda a: implies(corrupt(a), a == host), Agent)
     draft.threat("lone-host", "the host sees and changes shared memory; every tenant follows the protocol", alone=alone)
     draft.threat("collusion", "tenants may be corrupt, too, and collude with the host")
-    declare_defences(draft)
+    declare_defences(draft, DEFENCES)
+    if draft.variant == FLUSHED:
+        draft.defence("encrypt-once", "an IV under which something was encrypted ahead encrypts nothing else")
     _start(draft)
     specify_application(draft)
     specify_runtime(draft)
@@ -60,28 +155,15 @@ def pipellm(variant: str = MAIN[0]) -> Draft:
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
-    expect_falls(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
     return draft
 
 
 def _assume(draft: Draft) -> None:
-    for id, requirement in TEXT.requirements().items():
-        if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in BUILT_IN)
+    assumptions_from(draft, TEXT, BUILT_IN)
     draft.axiom("the host is corrupt", corrupt(host), assumption="A2")
     draft.axiom("zeros are no secret", owner(zeros) == host, assumption="A6")
-    _in_line(draft)
-
-
-def _in_line(draft: Draft) -> None:
-    draft.axiom("IVs do not loop", forall(lambda i: ~before(i, i), Iv), assumption="A7")
-    draft.axiom(
-        "IVs are ordered",
-        forall(lambda i, j, m: implies(before(i, j) & before(j, m), before(i, m)), Iv, Iv, Iv),
-        assumption="A7",
-    )
-    draft.axiom("IVs are in line", forall(lambda i, j: before(i, j) | (i == j) | before(j, i), Iv, Iv), assumption="A7")
-    draft.axiom("IVs have a start", forall(lambda i: ~before(i, start), Iv), assumption="A7")
+    StrictOrder("IVs", Iv, before, "A7", names="ijm").assume_linear(draft, start)
     draft.axiom(
         "nothing is between an IV and the next",
         forall(
@@ -90,18 +172,7 @@ def _in_line(draft: Draft) -> None:
         ),
         assumption="A7",
     )
-    draft.axiom("copies do not loop", forall(lambda r: ~earlier(r, r), Copy), assumption="A7")
-    draft.axiom(
-        "copies are ordered",
-        forall(lambda r, s, t: implies(earlier(r, s) & earlier(s, t), earlier(r, t)), Copy, Copy, Copy),
-        assumption="A7",
-    )
-    draft.axiom(
-        "copies are in line",
-        forall(lambda r, s: earlier(r, s) | (r == s) | earlier(s, r), Copy, Copy),
-        assumption="A7",
-    )
-    draft.axiom("copies have a start", forall(lambda r: ~earlier(r, none), Copy), assumption="A7")
+    StrictOrder("copies", Copy, earlier, "A7", names="rst").assume_linear(draft, none)
 
 
 def _start(draft: Draft) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
+from carnet_spec.language import InLine, Instance, Profile, Protocol, Scale, all_sizes
+from carnet_spec.language.authoring import HONEST, by_name, counted, named, numbered, unary
 
 DEFAULTS = {
     "tenants": 1,
@@ -21,8 +21,6 @@ DEFAULTS = {
 FRESH_SIZES = frozenset({"tenant_keys"})
 """The sizes that only say how many keys may be drawn."""
 
-_HONEST = ("alice", "anna", "anton", "agnes")
-
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes: honest tenants, the host, and a tenant who may collude with it.
@@ -30,14 +28,14 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     A channel has one IV more than messages, since the counter goes on after the last; nothing is guessed for that one.
     """
     size = all_sizes(scale, DEFAULTS, protocol.id)
-    tenants = (*_HONEST[: size["tenants"]], *_numbered("tenant", 1 + len(_HONEST), size["tenants"] - len(_HONEST)))
+    tenants = named(HONEST, "tenant", size["tenants"])
     others = ("mallory",) if threat == "collusion" else ()
-    blocks = {tenant: tuple(f"{tenant}'s {n}" for n in range(1, 1 + size["tenant_blocks"])) for tenant in tenants}
-    blocks["host"] = (*_numbered("host's ", 1, size["host_blocks"]), "zeros")
-    pages = {tenant: tuple(f"{tenant}'s page {n}" for n in range(1, 1 + size["tenant_pages"])) for tenant in tenants}
-    ivs = _numbered("iv", 0, size["sent_messages"] + 1)
-    copies = _numbered("copy", 0, size["copies"] + 1)
-    own, hers = _numbered("k", 1, size["tenant_keys"]), _numbered("m", 1, size["own_keys"])
+    blocks = {tenant: numbered(f"{tenant}'s ", size["tenant_blocks"]) for tenant in tenants}
+    blocks["host"] = (*numbered("host's ", size["host_blocks"]), "zeros")
+    pages = {tenant: numbered(f"{tenant}'s page ", size["tenant_pages"]) for tenant in tenants}
+    ivs = numbered("iv", size["sent_messages"] + 1, start=0)
+    copies = numbered("copy", size["copies"] + 1, start=0)
+    own, hers = numbered("k", size["tenant_keys"]), numbered("m", size["own_keys"])
     return Instance(
         elements={
             "Agent": (*tenants, "host", *others),
@@ -48,7 +46,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Block": tuple(block for each in blocks.values() for block in each),
         },
         relations={
-            "corrupt": _unary(("host", *others)),
+            "corrupt": unary(("host", *others)),
             "before": InLine(ivs),
             "follows": frozenset(pairwise(ivs)),
             "earlier": InLine(copies),
@@ -67,51 +65,23 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             ("open_own", "p"): others or ("host",),
             ("speculate", "i"): ivs[:-1],
         },
-        describes=_describe(size),
+        describes=counted(
+            (size["tenants"], "honest tenant"),
+            (size["tenant_keys"], "channel"),
+            (size["own_keys"], "channel of the adversary's"),
+            (size["sent_messages"], "message to a channel"),
+            (size["tenant_pages"], "page to a tenant"),
+            (size["copies"], "copy to a channel"),
+            (size["tenant_blocks"], "block to a tenant"),
+            (size["host_blocks"], "block to the host"),
+        ),
     )
 
 
-def _numbered(what: str, start: int, count: int) -> Row:
-    return tuple(f"{what}{number}" for number in range(start, start + max(0, count)))
-
-
-def _unary(names: Iterable[str]) -> frozenset[Row]:
-    return frozenset((name,) for name in names)
-
-
-_COUNTED = (
-    ("tenants", "honest tenant"),
-    ("tenant_keys", "channel"),
-    ("own_keys", "channel of the adversary's"),
-    ("sent_messages", "message to a channel"),
-    ("tenant_pages", "page to a tenant"),
-    ("copies", "copy to a channel"),
-    ("tenant_blocks", "block to a tenant"),
-    ("host_blocks", "block to the host"),
+PROFILES = by_name(
+    Profile("tiny", {"tenant_pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
+    Profile("ci", {"sent_messages": 3, "tenant_blocks": 1}, title="three messages of one page"),
 )
-
-
-def _describe(size: dict[str, int]) -> str:
-    return ", ".join(_some(size[of], what) for of, what in _COUNTED if size[of])
-
-
-def _some(number: int, what: str) -> str:
-    if number == 1:
-        return f"1 {what}"
-    head, *rest = what.split(" ")
-    noun = 1 if head == "honest" else 0
-    words = [head, *rest]
-    words[noun] = "copies" if words[noun] == "copy" else f"{words[noun]}s"
-    return f"{number} {' '.join(words)}"
-
-
-PROFILES = {
-    profile.name: profile
-    for profile in (
-        Profile("tiny", {"tenant_pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
-        Profile("ci", {"sent_messages": 3, "tenant_blocks": 1}, title="three messages of one page"),
-    )
-}
 
 HUNTS = (
     Profile("one block", {"tenant_blocks": 1}, budget=1),

@@ -8,45 +8,7 @@ what its page holds (ciphertexts). Copies are asked for, sent and received in on
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies, used
-from carnet_spec.protocols.pipellm.variants import FLUSHED
-from carnet_spec.protocols.pipellm.vocabulary import (
-    Agent,
-    Block,
-    Copy,
-    Iv,
-    Key,
-    Page,
-    asked,
-    before,
-    changed,
-    command,
-    content,
-    counter,
-    dead,
-    due,
-    earlier,
-    exposed,
-    filled,
-    gone,
-    home,
-    honest,
-    knows,
-    landed,
-    latest,
-    opened,
-    own,
-    owner,
-    pending,
-    place,
-    scratch,
-    served,
-    session,
-    source,
-    spent,
-    staged,
-    start,
-    zeros,
-)
+from carnet_spec.protocols.pipellm.vocabulary import *
 
 
 def state_lemmas(draft: Draft) -> None:
