@@ -13,8 +13,8 @@ from carnet_check.loading.threats import violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Profile
 from carnet_spec.language.lints import lint_family
-from carnet_spec.protocols.ring_all_reduce.readings import FALLS, UNTRUE
-from carnet_spec.protocols.ring_all_reduce.variants import CERTIFICATE_ONLY
+from carnet_spec.protocols.ring_all_reduce.design import FALLS, UNTRUE
+from carnet_spec.protocols.ring_all_reduce.vocabulary import CERTIFICATE_ONLY
 
 SOURCE = load("ring-all-reduce")
 THREATS = ("links", "tenants")

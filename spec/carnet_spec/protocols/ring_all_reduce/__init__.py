@@ -1,18 +1,16 @@
 """Ring all-reduce among GPU TEEs: every hop is encrypted and authenticated, and sums of gradients go round the ring.
 
-Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary), what ranks do (setup,
-reducing), what the adversary does, makes and works out (adversary), what holds (claims, lemmas, goals), the whole
-(variants, readings, defences, design, instances), and what others need to know (findings).
+In reading order: the text (requirements.md), the words and the designs (vocabulary), the steps (protocol), what holds
+(claims, lemmas), the whole (design), and how large it is where states are counted (instances).
 """
 
 from __future__ import annotations
 
 from carnet_spec.language.family import Family
-from carnet_spec.protocols.ring_all_reduce.design import ID, TITLE, ring_all_reduce
-from carnet_spec.protocols.ring_all_reduce.findings import FINDINGS
+from carnet_spec.protocols.ring_all_reduce.claims import TEXT
+from carnet_spec.protocols.ring_all_reduce.design import FINDINGS, ID, TITLE, ring_all_reduce
 from carnet_spec.protocols.ring_all_reduce.instances import FRESH_SIZES, HUNTS, PROFILES, instance
-from carnet_spec.protocols.ring_all_reduce.text import TEXT
-from carnet_spec.protocols.ring_all_reduce.variants import MAIN, VARIANTS
+from carnet_spec.protocols.ring_all_reduce.vocabulary import MAIN, VARIANTS
 
 FAMILY = Family(
     id=ID,

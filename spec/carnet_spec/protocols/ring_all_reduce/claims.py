@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies
-from carnet_spec.protocols.ring_all_reduce.text import sentence
-from carnet_spec.protocols.ring_all_reduce.vocabulary import (
-    Chunk,
-    Endpoint,
-    Iteration,
-    Key,
-    Phase,
-    Vector,
-    copied,
-    doubled,
-    finished,
-    follows,
-    incoming,
-    knows,
-    learnt,
-    made,
-    opened,
-    outgoing,
-    part,
-    reused,
-    sealed,
-    settled,
-    sound,
-    took,
-    total,
-    unheeded,
-)
+from carnet_spec.language.authoring import Claims
+from carnet_spec.language.requirements import text_beside
+from carnet_spec.protocols.ring_all_reduce.vocabulary import *
+
+TEXT = text_beside(__file__)
+
 
 THREATS = ("links", "tenants")
 """The threat models under which every claim is made."""
@@ -37,128 +16,115 @@ THREATS = ("links", "tenants")
 
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
-    _secrecy(draft)
-    _agreement(draft)
-    _sums(draft)
-    _once(draft)
+    claim = Claims(draft, TEXT, THREATS)
+    _secrecy(claim)
+    _agreement(claim)
+    _sums(claim)
+    _once(claim)
 
 
-def _secrecy(draft: Draft) -> None:
-    @draft.claim(
-        name="confidentiality",
-        sentence=sentence("CLAIM-CONFIDENTIALITY"),
-        requirement="CLAIM-CONFIDENTIALITY",
-        source="DDP in GPU TEEs, abstract: any data communicated outside the GPU packages must be encrypted",
-        under=THREATS,
+def _secrecy(claim: Claims) -> None:
+    @claim(
+        "confidentiality", "DDP in GPU TEEs, abstract: any data communicated outside the GPU packages must be encrypted"
     )
     def confidentiality(n: Endpoint, v: Vector, i: Iteration, c: Chunk, r: Endpoint) -> Formula:
         return implies(learnt(n, v) & part(v, i, c, r), sound(n))
 
-    @draft.claim(
-        name="hop-isolation",
-        sentence=sentence("CLAIM-HOP-ISOLATION"),
-        requirement="CLAIM-HOP-ISOLATION",
-        source="Carnet",
-        under=THREATS,
-    )
+    @claim("hop-isolation", "Carnet")
     def hop_isolation(g: Endpoint, k: Key, h: Endpoint, n: Endpoint) -> Formula:
         return implies(outgoing(g, k, h) & knows(n, k), (n == g) | (n == h))
 
-    @draft.claim(
-        name="neighbour-genuine",
-        sentence=sentence("CLAIM-NEIGHBOUR-GENUINE"),
-        requirement="CLAIM-NEIGHBOUR-GENUINE",
-        source="DDP in GPU TEEs, abstract: only the GPU package is trusted",
-        under=THREATS,
-    )
+    @claim("neighbour-genuine", "DDP in GPU TEEs, abstract: only the GPU package is trusted")
     def neighbour_genuine(g: Endpoint, k: Key, h: Endpoint) -> Formula:
         sends = implies(outgoing(g, k, h), follows(g, h) & sound(h) & incoming(h, k, g))
         takes = implies(incoming(h, k, g), follows(g, h) & sound(g) & opened(g, k))
         return sends & takes
 
 
-def _agreement(draft: Draft) -> None:
-    @draft.claim(
-        name="partial-sum-agreement",
-        sentence=sentence("CLAIM-PARTIAL-SUM-AGREEMENT"),
-        requirement="CLAIM-PARTIAL-SUM-AGREEMENT",
-        source="DDP in GPU TEEs, abstract: decryption and MAC authentication on the receiver",
-        under=THREATS,
-    )
+def _agreement(claim: Claims) -> None:
+    @claim("partial-sum-agreement", "DDP in GPU TEEs, abstract: decryption and MAC authentication on the receiver")
     def partial_sum_agreement(f: Endpoint, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return implies(took(g, i, c, v) & follows(f, g), sealed(f, i, Phase.REDUCE, c, v))
 
-    @draft.claim(
-        name="sum-agreement",
-        sentence=sentence("CLAIM-SUM-AGREEMENT"),
-        requirement="CLAIM-SUM-AGREEMENT",
-        source="DDP in GPU TEEs, abstract: decryption and MAC authentication on the receiver",
-        under=THREATS,
-    )
+    @claim("sum-agreement", "DDP in GPU TEEs, abstract: decryption and MAC authentication on the receiver")
     def sum_agreement(f: Endpoint, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return implies(copied(g, i, c, v) & follows(f, g), sealed(f, i, Phase.GATHER, c, v))
 
 
-def _sums(draft: Draft) -> None:
-    @draft.claim(
-        name="whole-sum",
-        sentence=sentence("CLAIM-WHOLE-SUM"),
-        requirement="CLAIM-WHOLE-SUM",
-        source="DDP in GPU TEEs, abstract: ring-all-reduce",
-        under=THREATS,
-    )
+def _sums(claim: Claims) -> None:
+    @claim("whole-sum", "DDP in GPU TEEs, abstract: ring-all-reduce")
     def whole_sum(g: Endpoint, i: Iteration, c: Chunk, v: Vector, r: Endpoint) -> Formula:
         return implies(finished(g, i), settled(g, i, c) & implies(total(g, i, c, v) & sound(r), part(v, i, c, r)))
 
-    @draft.claim(
-        name="nothing-else",
-        sentence=sentence("CLAIM-NOTHING-ELSE"),
-        requirement="CLAIM-NOTHING-ELSE",
-        source="Carnet (stale and forged partial sums)",
-        under=THREATS,
-    )
+    @claim("nothing-else", "Carnet (stale and forged partial sums)")
     def nothing_else(g: Endpoint, i: Iteration, c: Chunk, v: Vector, j: Iteration, d: Chunk, r: Endpoint) -> Formula:
         own = implies(part(v, j, d, r), (j == i) & (d == c) & sound(r))
         return implies(total(g, i, c, v), own & ~made(v))
 
-    @draft.claim(
-        name="counted-once",
-        sentence=sentence("CLAIM-COUNTED-ONCE"),
-        requirement="CLAIM-COUNTED-ONCE",
-        source="Carnet (a partial sum sent again)",
-        under=THREATS,
-    )
+    @claim("counted-once", "Carnet (a partial sum sent again)")
     def counted_once(g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return implies(total(g, i, c, v), ~doubled(v))
 
-    @draft.claim(
-        name="same-sum",
-        sentence=sentence("CLAIM-SAME-SUM"),
-        requirement="CLAIM-SAME-SUM",
-        source="DDP in GPU TEEs, abstract: ring-all-reduce",
-        under=THREATS,
-    )
+    @claim("same-sum", "DDP in GPU TEEs, abstract: ring-all-reduce")
     def same_sum(g: Endpoint, h: Endpoint, i: Iteration, c: Chunk, v: Vector, w: Vector) -> Formula:
         return implies(total(g, i, c, v) & total(h, i, c, w), v == w)
 
 
-def _once(draft: Draft) -> None:
-    @draft.claim(
-        name="iv-unique",
-        sentence=sentence("CLAIM-IV-UNIQUE"),
-        requirement="CLAIM-IV-UNIQUE",
-        source="RFC 5116 section 3.1",
-        under=THREATS,
-    )
+def _once(claim: Claims) -> None:
+    @claim("iv-unique", "RFC 5116 section 3.1")
     def iv_unique(k: Key, i: Iteration, p: Phase, c: Chunk) -> Formula:
         return ~reused(k, i, p, c)
 
-    @draft.claim(
-        name="alarm-heeded",
-        sentence=sentence("CLAIM-ALARM-HEEDED"),
-        requirement="CLAIM-ALARM-HEEDED",
-        source="SP 800-38D section 7.2",
-        under=THREATS,
-    )
+    @claim("alarm-heeded", "SP 800-38D section 7.2")
     def alarm_heeded(g: Endpoint) -> Formula:
         return ~unheeded(g)
+
+
+# -- goals -------------------------------------------------------------------------------------------------------------
+# What must be reachable, or claims would be empty.
+
+
+def state_goals(draft: Draft) -> None:
+    """Add the goals to ``draft``."""
+    _whole(draft)
+    _hostile(draft)
+
+
+def _whole(draft: Draft) -> None:
+    @draft.goal(sentence="Two ranks finish an iteration.")
+    def iteration_finished(g: Endpoint, h: Endpoint, i: Iteration) -> Formula:
+        return finished(g, i) & finished(h, i) & (g != h)
+
+    @draft.goal(sentence="A rank has a sum with the contributions of two ranks, and got it from another one.")
+    def sum_of_two(g: Endpoint, i: Iteration, c: Chunk, v: Vector, r: Endpoint, s: Endpoint) -> Formula:
+        return copied(g, i, c, v) & part(v, i, c, r) & part(v, i, c, s) & (r != s)
+
+    @draft.goal(sentence="A rank adds to a partial sum that another rank began.")
+    def partial_sum_added(g: Endpoint, i: Iteration, c: Chunk, v: Vector, r: Endpoint) -> Formula:
+        return took(g, i, c, v) & part(v, i, c, r) & (r != g)
+
+    @draft.goal(sentence="One rank has the sum of a chunk, and another one still waits for it.")
+    def on_its_way(g: Endpoint, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
+        return total(g, i, c, v) & sound(h) & ~settled(h, i, c)
+
+    @draft.goal(sentence="Both hops of a rank are attested.")
+    def in_the_ring(g: Endpoint, f: Endpoint, h: Endpoint, j: Key, k: Key) -> Formula:
+        return incoming(g, j, f) & outgoing(g, k, h)
+
+
+def _hostile(draft: Draft) -> None:
+    @draft.goal(sentence="A rank raises the alarm while the sum of a chunk goes round.")
+    def alarm_raised(g: Endpoint, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
+        return alarmed(g) & took(h, i, c, v)
+
+    @draft.goal(sentence="Bytes that the adversary made arrive under a key of the ring.")
+    def changed_on_the_link(g: Endpoint, k: Key, h: Endpoint, v: Vector) -> Formula:
+        return outgoing(g, k, h) & altered(k, v) & made(v)
+
+    @draft.goal(sentence="The adversary answers the exchange of a rank, and has a report that names it.")
+    def fake_neighbour(g: Endpoint, n: Endpoint, k: Key, m: Mode, h: Endpoint) -> Formula:
+        return opened(g, k) & answered(k) & exposed(k) & knows(n, k) & report(n, k, m, Code.TRAINER, h) & ~sound(n)
+
+    @draft.goal(sentence="The adversary learns a vector of its own, and no rank takes it.")
+    def own_vector(n: Endpoint, v: Vector) -> Formula:
+        return learnt(n, v) & ~sound(n) & made(v)

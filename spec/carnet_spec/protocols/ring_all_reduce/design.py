@@ -2,31 +2,168 @@
 
 from __future__ import annotations
 
+import functools
+
 from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.requirements import Level
-from carnet_spec.protocols.ring_all_reduce.adversary import specify_adversary
-from carnet_spec.protocols.ring_all_reduce.claims import state_claims
-from carnet_spec.protocols.ring_all_reduce.defences import declare_defences
-from carnet_spec.protocols.ring_all_reduce.goals import state_goals
+from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
+from carnet_spec.language.family import Finding
+from carnet_spec.protocols.ring_all_reduce.claims import TEXT, THREATS, state_claims, state_goals
 from carnet_spec.protocols.ring_all_reduce.lemmas import state_lemmas
-from carnet_spec.protocols.ring_all_reduce.readings import expect_falls
-from carnet_spec.protocols.ring_all_reduce.reducing import specify_reducing
-from carnet_spec.protocols.ring_all_reduce.setup import specify_setup
-from carnet_spec.protocols.ring_all_reduce.text import TEXT
-from carnet_spec.protocols.ring_all_reduce.variants import MAIN
-from carnet_spec.protocols.ring_all_reduce.vocabulary import (
-    Chunk,
-    Endpoint,
-    Phase,
-    ahead,
-    certified,
-    first,
-    follows,
-    genuine,
-    last,
-    sound,
-    turn,
+from carnet_spec.protocols.ring_all_reduce.protocol import specify_adversary, specify_reducing, specify_setup
+from carnet_spec.protocols.ring_all_reduce.vocabulary import *
+from carnet_spec.theories.linear_order import StrictOrder
+
+# -- defences ----------------------------------------------------------------------------------------------------------
+# The guards and updates that can be taken away one by one, to see what each is for.
+
+DEFENCES = (
+    ("hop-key", "each hop has a key of its own; no rank uses the key of one hop for another"),
+    ("report-bound", "a rank takes a report for its own key exchange only"),
+    ("gpu-certificate", "a rank checks the certificate chain of the report's signer"),
+    ("mode-check", "a rank takes a report only of confidential mode"),
+    ("code-check", "a rank takes a report only of the trainer of its job"),
+    ("neighbour-check", "a rank takes a report only of its neighbour's place in the ring"),
+    ("iteration-once", "a rank uses the number of an iteration once under its keys"),
+    ("seal-once", "a rank seals a chunk once in each phase of an iteration"),
+    ("verify-first", "a rank adds or takes nothing before its tag has verified"),
+    ("bound-iteration", "the tag binds the iteration"),
+    ("bound-phase", "the tag binds the phase"),
+    ("bound-step", "the tag binds the sub-step"),
+    ("bound-chunk", "the tag binds the chunk"),
+    ("add-once", "a rank adds a partial sum once for each chunk of an iteration"),
+    ("wait-for-sum", "a rank passes nothing on in place of a partial sum that it did not get"),
+    ("whole-iteration", "a rank finishes only when it has the sum of every chunk"),
+    ("alarm-final", "a rank that raised the alarm takes no further part"),
 )
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_TENANTS = THREATS[1:]
+_WRONG_SUMS = ("partial-sum-agreement", "sum-agreement", "nothing-else", "whole-sum", "same-sum")
+_JOINED = ("neighbour-genuine", "hop-isolation", "confidentiality", *_WRONG_SUMS)
+
+FALLS: Falls = {
+    "group-key": dict.fromkeys(("neighbour-genuine", "hop-isolation", "confidentiality", "iv-unique"), THREATS),
+    "unattested": dict.fromkeys(_JOINED, THREATS),
+    CERTIFICATE_ONLY: dict.fromkeys(_JOINED, _TENANTS),
+    "any-iteration": dict.fromkeys(_WRONG_SUMS, THREATS),
+    "any-phase": dict.fromkeys(("partial-sum-agreement", "sum-agreement", "whole-sum", "same-sum"), THREATS),
+    "any-chunk": dict.fromkeys(_WRONG_SUMS, THREATS),
+    "bare-mac": dict.fromkeys(_WRONG_SUMS, THREATS),
+    "late-check": dict.fromkeys(_WRONG_SUMS, THREATS),
+    "goes-on": {"whole-sum": THREATS},
+    "same-keys": dict.fromkeys(("confidentiality", "iv-unique", "same-sum"), THREATS),
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+_MIXED = ("sums_are_of_one_chunk", "nobody_is_missing", "sums_come_from_the_last")
+_STRANGE = ("both_ends_of_a_hop", "hops_are_closed", "tags_tell_by_key", "contributions_are_under_hop_keys")
+
+UNTRUE: dict[str, tuple[str, ...]] = {
+    "group-key": (
+        *("senders_opened", "both_ends_of_a_hop", "tags_tell_by_key"),
+        *("ivs_are_spent", "who_knows", "one_iv_one_message"),
+    ),
+    "unattested": (*_STRANGE, "sums_are_clean", "nobody_is_missing", "sums_come_from_the_last"),
+    "any-iteration": _MIXED,
+    "any-phase": _MIXED[1:],
+    "any-chunk": _MIXED,
+    "bare-mac": _MIXED,
+    "late-check": ("sums_are_clean", *_MIXED),
+    "goes-on": ("nobody_is_missing",),
+    "same-keys": (
+        *("contributions_are_remembered", "what_was_sealed", "ivs_are_spent"),
+        *("one_iv_one_message", "contributions_are_under_hop_keys", "sums_come_from_the_last"),
+    ),
+}
+"""For each variant the lemmas that do not hold in it."""
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+# What encryption and authentication of each hop need, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+ABSTRACT = "the abstract of the paper, read literally"
+CHOICE = "a choice that the abstract leaves open"
+
+_finding = functools.partial(Finding, threat="tenants", about=CHOICE)
+
+FINDINGS = (
+    _finding(
+        "finding-1",
+        "every message is encrypted and has a MAC, which says nothing of where it belongs: a partial sum passes for the"
+        " whole one",
+        claim="whole-sum",
+        variant="bare-mac",
+        about=ABSTRACT,
+    ),
+    _finding(
+        "finding-2",
+        "one key for the whole ring: two ranks seal their partial sums under one IV",
+        claim="iv-unique",
+        variant="group-key",
+    ),
+    _finding(
+        "finding-3",
+        "ranks agree on keys with whoever answers: a fake GPU in the ring reads partial sums",
+        threat="links",
+        claim="confidentiality",
+        variant="unattested",
+    ),
+    _finding(
+        "finding-4",
+        "a vendor's certificate is enough: a GPU of another tenant joins the ring and changes the sum",
+        claim="nothing-else",
+        variant="certificate-only",
+    ),
+    _finding(
+        "finding-5",
+        "a tag that does not bind the iteration: a partial sum of an earlier iteration is added again",
+        claim="nothing-else",
+        variant="any-iteration",
+    ),
+    _finding(
+        "finding-6",
+        "a tag that binds neither phase nor sub-step: a partial sum is taken for the whole one",
+        claim="sum-agreement",
+        variant="any-phase",
+    ),
+    _finding(
+        "finding-7",
+        "more chunks than ranks, and a tag that does not bind the chunk: chunks of two buckets change places",
+        claim="partial-sum-agreement",
+        variant="any-chunk",
+    ),
+    _finding(
+        "finding-8",
+        "addition does not wait for the tag: what was changed on the link is in the sum, and nobody takes it out",
+        claim="nothing-else",
+        variant="late-check",
+    ),
+    _finding(
+        "finding-9",
+        "a rank goes on after a failed tag: ranks finish with sums that lack contributions",
+        claim="whole-sum",
+        variant="goes-on",
+    ),
+    _finding(
+        "finding-10",
+        "a job begins again from a checkpoint under the same keys: IVs repeat, and a link reads partial sums",
+        claim="confidentiality",
+        variant="same-keys",
+    ),
+    _finding(
+        "finding-11",
+        "one key for the whole ring, and the sub-step not bound: a rank adds what was sealed for another hop",
+        claim="partial-sum-agreement",
+        without=("hop-key", "bound-step"),
+    ),
+)
+
+
+# -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "ring-all-reduce"
 TITLE = "Ring all-reduce among GPU TEEs: sums of gradients go round over links that nobody trusts"
@@ -45,21 +182,19 @@ def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
         no_other_gpu=forall(lambda n: implies(genuine(n), sound(n)), Endpoint),
     )
     draft.threat("tenants", "the adversary has GPUs of its own, too: out of confidential mode, or with other code")
-    declare_defences(draft)
+    declare_defences(draft, DEFENCES)
     specify_setup(draft)
     specify_reducing(draft)
     specify_adversary(draft)
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
-    expect_falls(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
     return draft
 
 
 def _assume(draft: Draft) -> None:
-    for id, requirement in TEXT.requirements().items():
-        if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in BUILT_IN)
+    assumptions_from(draft, TEXT, BUILT_IN)
     draft.axiom("certificates tell", forall(lambda n: implies(certified(n), genuine(n)), Endpoint), assumption="A4")
     _ring(draft)
     _lines(draft)
@@ -85,13 +220,7 @@ def _ring(draft: Draft) -> None:
 
 
 def _lines(draft: Draft) -> None:
-    chunk_and_three = (Chunk, Endpoint, Endpoint, Endpoint)
-    draft.axiom("lines do not loop", forall(lambda c, r: ~ahead(c, r, r), *(Chunk, Endpoint)), assumption="A7")
-    draft.axiom(
-        "lines are ordered",
-        forall(lambda c, r, s, t: implies(ahead(c, r, s) & ahead(c, s, t), ahead(c, r, t)), *chunk_and_three),
-        assumption="A7",
-    )
+    StrictOrder("lines", Endpoint, ahead, "A7", each=(Chunk,), names="crst").assume(draft)
     draft.axiom(
         "lines have a start",
         forall(lambda c, r: implies(sound(r), ~ahead(c, r, first(c))), *(Chunk, Endpoint)),
@@ -102,8 +231,8 @@ def _lines(draft: Draft) -> None:
         forall(lambda c, r: implies(sound(r), (r == last(c)) | ahead(c, r, last(c))), *(Chunk, Endpoint)),
         assumption="A7",
     )
-    draft.axiom("lines follow the ring", forall(_in_line, *chunk_and_three[:3]), assumption="A7")
-    draft.axiom("nobody is between neighbours", forall(_nobody_between, *chunk_and_three), assumption="A7")
+    draft.axiom("lines follow the ring", forall(_in_line, Chunk, *(Endpoint,) * 2), assumption="A7")
+    draft.axiom("nobody is between neighbours", forall(_nobody_between, Chunk, *(Endpoint,) * 3), assumption="A7")
 
 
 def _in_line(c: Chunk, f: Endpoint, g: Endpoint) -> Formula:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import combinations
 
 from carnet_spec.language import Instance, Profile, Protocol, Row, Scale, all_sizes
+from carnet_spec.language.authoring import by_name, counted, numbered, unary
 
 DEFAULTS = {
     "ring_size": 2,
@@ -29,10 +30,10 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     of confidential mode, and genuine ones that run other code, in this order.
     """
     size = all_sizes(scale, DEFAULTS, protocol.id)
-    ranks, chunks = _numbered("rank", size["ring_size"]), _numbered("chunk", size["chunks"] * size["buckets"])
+    ranks, chunks = numbered("rank", size["ring_size"]), numbered("chunk", size["chunks"] * size["buckets"])
     genuine = _OUTSIDERS[1 : size["outsiders"]] if threat == "tenants" else ()
-    keys, hers = _numbered("k", size["hop_keys"]), _numbered("m", size["own_keys"])
-    vectors, forged = _numbered("v", size["vectors"]), _numbered("x", size["own_vectors"])
+    keys, hers = numbered("k", size["hop_keys"]), numbered("m", size["own_keys"])
+    vectors, forged = numbered("v", size["vectors"]), numbered("x", size["own_vectors"])
     lines = {chunk: _cut_open(ranks, at % size["chunks"]) for at, chunk in enumerate(chunks)}
     drawn = {("contribute", "v"): vectors, ("add", "w"): vectors, ("go_on_alone", "w"): vectors, ("make", "v"): forged}
     actions = {action.name for action in protocol.actions}
@@ -41,17 +42,17 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Endpoint": (*ranks, *_OUTSIDERS[: size["outsiders"]]),
             "Key": (*keys, *hers),
             "Vector": (*vectors, *forged),
-            "Iteration": _numbered("iteration", size["iterations"]),
+            "Iteration": numbered("iteration", size["iterations"]),
             "Chunk": chunks,
-            "SubStep": _numbered("step", size["ring_size"]),
+            "SubStep": numbered("step", size["ring_size"]),
         },
         relations={
-            "genuine": _unary((*ranks, *genuine)),
-            "certified": _unary((*ranks, *genuine)),
-            "closed": _unary((*ranks, *(each for each in genuine if each != "open"))),
-            "trains": _unary((*ranks, *(each for each in genuine if each == "open"))),
+            "genuine": unary((*ranks, *genuine)),
+            "certified": unary((*ranks, *genuine)),
+            "closed": unary((*ranks, *(each for each in genuine if each != "open"))),
+            "trains": unary((*ranks, *(each for each in genuine if each == "open"))),
             "follows": frozenset(zip(ranks, (*ranks[1:], ranks[0]), strict=True)) if len(ranks) > 1 else frozenset(),
-            "ahead": frozenset((chunk, *pair) for chunk, line in lines.items() for pair in _pairs(line)),
+            "ahead": frozenset((chunk, *pair) for chunk, line in lines.items() for pair in combinations(line, 2)),
         },
         functions={
             "first": {(chunk,): line[0] for chunk, line in lines.items()},
@@ -63,29 +64,27 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             ("open_hop", "k"): keys,
             ("open_own", "k"): hers,
         },
-        describes=_describe(size),
+        describes=counted(
+            (size["ring_size"], "rank"),
+            (size["chunks"], "chunk"),
+            (size["buckets"], "bucket"),
+            (size["iterations"], "iteration"),
+            (size["outsiders"], "outsider"),
+            (size["hop_keys"], "key"),
+            (size["own_keys"], "key of the adversary's"),
+            (size["vectors"], "vector"),
+            (size["own_vectors"], "vector of the adversary's"),
+        ),
     )
 
 
 _OUTSIDERS = ("fake", "open", "other")
 
 
-def _numbered(what: str, count: int) -> Row:
-    return tuple(f"{what}{number}" for number in range(1, 1 + max(0, count)))
-
-
-def _unary(names: Iterable[str]) -> frozenset[Row]:
-    return frozenset((name,) for name in names)
-
-
 def _cut_open(ranks: Row, at: int) -> Row:
     """Return the ranks in the order in which they add to a chunk."""
     start = at % len(ranks)
     return ranks[start:] + ranks[:start]
-
-
-def _pairs(line: Row) -> Iterable[tuple[str, str]]:
-    return ((one, other) for place, one in enumerate(line) for other in line[place + 1 :])
 
 
 def _turns(lines: dict[str, Row], outsiders: Row) -> dict[Row, str]:
@@ -100,38 +99,11 @@ def _turns(lines: dict[str, Row], outsiders: Row) -> dict[Row, str]:
     return turns
 
 
-def _describe(size: dict[str, int]) -> str:
-    counted = (
-        (size["ring_size"], "rank"),
-        (size["chunks"], "chunk"),
-        (size["buckets"], "bucket"),
-        (size["iterations"], "iteration"),
-        (size["outsiders"], "outsider"),
-        (size["hop_keys"], "key"),
-        (size["own_keys"], "key of the adversary's"),
-        (size["vectors"], "vector"),
-        (size["own_vectors"], "vector of the adversary's"),
-    )
-    return ", ".join(_some(number, what) for number, what in counted if number)
-
-
-def _some(number: int, what: str) -> str:
-    head, _, rest = what.partition(" of ")
-    return f"{number} {head}{'s' if number > 1 else ''}" + (f" of {rest}" if rest else "")
-
-
-PROFILES = {
-    profile.name: profile
-    for profile in (
-        Profile(
-            "tiny",
-            {"outsiders": 3, "own_keys": 1, "own_vectors": 1},
-            title="two ranks, one chunk, one iteration",
-        ),
-        Profile("chunks", {"chunks": 2, "vectors": 4}, title="two ranks, two chunks, one iteration"),
-        Profile("three", {"ring_size": 3, "hop_keys": 3, "vectors": 3}, title="three ranks, one chunk, one iteration"),
-    )
-}
+PROFILES = by_name(
+    Profile("tiny", {"outsiders": 3, "own_keys": 1, "own_vectors": 1}, title="two ranks, one chunk, one iteration"),
+    Profile("chunks", {"chunks": 2, "vectors": 4}, title="two ranks, two chunks, one iteration"),
+    Profile("three", {"ring_size": 3, "hop_keys": 3, "vectors": 3}, title="three ranks, one chunk, one iteration"),
+)
 
 HUNTS = (
     Profile("two ranks", {"outsiders": 3, "own_keys": 1, "own_vectors": 1}, budget=2),

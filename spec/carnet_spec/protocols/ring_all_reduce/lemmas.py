@@ -11,50 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from carnet_spec.language import Draft, Formula, Invariant, implies, used
-from carnet_spec.protocols.ring_all_reduce.variants import CERTIFICATE_ONLY
-from carnet_spec.protocols.ring_all_reduce.vocabulary import (
-    Chunk,
-    Code,
-    Endpoint,
-    Iteration,
-    Key,
-    Mode,
-    Phase,
-    SubStep,
-    Vector,
-    added,
-    altered,
-    answered,
-    asked,
-    ciphertext,
-    closed,
-    doubled,
-    ends,
-    exposed,
-    follows,
-    genuine,
-    incoming,
-    ivs,
-    knows,
-    last,
-    learnt,
-    made,
-    masked,
-    opened,
-    outgoing,
-    part,
-    partial,
-    report,
-    sealed,
-    settled,
-    sound,
-    spent,
-    tag,
-    total,
-    trains,
-    turn,
-    upto,
-)
+from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 
 State = Callable[[Callable[..., Formula]], Invariant]
 """What states a lemma."""
