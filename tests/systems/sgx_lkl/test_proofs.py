@@ -13,8 +13,7 @@ from carnet_check.loading.threats import violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language.lints import lint_family
 from carnet_spec.language.terms import symbols_of
-from carnet_spec.protocols.sgx_lkl.design import oblivious
-from carnet_spec.protocols.sgx_lkl.readings import FALLS
+from carnet_spec.protocols.sgx_lkl.design import FALLS, oblivious
 
 SOURCE = load("sgx-lkl")
 THREATS = ("watching", "meddling")

@@ -5,42 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import Draft, Formula, TwoRuns, implies
-from carnet_spec.protocols.sgx_lkl.text import sentence
-from carnet_spec.protocols.sgx_lkl.vocabulary import (
-    Ending,
-    Message,
-    Phase,
-    Tick,
-    address,
-    aim,
-    alike,
-    answered,
-    before,
-    carried,
-    chunk,
-    chunk_size,
-    deadline,
-    dummy,
-    extent,
-    frame,
-    manifest,
-    misled,
-    moment,
-    now,
-    operation,
-    phase,
-    place,
-    resent,
-    result_size,
-    revisit,
-    shuffled,
-    size,
-    status,
-    twice,
-    underway,
-    waiting,
-    within,
-)
+from carnet_spec.language.authoring import Claims
+from carnet_spec.language.requirements import text_beside
+from carnet_spec.protocols.sgx_lkl.vocabulary import *
+
+TEXT = text_beside(__file__)
+
 
 THREATS = ("watching", "meddling")
 """The threat models under which every claim is made."""
@@ -50,61 +20,32 @@ _OBLIVIOUS = "SGX-LKL, abstract: host operations independent of the workload"
 
 def state_claims_of_one(draft: Draft) -> None:
     """Add the claims about one run to ``draft``: a silent interface would be oblivious, too."""
+    claim = Claims(draft, TEXT, THREATS)
 
-    @draft.claim(
-        name="verified",
-        sentence=sentence("CLAIM-VERIFIED"),
-        requirement="CLAIM-VERIFIED",
-        source="SGX-LKL, abstract: encrypts and integrity-protects all data",
-        under=THREATS,
-    )
+    @claim("verified", "SGX-LKL, abstract: encrypts and integrity-protects all data")
     def verified(t: Tick) -> Formula:
         return ~misled(t)
 
-    @draft.claim(
-        name="faithful",
-        sentence=sentence("CLAIM-FAITHFUL"),
-        requirement="CLAIM-FAITHFUL",
-        source="Carnet (use)",
-        under=THREATS,
-    )
+    @claim("faithful", "Carnet (use)")
     def faithful(t: Tick) -> Formula:
         shown = (aim(carried(t)) == operation(t)) & ((place(carried(t)) == address(t)) | shuffled)
         return implies(carried(t) != dummy, frame(t) & shown)
 
-    @draft.claim(
-        name="kept",
-        sentence=sentence("CLAIM-KEPT"),
-        requirement="CLAIM-KEPT",
-        source="Carnet (use)",
-        under=THREATS,
-    )
+    @claim("kept", "Carnet (use)")
     def kept(t: Tick, u: Tick) -> Formula:
         on_its_way = frame(t) & ~answered(t) & (carried(t) != dummy)
         same_call = frame(u) & ~answered(u) & (carried(u) == carried(t))
         known = waiting(carried(t)) & underway(carried(t))
         return ~waiting(dummy) & implies(on_its_way, known & implies(same_call, t == u))
 
-    @draft.claim(
-        name="schedule",
-        sentence=sentence("CLAIM-SCHEDULE"),
-        requirement="CLAIM-SCHEDULE",
-        source="Carnet (use)",
-        under=THREATS,
-    )
+    @claim("schedule", "Carnet (use)")
     def schedule(t: Tick) -> Formula:
         chunks = implies(chunk(t), within(t, manifest) & within(t, now)) & within(extent, manifest)
         frames = implies(frame(t), before(manifest, t) & within(t, now)) & implies(answered(t) | resent(t), frame(t))
         ends = implies(phase == Phase.OVER, within(deadline, now)) & implies(status != Ending.NONE, phase == Phase.OVER)
         return chunks & frames & ends & ~twice(t)
 
-    @draft.claim(
-        name="begun",
-        sentence=sentence("CLAIM-BEGUN"),
-        requirement="CLAIM-BEGUN",
-        source="Carnet (use)",
-        under=THREATS,
-    )
+    @claim("begun", "Carnet (use)")
     def begun(m: Message) -> Formula:
         return implies(waiting(m) | (phase == Phase.OVER), before(manifest, now))
 
@@ -117,68 +58,141 @@ def state_claims(runs: TwoRuns) -> None:
 
 
 def _frames(runs: TwoRuns) -> None:
-    claim = partial(runs.claim, source=_OBLIVIOUS, under=THREATS)
+    claim = partial(Claims(runs, TEXT, THREATS), source=_OBLIVIOUS)
 
-    @claim(name="size", sentence=sentence("CLAIM-SIZE"), requirement="CLAIM-SIZE")
+    @claim("size")
     def sizes(t: Tick) -> Formula:
         return runs.same(size(t))
 
-    @claim(name="count", sentence=sentence("CLAIM-COUNT"), requirement="CLAIM-COUNT")
+    @claim("count")
     def counts() -> Formula:
         return runs.together("emit") & runs.together("call")
 
-    @claim(name="order", sentence=sentence("CLAIM-ORDER"), requirement="CLAIM-ORDER")
+    @claim("order")
     def order(t: Tick) -> Formula:
         return runs.same(operation(t))
 
-    @claim(name="time", sentence=sentence("CLAIM-TIME"), requirement="CLAIM-TIME")
+    @claim("time")
     def times(t: Tick) -> Formula:
         return runs.same(moment(t))
 
-    @claim(name="address", sentence=sentence("CLAIM-ADDRESS"), requirement="CLAIM-ADDRESS")
+    @claim("address")
     def addresses(t: Tick) -> Formula:
         return runs.same(address(t))
 
-    @claim(name="revisits", sentence=sentence("CLAIM-REVISITS"), requirement="CLAIM-REVISITS")
+    @claim("revisits")
     def revisits(t: Tick, u: Tick) -> Formula:
         return runs.same(revisit(t, u))
 
-    @claim(name="equality", sentence=sentence("CLAIM-EQUALITY"), requirement="CLAIM-EQUALITY")
+    @claim("equality")
     def equality(t: Tick, u: Tick) -> Formula:
         return runs.same(alike(t, u))
 
 
 def _reactions(runs: TwoRuns) -> None:
-    claim = partial(runs.claim, source="Carnet", under=THREATS)
+    claim = partial(Claims(runs, TEXT, THREATS), source="Carnet")
 
-    @claim(name="refusal", sentence=sentence("CLAIM-REFUSAL"), requirement="CLAIM-REFUSAL")
+    @claim("refusal")
     def refusals(t: Tick) -> Formula:
         return runs.same(resent(t))
 
-    @claim(name="end", sentence=sentence("CLAIM-END"), requirement="CLAIM-END")
+    @claim("end")
     def ends() -> Formula:
         return runs.together("finish")
 
-    @claim(name="error", sentence=sentence("CLAIM-ERROR"), requirement="CLAIM-ERROR")
+    @claim("error")
     def errors() -> Formula:
         return runs.same(status)
 
-    @claim(name="result", sentence=sentence("CLAIM-RESULT"), requirement="CLAIM-RESULT")
+    @claim("result")
     def results() -> Formula:
         return runs.same(result_size)
 
 
 def _hand_over(runs: TwoRuns) -> None:
-    claim = partial(runs.claim, source="Carnet (the shape of a hand-over)", under=THREATS)
+    claim = partial(Claims(runs, TEXT, THREATS), source="Carnet (the shape of a hand-over)")
 
-    @claim(name="hand-over-count", sentence=sentence("CLAIM-HAND-OVER-COUNT"), requirement="CLAIM-HAND-OVER-COUNT")
+    @claim("hand-over-count")
     def chunks() -> Formula:
         return runs.together("send_chunk") & runs.together("plan")
 
-    @claim(name="hand-over-end", sentence=sentence("CLAIM-HAND-OVER-END"), requirement="CLAIM-HAND-OVER-END")
+    @claim("hand-over-end")
     def hand_over_ends() -> Formula:
         return runs.together("begin_run")
 
-    @claim(name="hand-over-size", sentence=sentence("CLAIM-HAND-OVER-SIZE"), requirement="CLAIM-HAND-OVER-SIZE")
+    @claim("hand-over-size")
     def chunk_sizes(t: Tick) -> Formula:
         return runs.same(chunk_size(t))
+
+
+# -- goals -------------------------------------------------------------------------------------------------------------
+# What must be reachable, or claims would be empty.
+
+
+def state_goals_of_one(draft: Draft) -> None:
+    """Add what one run has to be able to reach to ``draft``."""
+
+    @draft.goal(sentence="A call leaves, is served, and another one waits.")
+    def served(t: Tick, m: Message) -> Formula:
+        return frame(t) & (carried(t) != dummy) & answered(t) & ~waiting(carried(t)) & waiting(m)
+
+    @draft.goal(sentence="A call whose answer was made up waits for another turn.")
+    def spoilt(t: Tick) -> Formula:
+        again = waiting(carried(t)) & ~underway(carried(t))
+        return failed & answered(t) & (carried(t) != dummy) & again
+
+    @draft.goal(sentence="The first chunk is sent, and the last.")
+    def all_chunks() -> Formula:
+        return chunk(start) & chunk(manifest) & (start != manifest)
+
+    @draft.goal(sentence="The first chunk is sent in the first tick.")
+    def chunk_in_time() -> Formula:
+        return chunk(start) & (now == start) & (start != manifest)
+
+    @draft.goal(sentence="A run ends well that had a hand-over, and served a call.")
+    def whole_run(t: Tick) -> Formula:
+        served_call = (carried(t) != dummy) & answered(t) & ~waiting(carried(t))
+        return (phase == Phase.OVER) & (status == Ending.DONE) & chunk(start) & served_call
+
+    @draft.goal(sentence="A run ends well.")
+    def ends_well() -> Formula:
+        return (phase == Phase.OVER) & (status == Ending.DONE)
+
+    @draft.goal(sentence="A run ends and tells that the host did not serve it.")
+    def ends_badly() -> Formula:
+        return (phase == Phase.OVER) & (status == Ending.FAILED)
+
+    @draft.goal(sentence="A call that was refused is sent again, and served.")
+    def refused(t: Tick) -> Formula:
+        return resent(t) & answered(t) & (carried(t) != dummy) & ~waiting(carried(t))
+
+
+def state_goals_of_both(runs: TwoRuns) -> None:
+    """Add what two runs have to be able to reach together to ``runs``; where a defence lacks, one cannot follow."""
+    if has(runs.variant, "dummy-calls"):
+
+        @runs.goal(sentence="A call leaves in one run and a dummy in the other, and both are answered.")
+        def one_is_idle(t: Tick) -> Formula:
+            left, right = runs.left(carried(t)), runs.right(carried(t))
+            return frame(t) & answered(t) & (left != dummy) & (right == dummy)
+
+        @runs.goal(sentence="A dummy leaves in one run and a call in the other.")
+        def other_is_idle(t: Tick) -> Formula:
+            left, right = runs.left(carried(t)), runs.right(carried(t))
+            return frame(t) & (left == dummy) & (right != dummy)
+
+    if has(runs.variant, "fill-chunks", "fixed-hand-over"):
+
+        @runs.goal(sentence="A chunk has data in one run, and is filler in the other.")
+        def one_has_less(t: Tick) -> Formula:
+            return chunk(t) & (runs.left(extent) == t) & (runs.right(extent) == start) & (t != start)
+
+        @runs.goal(sentence="A chunk is filler in one run, and has data in the other.")
+        def other_has_less(t: Tick) -> Formula:
+            return chunk(t) & (runs.right(extent) == t) & (runs.left(extent) == start) & (t != start)
+
+    if has(runs.variant, "fixed-end"):
+
+        @runs.goal(sentence="Both runs end, and in one of them a call still waits.")
+        def one_is_not_done(m: Message) -> Formula:
+            return (phase == Phase.OVER) & runs.left(waiting(m)) & ~runs.right(waiting(m))

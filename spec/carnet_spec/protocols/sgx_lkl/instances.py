@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
-from carnet_spec.protocols.sgx_lkl.variants import ON_DEMAND, SHUFFLED
+from carnet_spec.language.authoring import by_name, counted, fact, numbered
+from carnet_spec.protocols.sgx_lkl.vocabulary import *
 
 DEFAULTS = {"chunks": 2, "ticks": 2, "host_calls": 2, "long_calls": 0}
 """Sizes by name, unless a profile or ``--set`` says otherwise."""
@@ -18,10 +19,10 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     of them do not fit a frame.
     """
     size = all_sizes(scale, DEFAULTS, protocol.id)
-    chunks, run = _numbered("chunk", size["chunks"]), _numbered("tick", size["ticks"])
-    calls, longs = _numbered("call", size["host_calls"]), _numbered("long", size["long_calls"])
+    chunks, run = numbered("chunk", size["chunks"]), numbered("tick", size["ticks"])
+    calls, longs = numbered("call", size["host_calls"]), numbered("long", size["long_calls"])
     ticks, own = (*chunks, *run), {call: f"of {call}" for call in (*calls, *longs)}
-    blocks = _numbered("block", max(1, size["host_calls"]))
+    blocks = numbered("block", max(1, size["host_calls"]))
     return Instance(
         elements={
             "Tick": ticks,
@@ -33,8 +34,8 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
         relations={
             "before": InLine(ticks),
             "fits": frozenset((each,) for each in ("dummy", *calls)),
-            "hostile": _fact(threat == "meddling"),
-            "shuffled": _fact(protocol.variant == SHUFFLED),
+            "hostile": fact(threat == "meddling"),
+            "shuffled": fact(protocol.variant == SHUFFLED),
             "filled": frozenset({("PACKET",)} if protocol.variant == ON_DEMAND else ()),
         },
         functions={
@@ -52,12 +53,13 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "aim": {("dummy",): "PACKET", **_in_turn(calls, _TURNS), **_in_turn(longs, _TURNS)},
             "place": {("dummy",): "spare", **_in_turn(calls, blocks), **_in_turn(longs, blocks)},
         },
-        describes=_describe(size),
+        describes=counted(
+            (size["chunks"], "chunk"),
+            (size["ticks"], "tick"),
+            (size["host_calls"], "call"),
+            (size["long_calls"], "long call"),
+        ),
     )
-
-
-def _numbered(what: str, count: int) -> Row:
-    return tuple(f"{what}{number}" for number in range(1, 1 + count))
 
 
 def _in_turn(names: Row, values: Row) -> dict[Row, str]:
@@ -65,27 +67,10 @@ def _in_turn(names: Row, values: Row) -> dict[Row, str]:
     return {(name,): values[at % len(values)] for at, name in enumerate(names)}
 
 
-def _fact(true: bool) -> frozenset[Row]:
-    return frozenset({()} if true else ())
-
-
-def _describe(size: dict[str, int]) -> str:
-    counted = (
-        (size["chunks"], "chunk"),
-        (size["ticks"], "tick"),
-        (size["host_calls"], "call"),
-        (size["long_calls"], "long call"),
-    )
-    return ", ".join(f"{number} {what}{'s' if number > 1 else ''}" for number, what in counted if number)
-
-
-PROFILES = {
-    profile.name: profile
-    for profile in (
-        Profile("tiny", {}, title="two chunks, and two ticks of a run"),
-        Profile("ci", {"ticks": 3}, title="three ticks of a run"),
-    )
-}
+PROFILES = by_name(
+    Profile("tiny", {}, title="two chunks, and two ticks of a run"),
+    Profile("ci", {"ticks": 3}, title="three ticks of a run"),
+)
 
 HUNTS = (
     Profile("one tick", {"chunks": 1, "ticks": 1}, budget=1),

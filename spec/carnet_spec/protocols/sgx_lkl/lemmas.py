@@ -3,23 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, TwoRuns, implies
-from carnet_spec.protocols.sgx_lkl.vocabulary import (
-    Message,
-    Phase,
-    Tick,
-    before,
-    carried,
-    chunk,
-    dummy,
-    failed,
-    fits,
-    frame,
-    manifest,
-    now,
-    phase,
-    underway,
-    waiting,
-)
+from carnet_spec.protocols.sgx_lkl.vocabulary import *
 
 
 def state_lemmas_of_one(draft: Draft) -> None:
