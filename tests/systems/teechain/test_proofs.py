@@ -12,7 +12,7 @@ from carnet_check.loading.families import load
 from carnet_check.loading.threats import violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language.lints import lint_family
-from carnet_spec.protocols.teechain.readings import FALLS
+from carnet_spec.protocols.teechain.design import FALLS
 
 SOURCE = load("teechain")
 THREATS = ("platform", "broken")

@@ -1,18 +1,16 @@
 """Teechain for custody: an epoch is granted once, whichever replicas are killed, rolled back or taken over from.
 
-Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary), what honest parties do
-(setup, issuing, taking_over), what the adversary does, makes and works out (adversary), what holds (claims, lemmas,
-goals), the whole (variants, readings, defences, design, instances), and what others need to know (findings).
+In reading order: the text (requirements.md), the words and the designs (vocabulary), the steps (protocol), what holds
+(claims, lemmas), the whole (design), and how large it is where states are counted (instances).
 """
 
 from __future__ import annotations
 
 from carnet_spec.language.family import Family
-from carnet_spec.protocols.teechain.design import ID, TITLE, teechain
-from carnet_spec.protocols.teechain.findings import FINDINGS
+from carnet_spec.protocols.teechain.claims import TEXT
+from carnet_spec.protocols.teechain.design import FINDINGS, ID, TITLE, teechain
 from carnet_spec.protocols.teechain.instances import HUNTS, PROFILES, instance
-from carnet_spec.protocols.teechain.text import TEXT
-from carnet_spec.protocols.teechain.variants import MAIN, VARIANTS
+from carnet_spec.protocols.teechain.vocabulary import MAIN, VARIANTS
 
 FAMILY = Family(
     id=ID,

@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies
-from carnet_spec.protocols.teechain.text import sentence
-from carnet_spec.protocols.teechain.vocabulary import (
-    Chain,
-    Epoch,
-    Holder,
-    Replica,
-    accepted,
-    bar,
-    belongs,
-    earlier,
-    follows,
-    head,
-    issued,
-    last,
-    leaked,
-    listed,
-    logged,
-    opened,
-    over,
-    own,
-    passed,
-    sound,
-    upto,
-    vote,
-)
+from carnet_spec.language.authoring import Claims
+from carnet_spec.language.requirements import text_beside
+from carnet_spec.protocols.teechain.vocabulary import *
+
+TEXT = text_beside(__file__)
+
 
 THREATS = ("platform", "broken")
 """The threat models under which claims are made."""
@@ -35,137 +16,106 @@ THREATS = ("platform", "broken")
 
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
-    _custody(draft)
-    _succession(draft)
-    _replicas(draft)
-    _members(draft)
+    claim = Claims(draft, TEXT, THREATS)
+    _custody(claim)
+    _succession(claim)
+    _replicas(claim)
+    _members(claim)
 
 
-def _custody(draft: Draft) -> None:
-    @draft.claim(
-        name="epoch-once",
-        sentence=sentence("CLAIM-EPOCH-ONCE"),
-        requirement="CLAIM-EPOCH-ONCE",
-        source="Teechain, abstract; Carnet (double issue)",
-        under=THREATS,
-    )
+def _custody(claim: Claims) -> None:
+    @claim("epoch-once", "Teechain, abstract; Carnet (double issue)")
     def epoch_once(c: Chain, d: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
         return implies(issued(c, e, h) & issued(d, e, i), (c == d) & (h == i))
 
-    @draft.claim(
-        name="one-holder",
-        sentence=sentence("CLAIM-ONE-HOLDER"),
-        requirement="CLAIM-ONE-HOLDER",
-        source="Carnet (two holders)",
-        under=THREATS,
-    )
+    @claim("one-holder", "Carnet (two holders)")
     def one_holder(c: Chain, d: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
         return implies(accepted(h, c, e) & accepted(i, d, e), h == i)
 
-    @draft.claim(
-        name="grant-agreement",
-        sentence=sentence("CLAIM-GRANT-AGREEMENT"),
-        requirement="CLAIM-GRANT-AGREEMENT",
-        source="Carnet (who else could grant)",
-        under=THREATS,
-    )
+    @claim("grant-agreement", "Carnet (who else could grant)")
     def grant_agreement(c: Chain, e: Epoch, h: Holder) -> Formula:
         return implies(accepted(h, c, e), issued(c, e, h))
 
 
-def _succession(draft: Draft) -> None:
-    @draft.claim(
-        name="nothing-lost",
-        sentence=sentence("CLAIM-NOTHING-LOST"),
-        requirement="CLAIM-NOTHING-LOST",
-        source="Teechain, abstract: replicates the state",
-        under=THREATS,
-    )
+def _succession(claim: Claims) -> None:
+    @claim("nothing-lost", "Teechain, abstract: replicates the state")
     def nothing_lost(c: Chain, e: Epoch, h: Holder, r: Replica) -> Formula:
         return implies(issued(c, e, h) & belongs(c, r) & sound(r), logged(r, c, e, h))
 
-    @draft.claim(
-        name="fail-over-after",
-        sentence=sentence("CLAIM-FAIL-OVER-AFTER"),
-        requirement="CLAIM-FAIL-OVER-AFTER",
-        source="Carnet (fail-over)",
-        under=THREATS,
-    )
+    @claim("fail-over-after", "Carnet (fail-over)")
     def fail_over_after(c: Chain, e: Epoch, h: Holder, d: Chain) -> Formula:
         there = issued(c, e, h) & earlier(c, d) & opened(head(d), d)
         return implies(there, upto(e, last(head(d), d)))
 
-    @draft.claim(
-        name="one-successor",
-        sentence=sentence("CLAIM-ONE-SUCCESSOR"),
-        requirement="CLAIM-ONE-SUCCESSOR",
-        source="Carnet (fork)",
-        under=THREATS,
-    )
+    @claim("one-successor", "Carnet (fork)")
     def one_successor(b: Chain, c: Chain, d: Chain) -> Formula:
         both = opened(head(c), c) & opened(head(d), d)
         return implies(both & follows(b, c) & follows(b, d), c == d)
 
-    @draft.claim(
-        name="no-late-grant",
-        sentence=sentence("CLAIM-NO-LATE-GRANT"),
-        requirement="CLAIM-NO-LATE-GRANT",
-        source="Teechain: force-freeze",
-        under=THREATS,
-    )
+    @claim("no-late-grant", "Teechain: force-freeze")
     def no_late_grant(c: Chain, e: Epoch, h: Holder) -> Formula:
         return implies(issued(c, e, h) & over(c), upto(e, bar(c)))
 
 
-def _replicas(draft: Draft) -> None:
-    @draft.claim(
-        name="frozen-silent",
-        sentence=sentence("CLAIM-FROZEN-SILENT"),
-        requirement="CLAIM-FROZEN-SILENT",
-        source="Teechain: force-freeze",
-        under=THREATS,
-    )
+def _replicas(claim: Claims) -> None:
+    @claim("frozen-silent", "Teechain: force-freeze")
     def frozen_silent(m: Replica, b: Chain, d: Chain, f: Epoch, e: Epoch, h: Holder) -> Formula:
         return implies(vote(m, b, d, f) & own(b, m) & logged(m, b, e, h), upto(e, f))
 
-    @draft.claim(
-        name="no-rollback",
-        sentence=sentence("CLAIM-NO-ROLLBACK"),
-        requirement="CLAIM-NO-ROLLBACK",
-        source="Teechan: monotonic counters",
-        under=THREATS,
-    )
+    @claim("no-rollback", "Teechan: monotonic counters")
     def no_rollback(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
         return implies(passed(r, c, e, h) & own(c, r), logged(r, c, e, h))
 
-    @draft.claim(
-        name="iv-unique",
-        sentence=sentence("CLAIM-IV-UNIQUE"),
-        requirement="CLAIM-IV-UNIQUE",
-        source="RFC 5116 section 3.1",
-        under=THREATS,
-    )
+    @claim("iv-unique", "RFC 5116 section 3.1")
     def iv_unique(r: Replica, c: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
         return implies(passed(r, c, e, h) & passed(r, c, e, i) & own(c, r), h == i)
 
 
-def _members(draft: Draft) -> None:
-    @draft.claim(
-        name="members-genuine",
-        sentence=sentence("CLAIM-MEMBERS-GENUINE"),
-        requirement="CLAIM-MEMBERS-GENUINE",
-        source="Teechain, abstract: treasuries, protected by hardware TEEs",
-        under=THREATS[:1],
-    )
+def _members(claim: Claims) -> None:
+    @claim("members-genuine", "Teechain, abstract: treasuries, protected by hardware TEEs", under=THREATS[:1])
     def members_genuine(c: Chain, r: Replica) -> Formula:
         return implies(listed(c, r) & opened(head(c), c), own(c, r))
 
-    @draft.claim(
-        name="log-secret",
-        sentence=sentence("CLAIM-LOG-SECRET"),
-        requirement="CLAIM-LOG-SECRET",
-        source="Carnet (entries hold keys)",
-        under=THREATS[:1],
-    )
+    @claim("log-secret", "Carnet (entries hold keys)", under=THREATS[:1])
     def log_secret(c: Chain) -> Formula:
         return implies(sound(head(c)), ~leaked(c))
+
+
+# -- goals -------------------------------------------------------------------------------------------------------------
+# What must be reachable, or claims would be empty.
+
+
+def state_goals(draft: Draft) -> None:
+    """Add the goals to ``draft``."""
+
+    @draft.goal(sentence="A holder takes custody from a chain that has a backup.")
+    def custody_taken(h: Holder, c: Chain, e: Epoch) -> Formula:
+        return accepted(h, c, e) & sound(head(c)) & (tail(c) != head(c))
+
+    @draft.goal(sentence="A backup logs an epoch that the head has not granted yet.")
+    def in_flight(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
+        return (r != head(c)) & passed(r, c, e, h) & own(c, r) & ~issued(c, e, h)
+
+    @draft.goal(sentence="A chain is taken over after it granted an epoch, and the next one starts after that.")
+    def taken_over(c: Chain, d: Chain, e: Epoch, h: Holder) -> Formula:
+        return issued(c, e, h) & sound(head(c)) & over(c) & opened(head(d), d) & (c != d) & (last(head(d), d) == e)
+
+    @draft.goal(sentence="A chain is taken over while an epoch is under way.")
+    def under_way(r: Replica, c: Chain, d: Chain, e: Epoch, h: Holder) -> Formula:
+        return (
+            frozen(r, c)
+            & sound(r)
+            & (r != head(c))
+            & opened(head(d), d)
+            & (c != d)
+            & logged(r, c, e, h)
+            & ~issued(c, e, h)
+        )
+
+    @draft.goal(sentence="A log is ahead of its counter.")
+    def not_counted(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
+        return logged(r, c, e, h) & (counter(r, c) == zero) & before(zero, e)
+
+    @draft.goal(sentence="The platform answers in place of a replica, and is not listed.")
+    def not_listed(c: Chain, r: Replica) -> Formula:
+        return imposed(c, r) & opened(head(c), c) & sound(r) & ~listed(c, r)

@@ -2,42 +2,149 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from carnet_spec.language import Draft, forall, implies
-from carnet_spec.language.requirements import Level
-from carnet_spec.protocols.teechain.adversary import specify_adversary
-from carnet_spec.protocols.teechain.claims import state_claims
-from carnet_spec.protocols.teechain.defences import declare_defences
-from carnet_spec.protocols.teechain.goals import state_goals
-from carnet_spec.protocols.teechain.issuing import specify_issuing
+from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
+from carnet_spec.language.family import Finding
+from carnet_spec.protocols.teechain.claims import TEXT, THREATS, state_claims, state_goals
 from carnet_spec.protocols.teechain.lemmas import state_lemmas
-from carnet_spec.protocols.teechain.readings import expect_falls
-from carnet_spec.protocols.teechain.setup import specify_setup
-from carnet_spec.protocols.teechain.taking_over import specify_taking_over
-from carnet_spec.protocols.teechain.text import TEXT
-from carnet_spec.protocols.teechain.variants import MAIN
-from carnet_spec.protocols.teechain.vocabulary import (
-    Chain,
-    Epoch,
-    Quorum,
-    Replica,
-    ahead,
-    bar,
-    before,
-    belongs,
-    counter,
-    credible,
-    earlier,
-    follows,
-    head,
-    last,
-    meet,
-    origin,
-    quorum,
-    sound,
-    tail,
-    within,
-    zero,
+from carnet_spec.protocols.teechain.protocol import (
+    specify_adversary,
+    specify_issuing,
+    specify_setup,
+    specify_taking_over,
 )
+from carnet_spec.protocols.teechain.vocabulary import *
+from carnet_spec.theories.linear_order import StrictOrder
+
+# -- defences ----------------------------------------------------------------------------------------------------------
+# The guards and updates that can be taken away one by one, to see what each is for.
+
+DEFENCES = (
+    ("quote-bound", "the head takes a quote only for the key that came with it"),
+    ("quote-certificate", "the head checks the certificate chain of a member's quote"),
+    ("quote-measurement", "the head checks that a member runs the custody program"),
+    ("head-quote", "a member checks the quote of the head before it joins"),
+    ("floor-handed", "a member's log starts where the head says that the chain starts"),
+    ("issue-grows", "a primary proposes an epoch only after the last one in its log"),
+    ("log-grows", "a backup logs an epoch only after the last one in its log"),
+    ("chain-order", "a backup logs only what every replica before it passed on"),
+    ("every-member", "the primary issues only what every member passed on"),
+    ("increment-first", "a replica increments its counter before it passes anything on"),
+    ("counter-check", "a replica starts only from the sealed state that its counter stands for"),
+    ("launch-identity", "a launch without the sealed state has no key of the replica"),
+    ("freeze", "a replica that voted logs nothing more"),
+    ("one-vote", "a replica votes for one next chain"),
+    ("votes-for-members", "a replica votes only for a chain whose head is a listed member"),
+    ("from-the-chain", "only a member of a chain collects votes to take it over"),
+    ("vote-bound", "a vote counts for the next chain that it names only"),
+    ("newest-log", "the next chain starts after the newest log that voters handed over"),
+    ("quorum", "a chain is taken over with the votes of a whole quorum"),
+    ("grant-holder", "a holder takes only a grant that names it"),
+    ("holder-check", "a holder checks the quote of the head before it takes a grant"),
+)
+
+
+# -- what falls --------------------------------------------------------------------------------------------------------
+# Every claim that is not named for a variant holds in it, and is proved.
+
+_TWICE = ("epoch-once", "one-holder", "fail-over-after", "no-late-grant")
+"""What falls as soon as the next chain starts too early."""
+_ROLLED_BACK = (*_TWICE, "nothing-lost", "no-rollback", "iv-unique")
+"""What falls as well if a replica forgets what it passed on."""
+
+FALLS: Falls = {
+    TAIL_ALONE: dict.fromkeys((*_TWICE, "nothing-lost"), THREATS[1:]),
+    "any-survivor": dict.fromkeys((*_TWICE, "one-successor"), THREATS),
+    "copied-out": dict.fromkeys((*_TWICE, "frozen-silent"), THREATS),
+    "sealed-storage": dict.fromkeys((*_ROLLED_BACK, "frozen-silent", "one-successor"), THREATS),
+    "kept-key": dict.fromkeys((*_ROLLED_BACK, "frozen-silent", "one-successor"), THREATS),
+    "uncounted": dict.fromkeys(_ROLLED_BACK, THREATS),
+    "any-log": dict.fromkeys(_TWICE, THREATS),
+}
+"""For each variant the claims that fall, and under which threat models."""
+
+_FORGOTTEN = ("what_is_passed_on", "down_the_chain", "what_is_granted")
+_THAWED = (
+    *("the_counter_is_behind", "a_freeze_is_counted", "a_vote_freezes", "a_vote_tells_the_end", "one_vote"),
+    *("who_is_polled", "polled_for_one_chain", "past_the_polled", "who_ousted", "ousted_for_what_opened"),
+    *("ousted_up_to_the_bar", "opened_in_line", "past_the_bar"),
+)
+
+UNTRUE: dict[str, tuple[str, ...]] = {
+    "any-survivor": (
+        *("opened_in_line", "past_the_bar", "who_ousted", "ousted_for_what_opened", "ousted_up_to_the_bar"),
+    ),
+    "copied-out": ("a_vote_tells_the_end", "a_freeze_is_counted", "past_the_polled", "ousted_up_to_the_bar"),
+    "sealed-storage": (*_FORGOTTEN, *_THAWED),
+    "kept-key": (*_FORGOTTEN, *_THAWED),
+    "uncounted": _FORGOTTEN,
+    "any-log": ("past_the_polled", "past_the_bar", "ousted_up_to_the_bar"),
+}
+"""For each variant the lemmas that do not hold in it."""
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+# What a custody log needs beside replication, and what the published designs say of it.
+# Each is an attack on a reading of an abstract, carried over to custody. The papers settle on a blockchain, or may
+# exclude it otherwise.
+
+TEECHAIN = "Teechain's abstract, carried over to custody"
+TEECHAN = "Teechan's counters, carried over to custody"
+
+_finding = partial(Finding, threat="platform", about=TEECHAIN)
+
+FINDINGS = (
+    _finding(
+        "finding-1",
+        "replicated state and no blockchain to settle on: a backup finds the primary silent, and both go on",
+        claim="epoch-once",
+        variant="any-survivor",
+    ),
+    _finding(
+        "finding-2",
+        "a state that is read out without a freeze: what is granted afterwards is granted again",
+        claim="epoch-once",
+        variant="copied-out",
+    ),
+    _finding(
+        "finding-3",
+        "the acknowledgement of the tail is enough, and one broken TEE is the tail: an epoch is granted twice",
+        threat="broken",
+        claim="epoch-once",
+        variant="tail-alone",
+    ),
+    _finding(
+        "finding-4",
+        "sealed storage in place of a counter: the platform brings an old state back",
+        claim="no-rollback",
+        variant="sealed-storage",
+        about=TEECHAN,
+    ),
+    _finding(
+        "finding-5",
+        "the counter is incremented after the message: what was acknowledged is not there any more",
+        claim="nothing-lost",
+        variant="uncounted",
+        about=TEECHAN,
+    ),
+    _finding(
+        "finding-6",
+        "a replica that restarts with its key and without its log is counted as it was",
+        claim="nothing-lost",
+        variant="kept-key",
+    ),
+    _finding(
+        "finding-7",
+        "the next primary goes on from its own log, which is not the newest",
+        claim="epoch-once",
+        variant="any-log",
+    ),
+)
+
+
+# -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "teechain"
 TITLE = "Teechain for custody: a log in a chain of replicas, which freezes before another chain goes on"
@@ -56,7 +163,7 @@ def teechain(variant: str = MAIN[0]) -> Draft:
         tees_hold=forall(lambda r: implies(credible(r), sound(r)), Replica),
     )
     draft.threat("broken", "TEEs of backups may be broken, too, as far as quorums allow")
-    declare_defences(draft)
+    declare_defences(draft, DEFENCES)
     _start(draft)
     specify_setup(draft)
     specify_issuing(draft)
@@ -65,32 +172,19 @@ def teechain(variant: str = MAIN[0]) -> Draft:
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
-    expect_falls(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
     return draft
 
 
 def _assume(draft: Draft) -> None:
-    for id, requirement in TEXT.requirements().items():
-        if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in BUILT_IN)
+    assumptions_from(draft, TEXT, BUILT_IN)
     _epochs(draft)
     _chains(draft)
     _quorums(draft)
 
 
 def _epochs(draft: Draft) -> None:
-    draft.axiom("epochs do not loop", forall(lambda u: ~before(u, u), Epoch), assumption="A4")
-    draft.axiom(
-        "epochs are ordered",
-        forall(lambda u, v, w: implies(before(u, v) & before(v, w), before(u, w)), *(Epoch, Epoch, Epoch)),
-        assumption="A4",
-    )
-    draft.axiom(
-        "epochs are in line",
-        forall(lambda u, v: before(u, v) | (u == v) | before(v, u), *(Epoch, Epoch)),
-        assumption="A4",
-    )
-    draft.axiom("epochs have a start", forall(lambda u: ~before(u, zero), Epoch), assumption="A4")
+    StrictOrder("epochs", Epoch, before, "A4").assume_linear(draft, zero)
 
 
 def _chains(draft: Draft) -> None:

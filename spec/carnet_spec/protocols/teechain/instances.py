@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import combinations
 
 from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
+from carnet_spec.language.authoring import by_name, counted, numbered, unary
 
 DEFAULTS = {
     "epochs": 1,
@@ -30,14 +31,14 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     or outsider, or with ``majority`` every member.
     """
     size = all_sizes(scale, DEFAULTS, protocol.id)
-    backups = _numbered("backup", size["backups"])
+    backups = numbered("backup", size["backups"])
     outside = (("broken",) if threat == "broken" else ()) + _outsider(size["outsider"])
     chains = _chains(size, backups, outside)
     replicas = tuple(dict.fromkeys(("primary", *backups, *outside, *chains.get("foreign", ())[:1])))
     quorums = {"voters": chains["origin"] if size["majority"] else _voter(backups, outside)}
     quorums |= {name: chains[name][-1:] for name in ("rival",) if size["third"]}
     quorums |= {name: chains[name][:1] for name in ("foreign",) if size["foreign"]}
-    epochs = tuple(f"e{n}" for n in range(1 + size["epochs"]))
+    epochs = numbered("e", 1 + size["epochs"], start=0)
     follows = frozenset((_AFTER.get(chain, "origin"), chain) for chain in chains if chain != "origin")
     return Instance(
         elements={
@@ -45,14 +46,14 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Chain": tuple(chains),
             "Quorum": tuple(quorums),
             "Epoch": epochs,
-            "Holder": _numbered("holder", size["holders"]),
+            "Holder": numbered("holder", size["holders"]),
         },
         relations={
-            "sound": _unary(("primary", *backups)),
-            "certified": _unary(each for each in replicas if each != "fake"),
-            "measured": _unary(each for each in replicas if each != "other"),
+            "sound": unary(("primary", *backups)),
+            "certified": unary(each for each in replicas if each != "fake"),
+            "measured": unary(each for each in replicas if each != "other"),
             "belongs": frozenset((chain, each) for chain, line in chains.items() for each in line),
-            "ahead": frozenset((chain, *pair) for chain, line in chains.items() for pair in _pairs(line)),
+            "ahead": frozenset((chain, *pair) for chain, line in chains.items() for pair in combinations(line, 2)),
             "follows": follows,
             "earlier": follows | frozenset(("origin", chain) for chain in _AFTER if chain in chains),
             "quorum": frozenset(("origin" if name == "voters" else name, name) for name in quorums),
@@ -66,7 +67,14 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "tail": {(chain,): line[-1] for chain, line in chains.items()},
             "meet": {(one, two): quorums[one][0] for one in quorums for two in quorums},
         },
-        describes=_describe(size),
+        describes=counted(
+            (size["backups"], "backup"),
+            (1 if size["outsider"] else 0, "outsider"),
+            (1 + size["rivals"] + size["third"], "next chain"),
+            (2 if size["foreign"] else 0, "foreign chain"),
+            (size["epochs"], "epoch"),
+            (size["holders"], "holder"),
+        ),
     )
 
 
@@ -94,38 +102,11 @@ def _voter(backups: Row, outside: Row) -> Row:
     return tuple(each for each in (*backups, *outside) if each != "broken")[-1:]
 
 
-def _numbered(what: str, count: int) -> Row:
-    return tuple(f"{what}{number}" for number in range(1, 1 + max(0, count)))
-
-
-def _unary(names: Iterable[str]) -> frozenset[Row]:
-    return frozenset((name,) for name in names)
-
-
-def _pairs(line: Row) -> Iterable[tuple[str, str]]:
-    return ((one, other) for place, one in enumerate(line) for other in line[place + 1 :])
-
-
-def _describe(size: dict[str, int]) -> str:
-    counted = (
-        (size["backups"], "backup"),
-        (1 if size["outsider"] else 0, "outsider"),
-        (1 + size["rivals"] + size["third"], "next chain"),
-        (2 if size["foreign"] else 0, "foreign chain"),
-        (size["epochs"], "epoch"),
-        (size["holders"], "holder"),
-    )
-    return ", ".join(f"{number} {what}{'s' if number > 1 else ''}" for number, what in counted if number)
-
-
-PROFILES = {
-    profile.name: profile
-    for profile in (
-        Profile("tiny", {"rivals": 1, "foreign": 1}, title="a primary and a backup, one epoch"),
-        Profile("epochs", {"epochs": 2}, title="a primary and a backup, two epochs"),
-        Profile("backups", {"backups": 2, "holders": 1, "majority": 1}, title="two backups, and every member votes"),
-    )
-}
+PROFILES = by_name(
+    Profile("tiny", {"rivals": 1, "foreign": 1}, title="a primary and a backup, one epoch"),
+    Profile("epochs", {"epochs": 2}, title="a primary and a backup, two epochs"),
+    Profile("backups", {"backups": 2, "holders": 1, "majority": 1}, title="two backups, and every member votes"),
+)
 
 HUNTS = (
     Profile("one backup", {}),

@@ -9,46 +9,7 @@ opened stand in one line, each after the bar of those before it (line).
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, implies
-from carnet_spec.protocols.teechain.variants import TAIL_ALONE
-from carnet_spec.protocols.teechain.vocabulary import (
-    Chain,
-    Epoch,
-    Holder,
-    Replica,
-    ahead,
-    announced,
-    answered,
-    bar,
-    before,
-    belongs,
-    counter,
-    credible,
-    earlier,
-    follows,
-    frozen,
-    grant,
-    head,
-    imposed,
-    issued,
-    joined,
-    last,
-    listed,
-    logged,
-    opened,
-    origin,
-    ousted,
-    over,
-    own,
-    passed,
-    polled,
-    quorum,
-    quote,
-    sealed,
-    sound,
-    upto,
-    vote,
-    within,
-)
+from carnet_spec.protocols.teechain.vocabulary import *
 
 
 def state_lemmas(draft: Draft) -> None:

@@ -18,6 +18,8 @@ from carnet_spec.language import (
     rigid_function,
     rigid_relation,
 )
+from carnet_spec.language.authoring import by_name
+from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -157,3 +159,23 @@ def credible(replica: Replica) -> Formula:
 def own(chain: Chain, replica: Replica) -> Formula:
     """Whether what is under the replica's key in the chain can only be its own."""
     return sound(replica) & ~imposed(chain, replica)
+
+
+# -- designs -----------------------------------------------------------------------------------------------------------
+# Teechain for custody, and readings of the published designs that would not be safe.
+
+MAIN = ("committee-chain",)
+TAIL_ALONE = "tail-alone"
+
+VARIANTS = by_name(
+    Variant("committee-chain", "every member passes an epoch on, a quorum of frozen members takes a chain over"),
+    Variant(
+        TAIL_ALONE, "the acknowledgement of the tail is enough, as in chain replication", without=("every-member",)
+    ),
+    Variant("any-survivor", "a backup that finds the primary silent takes over, by itself", without=("quorum",)),
+    Variant("copied-out", "the state is read out, and the chain goes on", without=("freeze",)),
+    Variant("sealed-storage", "a replica starts from any sealed state", without=("counter-check",)),
+    Variant("uncounted", "a replica passes on first and counts later", without=("increment-first",)),
+    Variant("kept-key", "a launch with an empty memory has the replica's key", without=("launch-identity",)),
+    Variant("any-log", "the next chain starts from the log of any voter", without=("newest-log",)),
+)
