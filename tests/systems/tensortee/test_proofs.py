@@ -12,8 +12,8 @@ from carnet_check.loading.families import load
 from carnet_check.loading.threats import violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language.lints import lint_family
-from carnet_spec.protocols.tensortee.readings import FALLS, UNTRUE
-from carnet_spec.protocols.tensortee.variants import MACHINE_KEY
+from carnet_spec.protocols.tensortee.design import FALLS, UNTRUE
+from carnet_spec.protocols.tensortee.vocabulary import MACHINE_KEY
 
 SOURCE = load("tensortee")
 THREATS = ("bus", "neighbour")

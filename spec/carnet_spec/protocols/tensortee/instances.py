@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import pairwise
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
+from carnet_spec.language import InLine, Instance, Profile, Protocol, Scale, all_sizes
+from carnet_spec.language.authoring import HONEST, by_name, counted, named, numbered, unary
 
 DEFAULTS = {
     "honest_jobs": 1,
@@ -21,8 +21,6 @@ DEFAULTS = {
 FRESH_SIZES = frozenset({"job_keys"})
 """The sizes that only say how many keys may be drawn."""
 
-_HONEST = ("alice", "anna", "anton", "agnes")
-
 
 def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     """Build the instance of the given sizes: honest jobs, the host, and another job that may collude with it.
@@ -30,24 +28,24 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     The CPU writes weights, and the NPU writes gradients.
     """
     size = all_sizes(scale, DEFAULTS, protocol.id)
-    jobs = (*_HONEST[: size["honest_jobs"]], *_numbered("job", 1 + len(_HONEST), size["honest_jobs"] - len(_HONEST)))
+    jobs = named(HONEST, "job", size["honest_jobs"])
     others = ("mallory",) if threat == "neighbour" else ()
-    blocks = {job: tuple(f"{job}'s {n}" for n in range(1, 1 + size["job_blocks"])) for job in jobs}
+    blocks = {job: numbered(f"{job}'s ", size["job_blocks"]) for job in jobs}
     blocks["host"] = ("host's",)
-    weights, gradients = _numbered("weights", 1, size["cpu_tensors"]), _numbered("gradients", 1, size["npu_tensors"])
-    versions = tuple(f"v{number}" for number in range(size["passes"] + 1))
-    own, hers = _numbered("k", 1, size["job_keys"]), _numbered("m", 1, size["own_keys"])
+    weights, gradients = numbered("weights", size["cpu_tensors"]), numbered("gradients", size["npu_tensors"])
+    versions = numbered("v", 1 + size["passes"], start=0)
+    own, hers = numbered("k", size["job_keys"]), numbered("m", size["own_keys"])
     return Instance(
         elements={
             "Agent": (*jobs, "host", *others),
             "Key": (*own, *hers),
             "Tensor": (*weights, *gradients),
-            "CacheLine": _numbered("line", 1, size["tensor_lines"]),
+            "CacheLine": numbered("line", size["tensor_lines"]),
             "Version": versions,
             "Block": tuple(block for each in blocks.values() for block in each),
         },
         relations={
-            "corrupt": _unary(("host", *others)),
+            "corrupt": unary(("host", *others)),
             "before": InLine(versions),
             "follows": frozenset(pairwise(versions)),
         },
@@ -58,42 +56,24 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "writer": {**{(each,): "CPU" for each in weights}, **{(each,): "NPU" for each in gradients}},
         },
         pools={("open_session", "k"): own, ("open_own", "k"): hers, ("open_own", "p"): others or ("host",)},
-        describes=_describe(size),
+        describes=counted(
+            (size["honest_jobs"], "honest job"),
+            (size["job_keys"], "session"),
+            (size["own_keys"], "session of the adversary's"),
+            (size["cpu_tensors"], "tensor of the CPU's"),
+            (size["npu_tensors"], "tensor of the NPU's"),
+            (size["tensor_lines"], "line to a tensor"),
+            (size["passes"], "pass"),
+            (size["job_blocks"], "block to a job"),
+        ),
     )
 
 
-def _numbered(what: str, start: int, count: int) -> Row:
-    return tuple(f"{what}{number}" for number in range(start, start + max(0, count)))
-
-
-def _unary(names: Iterable[str]) -> frozenset[Row]:
-    return frozenset((name,) for name in names)
-
-
-_COUNTED = (
-    ("honest_jobs", "honest job", "honest jobs"),
-    ("job_keys", "session", "sessions"),
-    ("own_keys", "session of the adversary's", "sessions of the adversary's"),
-    ("cpu_tensors", "tensor of the CPU's", "tensors of the CPU's"),
-    ("npu_tensors", "tensor of the NPU's", "tensors of the NPU's"),
-    ("tensor_lines", "line to a tensor", "lines to a tensor"),
-    ("passes", "pass", "passes"),
-    ("job_blocks", "block to a job", "blocks to a job"),
+PROFILES = by_name(
+    Profile("tiny", {"own_keys": 1, "tensor_lines": 2}, title="one pass of two lines"),
+    Profile("passes", {"passes": 2}, title="two passes of one line"),
+    Profile("ci", {"job_blocks": 2}, title="one pass of one line, with two blocks"),
 )
-
-
-def _describe(size: dict[str, int]) -> str:
-    return ", ".join(f"{size[of]} {one if size[of] == 1 else many}" for of, one, many in _COUNTED if size[of])
-
-
-PROFILES = {
-    profile.name: profile
-    for profile in (
-        Profile("tiny", {"own_keys": 1, "tensor_lines": 2}, title="one pass of two lines"),
-        Profile("passes", {"passes": 2}, title="two passes of one line"),
-        Profile("ci", {"job_blocks": 2}, title="one pass of one line, with two blocks"),
-    )
-}
 
 HUNTS = (
     Profile("one line", {}, budget=1),

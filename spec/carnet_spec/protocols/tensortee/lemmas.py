@@ -11,43 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from carnet_spec.language import Draft, Formula, Invariant, implies, used
-from carnet_spec.protocols.tensortee.variants import MACHINE_KEY
-from carnet_spec.protocols.tensortee.vocabulary import (
-    Agent,
-    Block,
-    CacheLine,
-    Key,
-    Side,
-    Tensor,
-    Version,
-    arrived,
-    awaits,
-    before,
-    corrupt,
-    cpu_version,
-    cpu_wrote,
-    descriptor,
-    fetched,
-    filled,
-    foul,
-    handed,
-    honest,
-    knows,
-    loaded,
-    matched,
-    npu_version,
-    npu_wrote,
-    owner,
-    session,
-    spilled,
-    spoilt,
-    stored,
-    took,
-    verified,
-    writer,
-    wrote,
-    zero,
-)
+from carnet_spec.protocols.tensortee.vocabulary import *
 
 State = Callable[[Callable[..., Formula]], Invariant]
 """What states a lemma."""

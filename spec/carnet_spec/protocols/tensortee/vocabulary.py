@@ -20,6 +20,8 @@ from carnet_spec.language import (
     rigid_function,
     rigid_relation,
 )
+from carnet_spec.language.authoring import by_name
+from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -82,13 +84,7 @@ cpu_version = function(
     "cpu_version", Key, Tensor, to=Version, kind=Kind.STATE, of=CPU, says="the version in the CPU's table"
 )
 cpu_wrote = relation(
-    "cpu_wrote",
-    Key,
-    Tensor,
-    CacheLine,
-    kind=Kind.STATE,
-    of=CPU,
-    says="the CPU wrote the line in this pass",
+    "cpu_wrote", Key, Tensor, CacheLine, kind=Kind.STATE, of=CPU, says="the CPU wrote the line in this pass"
 )
 took = relation(
     "took",
@@ -104,13 +100,7 @@ npu_version = function(
     "npu_version", Key, Tensor, to=Version, kind=Kind.STATE, of=NPU, says="the version in the NPU's table"
 )
 npu_wrote = relation(
-    "npu_wrote",
-    Key,
-    Tensor,
-    CacheLine,
-    kind=Kind.STATE,
-    of=NPU,
-    says="the NPU wrote the line in this pass",
+    "npu_wrote", Key, Tensor, CacheLine, kind=Kind.STATE, of=NPU, says="the NPU wrote the line in this pass"
 )
 loaded = relation("loaded", Key, Tensor, kind=Kind.STATE, of=NPU, says="the NPU reads the tensor, or has read it")
 fetched = relation("fetched", Key, Tensor, CacheLine, Block, kind=Kind.STATE, of=NPU, says="what the line decrypted to")
@@ -205,3 +195,22 @@ def honest(job: Agent) -> Formula:
 def verified(key: Key, tensor: Tensor) -> Formula:
     """Whether the NPU has read the tensor and its MAC verified."""
     return loaded(key, tensor) & ~awaits(key, tensor, tensor)
+
+
+# -- designs -----------------------------------------------------------------------------------------------------------
+# TensorTEE, and readings of its abstract that would not be safe.
+
+MAIN = ("tensor-granular",)
+MACHINE_KEY = "machine-key"
+
+VARIANTS = by_name(
+    Variant("tensor-granular", "one writer, whole tensors, and results that await what they were computed from"),
+    Variant("two-counters", "each side counts versions of the same tensors itself", without=("one-writer",)),
+    Variant("predict-and-export", "nothing waits for the MAC", without=("verified-release", "verified-hand-over")),
+    Variant("own-mac-only", "a result that is verified itself counts as verified", without=("taint-kept",)),
+    Variant("verify-by-second-pass", "the MAC is computed from a second read", without=("one-fetch",)),
+    Variant("sum-of-tags", "the MAC of a tensor is the XOR of Carter-Wegman tags", without=("mac-nonlinear",)),
+    Variant("bare-lines", "the MAC of a line says only what is in it", without=("mac-tensor", "mac-line")),
+    Variant("spilled-table", "entries that have no room on-chip lie in memory", without=("table-protected",)),
+    Variant(MACHINE_KEY, "CPU and NPU have one key for all jobs", without=("job-key",)),
+)
