@@ -9,7 +9,7 @@ import pytest
 
 from carnet_spec.language import Finding
 from carnet_spec.protocols.gpu_travelling import FAMILY
-from carnet_spec.protocols.gpu_travelling.findings import DECK, DRIVER, LISTS, OURS
+from carnet_spec.protocols.gpu_travelling.design import DECK, DRIVER, LISTS, OURS
 from docs._ext.carnet_pages import record
 from docs._ext.carnet_pages.shown import ROOT
 

@@ -9,7 +9,7 @@ import pytest
 
 from carnet_spec.language import Service
 from carnet_spec.protocols.gpu_travelling import FAMILY
-from carnet_spec.protocols.gpu_travelling.firmware import HIDDEN, LACKING, SHOWN
+from carnet_spec.protocols.gpu_travelling.design import HIDDEN, LACKING, SHOWN
 from docs._ext.carnet_pages.services import services
 from tests.fixtures import toy
 

@@ -17,7 +17,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import with_rules_as_steps
 from carnet_check.semantics.lassos import objection
 from carnet_spec.language import Eventually
-from carnet_spec.protocols.gpu_travelling.variants import MAIN
+from carnet_spec.protocols.gpu_travelling.design import MAIN
 
 SOURCE = load("gpu-travelling")
 PROPERTIES = {live.name: live for live in SOURCE.protocol(MAIN[0]).liveness}

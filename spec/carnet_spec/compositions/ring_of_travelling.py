@@ -23,7 +23,7 @@ from carnet_spec.language.interpretation import Interpretation
 from carnet_spec.protocols.gpu_travelling import FAMILY as TRAVELLING
 from carnet_spec.protocols.gpu_travelling import vocabulary as job
 from carnet_spec.protocols.gpu_travelling.engines import session_carried
-from carnet_spec.protocols.gpu_travelling.lemmas.words import checked, guarded
+from carnet_spec.protocols.gpu_travelling.vocabulary import checked, guarded
 from carnet_spec.protocols.ring_all_reduce import FAMILY as RING
 from carnet_spec.protocols.ring_all_reduce import vocabulary as ring
 

@@ -1,28 +1,17 @@
 """GPU Travelling: the GPU moves to the data, holding the model, and sharing the link key is sharing the GPU.
 
-Modules, in reading order: the text (requirements.md, read by text), the words (vocabulary, history, counters, orders),
-what honest parties do (setup, rotation, handover, returning, training; schedules, engines, ratchets), what the
-adversary reaches, does and deduces (hardware, adversary, imposture, deductions, link_messages), what holds (claims,
-agreements, scopes, goals, lemmas), designs of their own (confined and switched hardware: hardware, switch; hiding,
-inner_key, backup, retirement, late, rolled_back, survivors, endorsed), the whole (variants, defences, design,
-instances), and what others need to know (findings, firmware).
+In reading order: the text (requirements.md), the words (vocabulary), what the honest do (setup, handover, returning;
+schedules and engines say where keys come from), what the adversary reaches, does and deduces (adversary, deductions),
+what holds (claims, lemmas), designs of their own (inner_key, timed, other_adversaries), the whole (design), and how
+large it is where states are counted (instances).
 """
 
 from __future__ import annotations
 
 from carnet_spec.language.family import Family
-from carnet_spec.protocols.gpu_travelling.design import ID, TITLE, gpu_travelling
-from carnet_spec.protocols.gpu_travelling.findings import FINDINGS
-from carnet_spec.protocols.gpu_travelling.firmware import SERVICES
-from carnet_spec.protocols.gpu_travelling.instances import (
-    FRESH_SIZES,
-    HUNTS,
-    PROFILES,
-    instance,
-    judged_under,
-)
-from carnet_spec.protocols.gpu_travelling.text import TEXT
-from carnet_spec.protocols.gpu_travelling.variants import MAIN, VARIANTS
+from carnet_spec.protocols.gpu_travelling.design import FINDINGS, ID, MAIN, SERVICES, TITLE, VARIANTS, gpu_travelling
+from carnet_spec.protocols.gpu_travelling.instances import FRESH_SIZES, HUNTS, PROFILES, instance, judged_under
+from carnet_spec.protocols.gpu_travelling.vocabulary import TEXT
 
 FAMILY = Family(
     id=ID,

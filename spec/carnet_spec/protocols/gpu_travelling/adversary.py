@@ -7,69 +7,165 @@ and GPUs are as real as anybody's.
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Step, exists
-from carnet_spec.protocols.gpu_travelling.counters import next_free
-from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
-from carnet_spec.protocols.gpu_travelling.imposture import specify_impersonation, specify_shortcut_moves
-from carnet_spec.protocols.gpu_travelling.orders import stream
-from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    ADVERSARY,
-    Agent,
-    Data,
-    Gpu,
-    Key,
-    Mode,
-    Session,
-    Slot,
-    Version,
-    answered,
-    buffer,
-    confidential,
-    context,
-    corrupt,
-    data_owner,
-    dataset,
-    debugging,
-    elsewhere,
-    ends_at,
-    foreign,
-    genuine,
-    heard,
-    holds_model,
-    in_session,
-    in_slot,
-    interferes,
-    key_session,
-    knows_d2h,
-    knows_h2d,
-    knows_launch,
-    learned,
-    live_d2h,
-    live_h2d,
-    made,
-    made_by,
-    memory_version,
-    occupied,
-    outdated,
-    owner,
-    placed,
-    planted,
-    platform,
-    received,
-    report,
-    resident,
-    responder,
-    rubble,
-    sealed,
-    shows,
-    stale,
-    stash,
-    taken_slot,
-    traffic,
-    transmitted,
-    uploaded,
-    workspace,
-)
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from carnet_spec.language import Draft, Formula, Kind, Step, exists, relation, true
+from carnet_spec.protocols.gpu_travelling.vocabulary import *
+
+# -- hardware ----------------------------------------------------------------------------------------------------------
+# What the machines beneath the protocol let an adversary reach, and what the variants change of it.
+
+located = relation("located", Agent, Session, kind=Kind.KNOWLEDGE, says="knows where the model lies in that session")
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What lies beneath a variant.
+
+    Attributes:
+        confined: the hardware limits a link key to the dataset buffer (the deck's outlook).
+        switched: a PCIe switch takes the place of the MUX, and every host on it reaches the GPU at any time.
+        hidden: the model lies at an address that the orchestrator draws anew in each session.
+        leads_to: whether the bus leads to a VM that the agent runs.
+    """
+
+    confined: bool = False
+    switched: bool = False
+    hidden: bool = False
+    leads_to: Callable[[Agent], Formula] = lambda x: mux == x
+
+    def routes(self, x: Agent) -> Formula:
+        """Whether what ``x`` puts on the bus gets to the GPU."""
+        return true if self.switched else corrupt(platform) | self.leads_to(x)
+
+    def locates(self, x: Agent, key: Key) -> Formula:
+        """Whether ``x`` knows where the model lies in the key's session; today every holder does."""
+        return located(x, key_session(key)) if self.hidden else true
+
+    def taps(self) -> Formula:
+        """Whether the adversary reads and writes what the bus, or a GPU out of confidential mode, lays open."""
+        return true if self.switched else corrupt(platform)
+
+    def holds(self, gpu: Gpu) -> Formula:
+        """Whether the adversary may reset the GPU, boot it otherwise and talk to it."""
+        return interferes if self.switched else interferes & (corrupt(platform) | elsewhere(gpu))
+
+    def reaches(self, x: Agent, gpu: Gpu, key: Key) -> Formula:
+        """Whether corrupt ``x`` reaches memory: it makes messages under the live key, and the bus leads there.
+
+        What outsiders do to a GPU of their own, on another machine, is left out: nobody else ever uses it.
+        """
+        makes = knows_h2d(x, key) | forges_h2d(x, key)
+        return interferes & corrupt(x) & makes & live_h2d(gpu, key) & ~elsewhere(gpu) & self.routes(x)
+
+
+PLAIN = Hardware()
+"""Today's hardware, as the deck uses it."""
+
+
+# -- imposture ---------------------------------------------------------------------------------------------------------
+# What the adversary offers in the orchestrator's place, and its moves where a defence is missing.
+
+
+def specify_impersonation(draft: Draft) -> None:
+    """Add what is offered at the end of a channel that a holder attested."""
+
+    @draft.action(
+        by=ADVERSARY,
+        says="{p} offers {a} the key {k}, which it knows.",
+        message="{p} -> {a}: grant of {k}",
+        source="Carnet (impersonated orchestrator, relay and diversion)",
+        cost=1,
+    )
+    def offer_known_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address) -> None:
+        """At the end of a channel that a holder attested, anything can be offered."""
+        step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
+        step.given("knows it", knows_h2d(p, k))
+        step.insert(offer(p, a, k, v))
+        step.insert(addressed(p, a, k, b))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="{p} offers {a} a key of its own, {k}.",
+        message="{p} -> {a}: grant of {k}",
+        source="Carnet (impersonated orchestrator); a genuine instance with the attacker's inputs: its code leaks",
+        cost=1,
+    )
+    def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
+        """An instance started with hostile inputs is the adversary's, whatever its quote measures."""
+        step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
+        step.given("some session", answered(s))
+        step.fresh(k)
+        step.set(owner(k), p)
+        step.set(key_session(k), s)
+        step.insert(knows_h2d(p, k))
+        step.insert(knows_d2h(p, k))
+        step.insert(offer(p, a, k, v))
+        step.insert(addressed(p, a, k, b))
+
+
+def specify_shortcut_moves(draft: Draft, hardware: Hardware) -> None:
+    """Add the moves that exist only where a defence is missing."""
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="Somebody says that the buffer is at {b}.",
+        source="Carnet (an address that nobody vouches for)",
+        shortcut_of="address-in-grant",
+    )
+    def spread_address(step: Step, b: Address) -> None:
+        """Outside an attested channel anybody names any address."""
+        step.given("interferes", interferes)
+        step.insert(rumoured(b))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="The platform omits half of a rotation on {g}: counters restart under {k}.",
+        message="adversary -> {g}: half a rotation of {k}",
+        source="DEMY (arXiv 2507.02770): requests can be omitted; Carnet (half-done rotation)",
+        cost=1,
+        shortcut_of="atomic-rotation",
+    )
+    def half_rotation(step: Step, g: Gpu, k: Key) -> None:
+        """The counters are cleared, the key is not changed."""
+        step.given("power over it", interferes & corrupt(platform) & live_h2d(g, k))
+        step.remove(received(g, k, step.each(Slot)))
+        step.remove(transmitted(g, k, step.each(Slot)))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="{x} submits work to {g} with the launch key of {s}.",
+        message="{x} -> {g}: a kernel, under the launch key of {s}",
+        source="open-gpu-kernel-modules cc_keystore.h: cpu_sec2_hmac_user; DEMY (arXiv 2507.02770): SEC2 channel",
+        cost=1,
+        shortcut_of="launch-key-kept",
+    )
+    def submit_work(step: Step, x: Agent, g: Gpu, s: Session) -> None:
+        """The launch key does not rotate with the link."""
+        step.given("has it", interferes & corrupt(x) & knows_launch(x, s))
+        step.given("reaches it", in_session(g, s) & hardware.routes(x))
+        step.insert(context(g))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="A copy engine of {g} is loaded again and takes {k} back.",
+        message="adversary -> {g}: engine re-load, {k} again",
+        source="open-gpu-kernel-modules conf_compute_gh100.c (feasibility not established)",
+        cost=1,
+        shortcut_of="no-engine-reload",
+    )
+    def reload_engine(step: Step, g: Gpu, s: Session, k: Key) -> None:
+        """Deriving keys again from the resident export master secret brings an earlier epoch back."""
+        step.given("power over it", interferes & corrupt(platform) & in_session(g, s))
+        step.given("an earlier key", issued(k) & (key_session(k) == s) & stale(g, k))
+        step.remove(live_h2d(g, step.each(Key)), name="forget h2d")
+        step.insert(live_h2d(g, k), name="reload h2d")
+        step.remove(live_d2h(g, step.each(Key)), name="forget d2h")
+        step.insert(live_d2h(g, k), name="reload d2h")
+
+
+# -- adversary ---------------------------------------------------------------------------------------------------------
 
 WHOLE_GPU = "deck, Outlook: nothing limits a holder to the dataset buffer"
 

@@ -7,60 +7,91 @@ memory is on record until its key is known.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Step
-from carnet_spec.protocols.gpu_travelling.adversary import WHOLE_GPU
-from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
-from carnet_spec.protocols.gpu_travelling.history import sealed_again
-from carnet_spec.protocols.gpu_travelling.link_messages import specify_messages_on_the_link
-from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    ADVERSARY,
-    Agent,
-    Data,
-    Gpu,
-    Key,
-    Mode,
-    Order,
-    Session,
-    Slot,
-    Version,
-    acknowledged,
-    answered,
-    buffer,
-    confidential,
-    corrupt,
-    counted,
-    digested,
-    ends_at,
-    foreign,
-    forges_d2h,
-    forges_h2d,
-    genuine,
-    holds_model,
-    in_session,
-    interferes,
-    issued,
-    key_exchange,
-    key_session,
-    knows_d2h,
-    knows_h2d,
-    knows_master,
-    leaked,
-    learned,
-    model_sent,
-    model_uploaded,
-    platform,
-    repeated,
-    report,
-    report_inside,
-    sealed,
-    semaphore,
-    sent_as,
-    stash,
-    the_model,
-    traffic,
-    trained_to,
-    uploaded,
-    workspace,
-)
+from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, WHOLE_GPU, Hardware, located
+from carnet_spec.protocols.gpu_travelling.vocabulary import *
+
+# -- link messages -----------------------------------------------------------------------------------------------------
+# What reports and orders that do not travel inside the session let others make.
+
+
+def specify_messages_on_the_link(draft: Draft) -> None:
+    """Add what reports and orders on the link allow: each exists only where the defence that moves it is missing."""
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} forges the report {o} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+        shortcut_of="session-acknowledgements",
+    )
+    def forge_under_link(step: Step, x: Agent, k: Key, o: Order, c: Key, n: Slot) -> None:
+        """A report on the link proves that somebody can make messages under its d2h half, no more."""
+        step.given("has the half", interferes & corrupt(x) & (knows_d2h(x, k) | forges_d2h(x, k)))
+        step.insert(acknowledged(k, o))
+        step.insert(counted(k, c, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The kernel left on {g} makes the report {o} with the copy engine of {j}, in the epoch of {k}.",
+        message="{g} -> orchestrator: {o}, under {j}",
+        source="Carnet (a kernel uses the copy engines): no key is needed to use an engine, and none is read (A3)",
+        shortcut_of="session-acknowledgements",
+    )
+    def code_answers(step: Step, g: Gpu, j: Key, k: Key, o: Order, c: Key, n: Slot) -> None:
+        """A kernel that is still there answers in the firmware's place, under a live key that nobody corrupt knows."""
+        step.given("runs", context(g) & live_d2h(g, j) & live_h2d(g, k))
+        step.insert(acknowledged(k, o))
+        step.insert(counted(k, c, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The kernel left on {g} reports the digest of {n} with the copy engine of {j}, in the epoch of {k}.",
+        message="{g} -> orchestrator: digest of {n}, under {j}",
+        source="Carnet (a kernel uses the copy engines)",
+        shortcut_of="session-acknowledgements",
+    )
+    def code_reports(step: Step, g: Gpu, j: Key, k: Key, n: Version) -> None:
+        """So with digests."""
+        step.given("runs", context(g) & live_d2h(g, j) & live_h2d(g, k))
+        for told_of in (digested, trained_to, sent_as):
+            step.insert(told_of(k, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} forges the digest of {n} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+        shortcut_of="session-acknowledgements",
+    )
+    def forge_digest_under_link(step: Step, x: Agent, k: Key, n: Version) -> None:
+        """So with digests, by whoever has the d2h half."""
+        step.given("has the half", interferes & corrupt(x) & (knows_d2h(x, k) | forges_d2h(x, k)))
+        for told_of in (digested, trained_to, sent_as):
+            step.insert(told_of(k, n))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="{x} submits the order {o} under {k}.",
+        source="AEAD: whoever knows the key makes valid messages",
+        shortcut_of="session-orders",
+    )
+    def forge_order(step: Step, x: Agent, k: Key, o: Order) -> None:
+        """An order on the link is as good as the key it came under."""
+        step.given("has the half", interferes & corrupt(x) & (knows_h2d(x, k) | forges_h2d(x, k)))
+        step.insert(submitted(k, o))
+
+    @draft.rule(
+        by=ADVERSARY,
+        says="The kernel left on {g} submits the order {o} in the epoch of {k}.",
+        message="{g} -> {g}: {o}, submitted by the kernel left behind",
+        source="Carnet (a kernel uses what it can reach): work is submitted from device memory too",
+        shortcut_of="session-orders",
+    )
+    def code_orders(step: Step, g: Gpu, k: Key, o: Order) -> None:
+        """Whatever the link would carry, a kernel on the GPU can submit."""
+        step.given("runs", context(g) & live_h2d(g, k))
+        step.insert(submitted(k, o))
+
+
+# -- deductions --------------------------------------------------------------------------------------------------------
 
 
 def specify_deductions(draft: Draft, hardware: Hardware = PLAIN, *, inner_key: bool = False) -> None:
@@ -346,11 +377,7 @@ def _reading(draft: Draft, hardware: Hardware) -> None:
         step.given("there", buffer(g, m) if hardware.confined else _there(g, m))
         step.insert(learned(x, m))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="Code planted on {g} copies {m} to where no scrub looks.",
-        source=WHOLE_GPU,
-    )
+    @draft.rule(by=ADVERSARY, says="Code planted on {g} copies {m} to where no scrub looks.", source=WHOLE_GPU)
     def hide_copy(step: Step, g: Gpu, m: Data) -> None:
         """Planted code waits for the next turn of whoever planted it."""
         step.given("runs", foreign(g) & (buffer(g, m) | workspace(g, m)))
@@ -379,3 +406,161 @@ def _reading(draft: Draft, hardware: Hardware) -> None:
         step.given("open mode", corrupt(platform) & genuine(g) & ~confidential(g))
         step.given("there", _there(g, m))
         step.insert(learned(platform, m))
+
+
+# -- hiding ------------------------------------------------------------------------------------------------------------
+# The model lies where only orchestrator and firmware know, drawn anew in each session.
+#
+# Who wants to put a certain version in the model's place has to know the place. There are three ways around it. Code on
+# the GPU sees the addresses that it computes with, and tells whoever it works for. A holder that can have all of memory
+# written out sees where the weights are, since nothing else there looks like them. And nobody needs to know a place
+# that is only to be spoilt: the engine writes where it is told, so a writer overwrites everything beside its own
+# buffer.
+
+
+def specify_hiding(draft: Draft, hardware: Hardware) -> None:
+    """Add how the address is found out, and what needs none."""
+    _find_out(draft, hardware)
+    _overwrite(draft, hardware)
+
+
+GIVEN_UP = ("trains-verified", "model-integrity", "provenance")
+"""What is claimed of the model: with a corrupt holder it falls, and without one nothing is proved of it here."""
+
+
+def give_up_the_model(draft: Draft) -> None:
+    """Say which claims fall to a corrupt holder, who overwrites what it cannot find, and with them what led to them."""
+    for name in GIVEN_UP:
+        draft.expect(name, under=(), fails_under=("holder", "collusion", "past-keys"))
+    draft.expect("participation", under=(), fails_under=("holder", "collusion"))
+    draft.withdraw("latest_is_in_memory", "what_training_made", "secured_is_kept")
+
+
+def _find_out(draft: Draft, hardware: Hardware) -> None:
+    @draft.rule(
+        by=ADVERSARY,
+        says="Code on {g} tells the platform where the model lies in {s}.",
+        message="{g} -> platform: the model's address",
+        source=f"{WHOLE_GPU}; Carnet (a hidden address)",
+    )
+    def code_locates(step: Step, g: Gpu, s: Session) -> None:
+        """Code computes with addresses, and writes what it finds to plain host memory."""
+        step.given("runs", corrupt(platform) & foreign(g) & holds_model(g) & in_session(g, s))
+        step.insert(located(platform, s))
+
+    @draft.action(
+        by=ADVERSARY,
+        says="{x} has all memory of {g} written out under {k}, and sees where the model lies.",
+        message="{g} -> {x}: all of memory, read under {k}",
+        source=f"{WHOLE_GPU}; Carnet (a hidden address)",
+        cost=1,
+    )
+    def sweep(step: Step, x: Agent, g: Gpu, k: Key) -> None:
+        """Nothing else in memory looks like the weights."""
+        step.given("access", hardware.reaches(x, g, k) & holds_model(g))
+        step.insert(located(x, key_session(k)))
+        step.insert(made_by(k, x))
+
+    @draft.rule(by=ADVERSARY, says="{x} tells {y} where the model lies in {s}.", source="deck, Collusion")
+    def pool_address(step: Step, x: Agent, y: Agent, s: Session) -> None:
+        """Corrupt agents share what they know."""
+        step.given("collude", corrupt(x) & corrupt(y) & located(x, s))
+        step.insert(located(y, s))
+
+
+def _overwrite(draft: Draft, hardware: Hardware) -> None:
+    @draft.action(
+        by=ADVERSARY,
+        says="{x} overwrites all memory of {g} beside its buffer, wherever the model lies, under {k}.",
+        message="{x} -> {g}: noise over everything, under {k}",
+        source=f"{WHOLE_GPU}; Carnet (a hidden address)",
+        cost=1,
+    )
+    def overwrite(step: Step, x: Agent, g: Gpu, k: Key) -> None:
+        """Rubble needs no address."""
+        step.given("access", hardware.reaches(x, g, k))
+        step.set(memory_version(g), rubble)
+        step.insert(made_by(k, x))
+
+
+# -- switch ------------------------------------------------------------------------------------------------------------
+# A PCIe switch in the place of the MUX: every host on it reaches the GPU at any time, whatever was asked for.
+#
+# Who controls the switch is the platform, which under *hypervisor* and *collusion* routes, records and resets anyway.
+# What is new is that the hosts of outsiders and of corrupt holders do so too, although the platform is honest. Routing
+# is exclusive no longer; keys alone say whose the GPU is.
+
+_SWITCH = "deck, Outlook: hardware PCIe switches; Carnet (routing that is not exclusive)"
+
+
+def specify_switch(draft: Draft) -> None:
+    """Add what a host on the switch sees, beyond what it reaches."""
+    _sees_ciphertexts(draft)
+    _sees_repeated_ivs(draft)
+    _sees_the_gpu(draft)
+
+
+def _sees_ciphertexts(draft: Draft) -> None:
+    @draft.rule(by=ADVERSARY, says="{x}, on the switch, decrypts {m}, which {a} sent under {k}.", source=_SWITCH)
+    def tap_chunk(step: Step, x: Agent, a: Agent, k: Key, v: Slot, m: Data) -> None:
+        """Whatever crosses the switch is on record at every host."""
+        step.given("recorded", corrupt(x) & sealed(a, k, v, m) & knows_h2d(x, k))
+        step.insert(learned(x, m))
+
+    @draft.rule(by=ADVERSARY, says="{x}, on the switch, decrypts traffic derived from {m} under {k}.", source=_SWITCH)
+    def tap_traffic(step: Step, x: Agent, k: Key, m: Data) -> None:
+        """So in the other direction."""
+        step.given("recorded", corrupt(x) & traffic(k, m) & (knows_d2h(x, k) | forges_d2h(x, k)))
+        step.insert(learned(x, m))
+
+    @draft.rule(by=ADVERSARY, says="{x}, on the switch, decrypts the model that went up under {k}.", source=_SWITCH)
+    def tap_upload(step: Step, x: Agent, k: Key, v: Slot) -> None:
+        """So with the model on its way to the GPU."""
+        step.given("recorded", corrupt(x) & model_uploaded(k, v) & knows_h2d(x, k))
+        step.insert(learned(x, the_model))
+
+    @draft.rule(by=ADVERSARY, says="{x}, on the switch, decrypts the model that went home under {k}.", source=_SWITCH)
+    def tap_model(step: Step, x: Agent, k: Key) -> None:
+        """And on its way home."""
+        step.given("recorded", corrupt(x) & model_sent(k) & (knows_d2h(x, k) | forges_d2h(x, k)))
+        step.insert(learned(x, the_model))
+
+
+def _sees_repeated_ivs(draft: Draft) -> None:
+    @draft.rule(by=ADVERSARY, says="Two chunks under {k} share IV {v}: {x}, on the switch, has both.", source=_SWITCH)
+    def tap_pad(step: Step, x: Agent, a: Agent, b: Agent, k: Key, v: Slot, m: Data, n: Data) -> None:
+        """An IV used twice is lost to whoever sees both messages."""
+        step.given("recorded", corrupt(x) & sealed(a, k, v, m) & sealed(b, k, v, n) & (m != n))
+        step.insert(learned(x, m), name="learn m")
+        step.insert(learned(x, n), name="learn n")
+        step.insert(forges_h2d(x, k))
+
+    @draft.rule(by=ADVERSARY, says="Messages home under {k} share an IV: {x}, on the switch, forges.", source=_SWITCH)
+    def tap_reply_pad(step: Step, x: Agent, k: Key, v: Slot) -> None:
+        """So in the other direction."""
+        step.given("recorded", corrupt(x) & repeated(k, v))
+        step.insert(forges_d2h(x, k))
+
+
+def _sees_the_gpu(draft: Draft) -> None:
+    @draft.rule(by=ADVERSARY, says="{x}, on the switch, has the master of {s}, whose far end is {e}.", source=_SWITCH)
+    def tap_master(step: Step, x: Agent, s: Session, e: Gpu) -> None:
+        """A fake GPU, or one out of confidential mode, has no secrets from any host."""
+        step.given("the session's far end", answered(s) & (ends_at(s) == e))
+        step.given("not protected", corrupt(x) & (~genuine(e) | (in_session(e, s) & ~confidential(e))))
+        step.insert(knows_master(x, s))
+
+    @draft.rule(by=ADVERSARY, says="{x} derives {k} with the master of {s}.", source=_SWITCH)
+    def tap_keys(step: Step, x: Agent, s: Session, k: Key) -> None:
+        """And with the master every key of the session."""
+        step.given("has the master", corrupt(x) & knows_master(x, s) & key_of(s, k))
+        step.insert(knows_h2d(x, k))
+        step.insert(knows_d2h(x, k))
+
+    @draft.rule(by=ADVERSARY, says="{x}, on the switch, is sent {m} by code on {g}, or reads it there.", source=_SWITCH)
+    def tap_memory(step: Step, x: Agent, g: Gpu, m: Data) -> None:
+        """Foreign code writes to any host, and outside confidential mode any host reads."""
+        there = resident(g, m) | stash(g, m) | (holds_model(g) & (m == the_model))
+        step.given("open", corrupt(x) & genuine(g) & (foreign(g) | ~confidential(g)))
+        step.given("there", there)
+        step.insert(learned(x, m))

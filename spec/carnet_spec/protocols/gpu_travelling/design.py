@@ -2,79 +2,485 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.requirements import Level
-from carnet_spec.protocols.gpu_travelling.adversary import specify_adversary
-from carnet_spec.protocols.gpu_travelling.backup import specify_backup
-from carnet_spec.protocols.gpu_travelling.claims import state_claims
-from carnet_spec.protocols.gpu_travelling.deductions import specify_deductions
-from carnet_spec.protocols.gpu_travelling.defences import declare_defences
-from carnet_spec.protocols.gpu_travelling.endorsed import name_the_orchestrator
-from carnet_spec.protocols.gpu_travelling.goals import state_goals
-from carnet_spec.protocols.gpu_travelling.handover import specify_handover
-from carnet_spec.protocols.gpu_travelling.hardware import PLAIN
-from carnet_spec.protocols.gpu_travelling.hiding import give_up_the_model, specify_hiding
+from carnet_spec.language.authoring import assumptions_from, by_name, declare_defences
+from carnet_spec.language.family import Finding, Profile, Service, Variant
+from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware, specify_adversary
+from carnet_spec.protocols.gpu_travelling.claims import (
+    CONFINED,
+    LEAKING,
+    RECORDING,
+    USUAL,
+    state_claims,
+    state_goals,
+    state_progress,
+)
+from carnet_spec.protocols.gpu_travelling.deductions import (
+    give_up_the_model,
+    specify_deductions,
+    specify_hiding,
+    specify_switch,
+)
+from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder, RetiredEngineLeaks, RetireThenOpen
+from carnet_spec.protocols.gpu_travelling.handover import specify_handover, specify_training
 from carnet_spec.protocols.gpu_travelling.inner_key import specify_inner_key, state_inner_key
 from carnet_spec.protocols.gpu_travelling.lemmas import state_lemmas
-from carnet_spec.protocols.gpu_travelling.other_adversaries import DONE_WITHOUT, state_more
-from carnet_spec.protocols.gpu_travelling.progress import state_progress
-from carnet_spec.protocols.gpu_travelling.returning import specify_return
-from carnet_spec.protocols.gpu_travelling.rotation import specify_rotation_in, specify_rotation_out
-from carnet_spec.protocols.gpu_travelling.schedules import Schedule
-from carnet_spec.protocols.gpu_travelling.scopes import USUAL
-from carnet_spec.protocols.gpu_travelling.setup import specify_setup
-from carnet_spec.protocols.gpu_travelling.switch import specify_switch
-from carnet_spec.protocols.gpu_travelling.text import TEXT
-from carnet_spec.protocols.gpu_travelling.timed import add_time
-from carnet_spec.protocols.gpu_travelling.training import specify_training
-from carnet_spec.protocols.gpu_travelling.variants import HARDWARE, MADE, MAIN, VARIANTS, schedule_of
-from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    Agent,
-    Custody,
-    Data,
-    Gpu,
-    Key,
-    Phase,
-    Slot,
-    Version,
-    agreed,
-    before,
-    certified,
-    chained,
-    confidential,
-    corrupt,
-    count,
-    custody,
-    data_owner,
-    dataset,
-    elsewhere,
-    enrolled,
-    first,
-    first_version,
-    genuine,
-    in_slot,
-    installed,
-    interferes,
-    job_manifest,
-    kept,
-    latest,
-    leaked,
-    made,
-    measured,
-    memory_version,
-    mux,
-    orchestrator,
-    past_keys_leak,
-    phase,
-    platform,
-    revoked,
-    rubble,
-    some_holder_corrupt,
-    the_model,
-    upload_version,
+from carnet_spec.protocols.gpu_travelling.other_adversaries import DONE_WITHOUT, KINDS, SCOPES, WITH_MORE, state_more
+from carnet_spec.protocols.gpu_travelling.returning import specify_return, specify_rotation_in, specify_rotation_out
+from carnet_spec.protocols.gpu_travelling.schedules import Ratchet, ResetOut, Schedule, WrappedUnderOld
+from carnet_spec.protocols.gpu_travelling.setup import name_the_orchestrator, specify_backup, specify_setup
+from carnet_spec.protocols.gpu_travelling.timed import AGE, LEASE, LIMIT, add_time
+from carnet_spec.protocols.gpu_travelling.vocabulary import *
+from carnet_spec.theories.linear_order import StrictOrder
+
+# -- variants ----------------------------------------------------------------------------------------------------------
+# The design choices that are compared, with what lies beneath each and what each claims.
+
+MAIN = ("engine-per-holder", "sealed-under-master")
+
+VARIANTS = by_name(
+    Variant("engine-per-holder", "each holder has a copy engine of its own, retired at return", label="needs firmware"),
+    Variant("sealed-under-master", "a fresh key each time, under the session master", label="needs firmware"),
+    Variant(
+        "retired-engine-leaks",
+        "an engine per holder, whose key leaks while the engine is retired",
+        label="needs firmware",
+    ),
+    Variant("none", "the link key never changes", without=("rotation-out", "rotation-in")),
+    Variant("ratchet", "the public driver's rotation: HKDF of the previous key"),
+    Variant("wrapped-under-old", "a fresh key, sent under the outgoing link key"),
+    Variant("reset", "a new session before every journey, the stock ratchet on the way in"),
+    Variant("rotate-out-only", "the deck read literally: rotate before travelling only", without=("rotation-in",)),
+    Variant("check-before-rotate", "check memory, then rotate", without=("rotation-before-check",)),
+    Variant(
+        "fence-before-rotate",
+        "fence, then rotate, and ask for no contexts; with the whole bundle lent",
+        without=("rotation-before-fence", "no-context-left", "h2d-half-only"),
+        hunts=(Profile("two rounds", {"rounds": 2, "corrupt_chunks": 1}, budget=1),),
+    ),
+    Variant("scrub-buffer-only", "scrub the dataset buffer alone", without=("scrub-workspace",)),
+    Variant(
+        "whole-bundle-lent",
+        "lend both halves, keep d2h, and believe reports on the link",
+        without=("h2d-half-only", "rotation-in-d2h", "session-acknowledgements"),
+    ),
+    Variant("launch-key-lent", "lend the launch key too", without=("launch-key-kept",)),
+    Variant(
+        "report-not-in-session",
+        "take a report from outside the session",
+        without=("report-in-session", "signer-is-responder"),
+    ),
+    Variant("intra-handshake-quote", "a quote not bound to the channel", without=("quote-bound-to-channel",)),
+    Variant(
+        "forked-orchestrator",
+        "a holder takes any instance of the right code and manifest",
+        without=("one-instance",),
+    ),
+    Variant(
+        "kernel-answers",
+        "the firmware's reports travel on the link, where code on the GPU can make them",
+        without=("session-acknowledgements",),
+    ),
+    Variant(
+        "kernel-orders",
+        "orders travel on the link, where code on the GPU can submit them",
+        without=("session-orders",),
+    ),
+    *WITH_MORE,
+    Variant("plain-semaphores", "believe the plain scrub semaphore", without=("scrub-ack",)),
+    Variant("reattach-after-reset", "re-attach silently after a reset", without=("fail-stop-on-reset",)),
+    Variant("engine-reload", "copy engines can be loaded again in a session", without=("no-engine-reload",)),
+    Variant("inner-key", "a one-time data key of holder and verified code, over the stock ratchet"),
+    Variant("confined-holder", "hardware confines a holder to its buffer", label="needs hardware"),
+    Variant("pcie-switch", "a switch for a MUX: several hosts reach the GPU at once", label="needs hardware"),
+    Variant(
+        "retire-then-open",
+        "retiring an engine and opening the next are two orders, and the host may drop one",
+        label="needs firmware",
+    ),
+    Variant(
+        "backup-orchestrator",
+        "a second instance takes over after a fail-stop (a pattern, without replication)",
+        label="needs firmware",
+    ),
+    Variant(
+        "hidden-address",
+        "hide the model's address instead of comparing its digest",
+        without=("model-read-back",),
+        hunts=(
+            Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),
+            Profile("two short rounds", {"rounds": 2}, budget=1),
+        ),
+    ),
+    Variant(
+        "engine-per-holder-timed",
+        "the same, with clock, leases and limits of keys",
+        label="needs firmware",
+        over=MAIN[0],
+    ),
+    Variant(
+        "sealed-under-master-timed",
+        "the same, with clock, leases and limits of keys",
+        label="needs firmware",
+        over=MAIN[1],
+    ),
 )
+
+MADE = {"confined-holder": CONFINED, "inner-key": RECORDING, "retired-engine-leaks": LEAKING, **SCOPES}
+"""Where the claims of a variant are not made as usual."""
+HARDWARE = {
+    "confined-holder": Hardware(confined=True),
+    "hidden-address": Hardware(hidden=True),
+    "pcie-switch": Hardware(switched=True),
+}
+"""What lies beneath the variants that change it."""
+SCHEDULES: dict[str, type[Schedule]] = {
+    kind.name: kind for kind in (EnginePerHolder, RetiredEngineLeaks, Schedule, Ratchet, ResetOut, WrappedUnderOld)
+}
+"""Key schedules by name; ``none`` is a schedule with both rotations removed."""
+_SCHEDULE_OF: dict[str, type[Schedule]] = {
+    **SCHEDULES,
+    "inner-key": Ratchet,
+    "pcie-switch": EnginePerHolder,
+    "backup-orchestrator": EnginePerHolder,
+    "retire-then-open": RetireThenOpen,
+    **KINDS,
+}
+"""What becomes of keys in the variants that do not build on ``sealed-under-master``."""
+
+
+def schedule_of(variant: str) -> type[Schedule]:
+    """Return the key schedule that a variant builds on."""
+    return _SCHEDULE_OF.get(variant, Schedule)
+
+
+# -- defences ----------------------------------------------------------------------------------------------------------
+# The guards and updates that can be taken away one by one, to see what each is for.
+
+
+DEFENCES = (
+    ("gpu-certificate", "the GPU's certificate chain is checked"),
+    ("report-nonce", "the report has to answer this session's nonce"),
+    ("report-in-session", "the report has to arrive inside the session"),
+    ("signer-is-responder", "the report's signer has to be the session's responder"),
+    ("mode-check", "the report has to say confidential mode"),
+    ("debug-check", "the report has to say that the debug flag is off"),
+    ("reference-values", "the report's measurements have to be the reference values of current firmware"),
+    ("revocation-check", "the signer's certificate must not be revoked"),
+    ("orchestrator-quote", "the holder checks the orchestrator's measurement"),
+    ("quote-bound-to-channel", "the quote has to be bound to the channel, after the handshake"),
+    ("manifest-check", "the holder checks the job manifest in the quote"),
+    ("whole-hand-over", "the instance that takes over has the newest record", "backup-orchestrator"),
+    ("retire-before-open", "no engine is opened before the one in use is retired", "retire-then-open"),
+    ("one-instance", "the holder checks that the quote is the instance's that the holders agreed on"),
+    ("enrolment-check", "the orchestrator checks the holder's enrolment key in the channel"),
+    ("rotation-out", "the link key rotates before travelling"),
+    ("rotation-in", "the link key rotates at return"),
+    ("rotation-in-h2d", "the rotation at return changes the host-to-device half", "sealed-under-master"),
+    ("rotation-in-d2h", "the rotation at return changes the device-to-host half"),
+    ("rotation-ack", "the orchestrator waits for the acknowledgement of a rotation"),
+    ("rotation-before-check", "memory is checked after the rotation at return"),
+    ("rotation-before-fence", "contexts are fenced after the rotation at return"),
+    ("atomic-rotation", "counters restart only together with a key change"),
+    ("wrapped-key-once", "the GPU accepts each key once"),
+    ("epochs-increase", "the GPU accepts keys in the order of their epochs"),
+    ("fresh-key", "every epoch's key was never used before"),
+    ("engine-retirement", "the returned engine is retired, acknowledged", "engine-per-holder"),
+    ("no-engine-reload", "copy engines are not loaded again within a session"),
+    ("fence", "resident contexts are fenced at return"),
+    ("fence-ack", "the orchestrator waits for the acknowledgement of the fence"),
+    ("scrub-buffer", "the scrub clears the dataset buffer"),
+    ("scrub-workspace", "the scrub clears what training derived"),
+    ("scrub-ack", "the scrub has to be acknowledged by the firmware"),
+    ("code-reupload", "the code is uploaded again at return"),
+    ("code-read-back", "the firmware's digest of the code is compared"),
+    ("no-context-left", "the firmware says with the digests that no context is left"),
+    ("model-read-back", "the firmware's digest of the model is compared"),
+    (
+        "saved-digest",
+        "the model that comes home is compared, by the firmware's digest, with the version last produced",
+    ),
+    ("received-count", "the GPU's receive counter is compared with the returned count"),
+    ("session-orders", "orders travel inside the session, out of reach of code on the GPU"),
+    ("session-acknowledgements", "the firmware acknowledges inside the session, where no code on the GPU can"),
+    ("session-sequence", "the firmware carries out the orders of an epoch in their order, each once"),
+    ("channel-counter", "each epoch on an engine has a channel counter of its own", "engine-per-holder"),
+    ("gpu-implicit-iv", "the GPU decrypts at its own next counter value only"),
+    ("sender-iv-monotonic", "senders never use a counter value twice"),
+    ("count-handover", "counter values used by the other side are handed over"),
+    ("h2d-half-only", "a holder is lent the host-to-device half only"),
+    ("launch-key-kept", "the launch key is never lent"),
+    ("grant-addressee", "a grant goes to the holder whose key it is"),
+    ("address-in-grant", "the buffer's address is stated in the grant"),
+    ("grant-once", "a holder accepts a grant once"),
+    ("return-authenticated", "a return has to come from the holder"),
+    ("fail-stop-on-reset", "a failed session is never continued"),
+    ("chunks-pinned", "the orchestrator confirms one chunk for each counter value", "rolled-back-holder"),
+    ("erase-after-return", "a holder erases the link key when it gives the GPU back", "late-corruption"),
+    ("channel-update", "a holder keeps nothing that opens the grants it had", "late-corruption"),
+    (
+        AGE,
+        "the age of the evidence is looked at when the GPU is handed over, not only when it is appraised",
+        "engine-per-holder-timed",
+    ),
+    (LEASE, "custody ends when its lease does", "engine-per-holder-timed"),
+    (LIMIT, "a key is used up to its limit only", "engine-per-holder-timed"),
+)
+"""Each with what it does, and the variant that it belongs to if that is not every one."""
+
+
+# -- firmware ----------------------------------------------------------------------------------------------------------
+# What each variant asks of the GPU, and what the public driver has of it.
+#
+# *Shown*: the public driver performs it or calls it. *Hidden*: the driver has a part of it, and closed firmware would
+# have to do the rest. *Lacking*: the driver neither performs it nor calls it.
+#
+# The driver is open-gpu-kernel-modules, release 595.45.04, cited by file; DEMY is arXiv 2507.02770. Nothing here was
+# tried on a GPU.
+
+SHOWN, HIDDEN, LACKING = "shown", "hidden", "lacking"
+_IN_SESSION = "session-acknowledgements"
+
+
+def _any(schedule: type[Schedule]) -> bool:
+    return True
+
+
+def _engines(schedule: type[Schedule]) -> bool:
+    return issubclass(schedule, EnginePerHolder)
+
+
+def _ratchets(schedule: type[Schedule]) -> bool:
+    return issubclass(schedule, Ratchet)
+
+
+def _fresh(schedule: type[Schedule]) -> bool:
+    return not _engines(schedule) and not _ratchets(schedule)
+
+
+def _service(
+    id: str,
+    title: str,
+    available: str,
+    where: str,
+    *,
+    schedules: Callable[[type[Schedule]], bool] = _any,
+    unless: tuple[str, ...] = (),
+    variants: tuple[str, ...] = tuple(VARIANTS),
+) -> Service:
+    """Describe a service that the variants on ``schedules`` need, but for those that lack a defence of ``unless``."""
+    needed_by = (
+        name
+        for name in variants
+        if schedules(schedule_of(VARIANTS[name].over or name)) and not {*VARIANTS[name].without} & {*unless}
+    )
+    return Service(id, title, available, where, frozenset(needed_by))
+
+
+SERVICES = (
+    _service("session", "a session, and a signed report inside it", SHOWN, "spdm.c"),
+    _service(
+        "lent-key",
+        "raw link keys, for user mode to pass on",
+        SHOWN,
+        "kernel_channel.c (GET_KMB); cc_drv.h: both directions come in one bundle",
+    ),
+    _service("implicit-iv", "copies decrypted at the engine's own next IV", SHOWN, "uvm_hopper_ce.c"),
+    _service(
+        "engine-keys",
+        "an engine with a key pair of its own, whose channels have counters of their own",
+        SHOWN,
+        "conf_compute_keystore_gh100.c; kernel_channel.c",
+        schedules=_engines,
+    ),
+    _service(
+        "ratchet",
+        "a rotation that derives the next key from the last",
+        SHOWN,
+        "conf_compute_keystore_gh100.c; conf_compute_key_rotation.c: past a threshold, or at the kernel's request",
+        schedules=_ratchets,
+    ),
+    _service(
+        "engine-retirement",
+        "an engine's channels retired, and that reported",
+        HIDDEN,
+        "conf_compute_key_rotation.c: channels are disabled as a part of a rotation; no retirement by itself",
+        schedules=_engines,
+        unless=("engine-retirement",),
+    ),
+    _service(
+        "orders",
+        "orders that name an epoch and a number, carried out in order, each once",
+        HIDDEN,
+        "message_queue_cpu.c: requests are encrypted; the queue is not, so they are reordered and omitted (DEMY)",
+        unless=("session-orders",),
+    ),
+    _service(
+        "fence",
+        "every resident context stopped",
+        HIDDEN,
+        "conf_compute_key_rotation.c: channels that do not idle are killed; nothing reports that none is left",
+        unless=("fence",),
+    ),
+    _service(
+        "counter",
+        "the receive counter of an epoch, reported",
+        HIDDEN,
+        "uvm_hopper_ce.c: the engine has the counter, and nothing asks for it",
+        unless=("received-count", _IN_SESSION),
+    ),
+    _service(
+        "key-limit",
+        "an engine that stops at the limit of its key",
+        HIDDEN,
+        "conf_compute_key_rotation.c: the driver counts and disables channels; what an engine refuses is not shown",
+    ),
+    _service(
+        "rotation-report",
+        "a rotation reported inside the session, with its epoch",
+        HIDDEN,
+        "conf_compute_gh100.c: the reply to ROTATE_KEYS comes inside the session, and names no epoch",
+        unless=(_IN_SESSION, "rotation-out"),
+    ),
+    _service(
+        "whole-scrub",
+        "a scrub of all memory but code and model",
+        HIDDEN,
+        "mem_scrub.c scrubs memory that is freed",
+        unless=("scrub-workspace",),
+    ),
+    _service(
+        "copies",
+        "a holder's copies submitted, to the address that the holder names",
+        HIDDEN,
+        "cc_keystore.h: launching work needs a channel and a key of its own, which are not lent",
+    ),
+    _service(
+        "fresh-key",
+        "a fresh link key, taken once, in the order of epochs",
+        LACKING,
+        "conf_compute_keystore_gh100.c derives each key from the last",
+        schedules=_fresh,
+        unless=("rotation-out",),
+    ),
+    _service(
+        "reports",
+        "fence and scrub reported inside the session, with epoch and number",
+        LACKING,
+        "mem_scrub.c: the completion semaphore is in unprotected memory (DEMY)",
+        unless=(_IN_SESSION,),
+    ),
+    _service(
+        "digests",
+        "digests of code and model as they are in memory, after training and on the way home",
+        LACKING,
+        "no file: the driver measures firmware, not the memory of a job",
+        unless=(_IN_SESSION,),
+    ),
+    _service(
+        "contexts-left",
+        "that nothing else runs, reported with the digests",
+        LACKING,
+        "no file: nothing reports which contexts are left, at the instant of a digest or at any other",
+        unless=(_IN_SESSION, "no-context-left"),
+    ),
+    _service(
+        "debug-flag",
+        "a debug flag in the report",
+        LACKING,
+        "no file: no report seen so far states a device mode; debug firmware has no reference value",
+        unless=("debug-check",),
+    ),
+    _service(
+        "confinement",
+        "a link key that reaches the dataset buffer only",
+        LACKING,
+        "no file: the deck hopes for it (Outlook)",
+        variants=("confined-holder",),
+    ),
+)
+"""What is asked of the GPU, in the order of what is known of it."""
+
+
+# -- findings ----------------------------------------------------------------------------------------------------------
+# Attacks on readings of the deck, on the stock driver, and on Carnet's own design and its neighbours.
+#
+# Each comes out of ``carnet attack``. A finding about the deck or the driver rests on how either was read: the page of
+# findings says under which assumption it holds, and what the authors could answer.
+
+DECK = "the deck"
+DRIVER = "the stock driver"
+OURS = "Carnet's design and its neighbours"
+LISTS = (DECK, DRIVER, OURS)
+"""What findings are about, in the order in which they are listed."""
+
+_finding = partial(Finding, threat="collusion", claim="confidentiality")
+
+FINDINGS = (
+    _finding(
+        "finding-1", "the stock ratchet, and the last holder computes the next key", variant="ratchet", about=DRIVER
+    ),
+    _finding("finding-2", "rotation before travelling only: a late write", variant="rotate-out-only", about=DECK),
+    _finding("finding-3", "fence before rotation: the fence proves nothing", variant="fence-before-rotate", about=OURS),
+    _finding("finding-4", "scrub of the buffer alone: residue is read", variant="scrub-buffer-only", about=DECK),
+    _finding(
+        "finding-5", "two writers, one key: an IV is used twice", without=("count-handover", "rotation-in"), about=OURS
+    ),
+    _finding("finding-6", "a plain semaphore: a scrub that never happened", variant="plain-semaphores", about=DRIVER),
+    _finding("finding-7", "the whole bundle lent, d2h kept: traffic opened", variant="whole-bundle-lent", about=DRIVER),
+    _finding("finding-8", "a report from outside the session", variant="report-not-in-session", about=DRIVER),
+    _finding("finding-9", "attest, reset, silent re-attach", variant="reattach-after-reset", about=OURS),
+    _finding("finding-10", "an intra-handshake quote is relayed", variant="intra-handshake-quote", about=DECK),
+    _finding("finding-10-manifest", "a genuine instance with other inputs", without=("manifest-check",), about=DECK),
+    _finding("finding-11", "an engine per holder, not retired", without=("engine-retirement",), about=OURS),
+    _finding(
+        "finding-12", "half a rotation: counters restart", claim="iv-unique", without=("atomic-rotation",), about=OURS
+    ),
+    _finding("finding-13", "reports on the link: the kernel left behind answers", variant="kernel-answers", about=OURS),
+    _finding(
+        "finding-14",
+        "orders on the link: the kernel left behind gives them first",
+        claim="trains-verified",
+        variant="kernel-orders",
+        about=OURS,
+    ),
+    _finding(
+        "finding-15",
+        "an engine's key leaks while it is retired: its later epochs open",
+        threat="past-keys",
+        claim="forward-isolation",
+        variant="retired-engine-leaks",
+        about=OURS,
+    ),
+    _finding(
+        "finding-16",
+        "a device key leaked and nobody asks: the platform is the GPU",
+        variant="leaked-device",
+        about=OURS,
+    ),
+    _finding(
+        "finding-17",
+        "two instances of one manifest: a holder serves the other one",
+        claim="handoff-agreement",
+        variant="forked-orchestrator",
+        about=DECK,
+    ),
+    _finding(
+        "finding-18",
+        "a hidden address: the model is overwritten blindly",
+        claim="trains-verified",
+        variant="hidden-address",
+        about=DECK,
+    ),
+)
+"""What Carnet found; each comes out of ``carnet attack``."""
+
+
+# -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "gpu-travelling"
 TITLE = "GPU Travelling: one confidential GPU, routed to distrusting data holders in turn"
@@ -107,7 +513,7 @@ def _steps(variant: str, schedule: Schedule, *, timed: bool) -> Draft:
     draft = Draft(ID, TITLE, variant)
     _assume(draft, (*(("A9",) if timed else ()), *(() if schedule.splits else ("A18",))))
     _threats(draft, recording=inner_key)
-    declare_defences(draft)
+    declare_defences(draft, DEFENCES)
     _start(draft)
     specify_setup(draft, schedule)
     specify_rotation_out(draft, schedule)
@@ -137,10 +543,8 @@ With a clock A9 is one too, and so is A18 unless retiring and opening are two or
 
 
 def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
-    built_in = {*BUILT_IN, *also_built_in} - {DONE_WITHOUT.get(draft.variant)}
-    for id, requirement in TEXT.requirements().items():
-        if requirement.level is Level.ASSUMPTION:
-            draft.assumption(id, requirement.sentence, built_in=id in built_in)
+    built_in = {*BUILT_IN, *also_built_in} - {DONE_WITHOUT.get(draft.variant, "")}
+    assumptions_from(draft, TEXT, built_in)
     draft.axiom("the orchestrator is honest", ~corrupt(orchestrator), assumption="A5")
     draft.axiom("the orchestrator runs the job", measured(orchestrator) & job_manifest(orchestrator), assumption="A5")
     if draft.variant == "endorsed-instance":
@@ -170,18 +574,7 @@ def _assume(draft: Draft, also_built_in: tuple[str, ...]) -> None:
     draft.axiom(
         "datasets are holders'", forall(lambda m: implies(dataset(m), enrolled(data_owner(m))), Data), assumption="A10"
     )
-    draft.axiom("counters do not loop", forall(lambda u: ~before(u, u), Slot), assumption="A12")
-    draft.axiom(
-        "counters are ordered",
-        forall(lambda u, v, w: implies(before(u, v) & before(v, w), before(u, w)), Slot, Slot, Slot),
-        assumption="A12",
-    )
-    draft.axiom(
-        "counters are in line",
-        forall(lambda u, v: before(u, v) | (u == v) | before(v, u), Slot, Slot),
-        assumption="A12",
-    )
-    draft.axiom("counters have a start", forall(lambda u: ~before(u, first), Slot), assumption="A12")
+    StrictOrder("counters", Slot, before, "A12").assume_linear(draft, first)
 
 
 def _threats(draft: Draft, *, recording: bool) -> None:

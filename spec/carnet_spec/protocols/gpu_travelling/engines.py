@@ -18,51 +18,8 @@ from carnet_spec.language import (
     relation,
     used,
 )
-from carnet_spec.protocols.gpu_travelling.counters import next_free
-from carnet_spec.protocols.gpu_travelling.history import sent_in
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
-from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    ADVERSARY,
-    GPU,
-    ORCHESTRATOR,
-    Agent,
-    Data,
-    Gpu,
-    Key,
-    Session,
-    Slot,
-    answered,
-    before,
-    buffer,
-    corrupt,
-    ends_at,
-    exposed,
-    first,
-    forges_d2h,
-    forges_h2d,
-    genuine,
-    in_session,
-    issued,
-    key_exchange,
-    key_session,
-    knows_d2h,
-    knows_h2d,
-    learned,
-    live_h2d,
-    model_uploaded,
-    mux,
-    orchestrated,
-    owner,
-    past_keys_leak,
-    placed,
-    platform,
-    received,
-    sealed,
-    stray,
-    streamed,
-    the_model,
-    uploaded,
-)
+from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 session_revealed = relation("session_revealed", Session, kind=Kind.TRUTH, says="the session's keys leaked, late")
 channel_of = function(
@@ -243,9 +200,7 @@ class EnginePerHolder(Schedule):
         """An engine key is past only when its session is, and then all are: until then the GPU would take it again."""
 
         @draft.action(
-            by=ADVERSARY,
-            says="The link keys of {s}, which is over, leak.",
-            source="Carnet: threat model past-keys",
+            by=ADVERSARY, says="The link keys of {s}, which is over, leak.", source="Carnet: threat model past-keys"
         )
         def reveal_session(step: Step, s: Session) -> None:
             """The engines' keys leak once their session is over, but never the master."""
@@ -256,9 +211,7 @@ class EnginePerHolder(Schedule):
             step.insert(exposed(lost), when=session_carried(s, lost))
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{x} is given {k} of {s}, which is over.",
-            source="Carnet: threat model past-keys",
+            by=ADVERSARY, says="{x} is given {k} of {s}, which is over.", source="Carnet: threat model past-keys"
         )
         def take_past_key(step: Step, x: Agent, s: Session, k: Key) -> None:
             """Whoever is corrupt gets every key of the session that leaked."""
@@ -375,3 +328,77 @@ class EnginePerHolder(Schedule):
         step.insert(session_carried(key_session(key), data), when=when, name="carried")
         late = self.leaked(key) if when is None else self.leaked(key) & when
         step.insert(exposed(data), when=late, name="carried under a leaked key")
+
+
+# -- retirement --------------------------------------------------------------------------------------------------------
+# Retiring an engine and opening the next as two orders, of which the host may drop one.
+#
+# The main variant has one order for both, which firmware carries out whole (A16, A18). Here each is an order of its
+# own. The firmware opens no engine before the one in use is retired (*retire-before-open*). So a host that drops either
+# half stops the journey: without the retirement the opening is refused, and without the opening nothing is
+# acknowledged.
+
+
+class RetireThenOpen(EnginePerHolder):
+    """An engine per holder, retired by an order of its own before the next is opened."""
+
+    name = "retire-then-open"
+    splits = True
+
+    def gpu_rotates(self, step: Step, gpu: Gpu, key: Key) -> None:
+        """Open an engine only when the one before it is retired."""
+        idle = forall(lambda j: ~live_h2d(gpu, j) & ~live_d2h(gpu, j), Key)
+        step.require("engine retired", idle, defence="retire-before-open")
+
+    def rules(self, draft: Draft) -> None:
+        """Add the order to retire, which the host may drop."""
+        super().rules(draft)
+
+        @draft.action(
+            by=GPU,
+            says="{g} retires the engine in use, to open the one of {k}.",
+            message="orchestrator -> {g}: retire, then open {k}",
+            source="Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted",
+        )
+        def gpu_retire(step: Step, g: Gpu, s: Session, k: Key) -> None:
+            """Between the two orders no engine is open at all."""
+            step.actor(g, genuine(g))
+            step.require("own session", in_session(g, s))
+            step.require("ordered", rotate_out_order(s, k) | rotate_in_order(s, k))
+            step.require("not accepted before", ~stale(g, k))
+            step.remove(live_h2d(g, step.each(Key)), name="retire h2d")
+            step.remove(live_d2h(g, step.each(Key)), name="retire d2h")
+
+
+# -- leaking engines ---------------------------------------------------------------------------------------------------
+# Engines whose keys leak early: an engine per holder, and each epoch's key is given away once it is over.
+
+
+class RetiredEngineLeaks(EnginePerHolder):
+    """An engine per holder, whose key leaks already while its engine is retired: the GPU will take it again."""
+
+    name = "retired-engine-leaks"
+
+    def reveal(self, draft: Draft) -> None:
+        """Each epoch's key leaks once the GPU no longer accepts it, as if every epoch had a key of its own."""
+        Schedule.reveal(self, draft)
+
+    def lemmas(self, draft: Draft) -> None:
+        """Add what keeps epochs apart; what the same bytes open later cannot be kept."""
+        self._channel_lemmas(draft)
+
+    def leaked(self, key: Key) -> Formula:
+        """Whether the key was given to the adversary after its epoch."""
+        return revealed(key)
+
+    def carried(self, key: Key, data: Data) -> Formula:
+        """Whether the data was sent under the key, or went home in what training sent."""
+        return carried(key, data)
+
+    def carries(self, step: Step, key: Key, data: Expression, when: Formula | None = None) -> None:
+        """Record that the epoch of ``key`` carries ``data``."""
+        Schedule.carries(self, step, key, data, when)
+
+    def opened(self, data: Data) -> Formula:
+        """Whether an epoch that carried the data has a key that was given to the adversary."""
+        return Schedule.opened(self, data)

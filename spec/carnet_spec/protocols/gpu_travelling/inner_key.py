@@ -12,44 +12,8 @@ memory or answers in its place, and a colluder with the link key reads memory, w
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Formula, Individual, Kind, Step, forall, implies, relation
-from carnet_spec.protocols.gpu_travelling.hardware import Hardware
-from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    ADVERSARY,
-    GPU,
-    HOLDER,
-    ORCHESTRATOR,
-    Agent,
-    Data,
-    Gpu,
-    Key,
-    Phase,
-    Session,
-    Slot,
-    accepted,
-    admitted,
-    answered,
-    channel,
-    confidential,
-    corrupt,
-    foreign,
-    forges_d2h,
-    genuine,
-    holds_model,
-    in_session,
-    interferes,
-    knows_d2h,
-    knows_h2d,
-    learned,
-    lent_key,
-    link_d2h,
-    live_d2h,
-    next_holder,
-    orchestrator,
-    phase,
-    platform,
-    sealed,
-    session,
-)
+from carnet_spec.protocols.gpu_travelling.adversary import Hardware
+from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 
 class Share(Individual, fresh=True):
@@ -68,13 +32,7 @@ share_taken = relation(
 )
 share_used = relation("share_used", Agent, Key, Share, kind=Kind.STATE, of=HOLDER, says="the inner key comes from it")
 share_held = relation(
-    "share_held",
-    Gpu,
-    Session,
-    Share,
-    kind=Kind.STATE,
-    of=GPU,
-    says="in that session, code memory has the private half",
+    "share_held", Gpu, Session, Share, kind=Kind.STATE, of=GPU, says="in that session, code memory has the private half"
 )
 share_known = relation("share_known", Agent, Share, kind=Kind.KNOWLEDGE, says="knows the private half")
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
+from itertools import combinations
 
 from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
+from carnet_spec.language.authoring import HONEST, by_name, counted, fact, named, numbered, unary
 
 DEFAULTS = {
     "holders": 1,
@@ -50,7 +52,6 @@ That is what a threat model allows the adversary beside; and where it allows lea
 layer has none of it, because what a layer adds reads none of it.
 """
 
-_HONEST = ("alice", "anna", "anton", "agnes")
 _CORRUPT = ("mallory", "milo", "maria", "marcus")
 
 
@@ -76,24 +77,24 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     places = slots[: size["chunks"] + size["corrupt_chunks"]]
     pools |= dict.fromkeys((("write_buffer", "v"), ("code_writes", "v")), places)
     pools |= dict.fromkeys(((action, "c") for action in _OPENING_CHANNELS), slots[: 1 + size["rounds"]])
-    instants = tuple(f"instant {n}" for n in range(1, 1 + size["instants"]))
+    instants = numbered("instant ", size["instants"])
     versions = ("version 0", *(f"version {n}" for n in range(1, 1 + size["rounds"])), "rubble")
     owners: dict[Row, str] = {(chunk,): holder for holder, owned in parties.chunks.items() for chunk in owned}
     return Instance(
         elements={
             "Agent": parties.agents,
             "Gpu": (*parties.genuine, *parties.outside, *parties.fakes, *parties.leaked),
-            "Session": tuple(f"s{n}" for n in range(1, 1 + size["sessions"] + size["own_sessions"])),
+            "Session": numbered("s", size["sessions"] + size["own_sessions"]),
             "Key": keys,
             "Data": (*parties.datasets, "the model"),
             "Slot": slots,
             "Version": versions,
-            "Share": tuple(f"z{n}" for n in range(1, 1 + size["rounds"] + size["own_keys"])),
+            "Share": numbered("z", size["rounds"] + size["own_keys"]),
             "Address": ("the buffer", "elsewhere"),
             "Instant": instants,
         },
         relations=_relations(parties, slots, threat)
-        | ({"earlier": _in_line(instants)} if timed else {})
+        | ({"earlier": frozenset(combinations(instants, 2))} if timed else {})
         | ({"first_seen": _to_orchestrator(parties.honest)} if protocol.variant == "endorsed-instance" else {}),
         functions={
             "orchestrator": {(): "orchestrator"},
@@ -156,10 +157,10 @@ class _Parties:
     @classmethod
     def of(cls, size: Mapping[str, int], threat: str) -> _Parties:
         """Name everybody, and say who is corrupt under ``threat``."""
-        honest = _named(_HONEST, "holder", size["holders"])
-        rogue = _named(_CORRUPT, "rogue", size["corrupt"])
-        strays = _numbered("instance", 2, size["instances"])
-        twins = _numbered("twin", 2, size["twins"])
+        honest = named(HONEST, "holder", size["holders"])
+        rogue = named(_CORRUPT, "rogue", size["corrupt"])
+        strays = numbered("instance", size["instances"], start=2)
+        twins = numbered("twin", size["twins"], start=2)
         chunks = {holder: _chunks(holder, size["chunks"]) for holder in honest}
         if _rogues_enrolled(threat):
             chunks |= {each: _chunks(each, size["corrupt_chunks"]) for each in rogue}
@@ -171,10 +172,10 @@ class _Parties:
             twins=twins,
             enrolled=(*honest, *(rogue if _rogues_enrolled(threat) else ())),
             corrupt=(*(("platform",) if platform_corrupt else ()), *rogue, *strays),
-            genuine=_numbered("gpu", 1, size["gpus"]),
-            outside=_numbered("gpu", 1 + size["gpus"], size["elsewhere"]),
-            fakes=_numbered("fake", 1, size["fakes"]),
-            leaked=_numbered("sold", 1, size["leaks"]),
+            genuine=numbered("gpu", size["gpus"]),
+            outside=numbered("gpu", size["elsewhere"], start=1 + size["gpus"]),
+            fakes=numbered("fake", size["fakes"]),
+            leaked=numbered("sold", size["leaks"]),
             chunks=chunks,
         )
 
@@ -191,60 +192,43 @@ class _Parties:
 
 def _relations(parties: _Parties, slots: Row, threat: str) -> dict[str, Set[Row]]:
     return {
-        "corrupt": _unary(parties.corrupt),
-        "enrolled": _unary(parties.enrolled),
-        "measured": _unary(("orchestrator", *parties.strays, *parties.twins)),
-        "job_manifest": _unary(("orchestrator", *parties.twins)),
-        "agreed": _unary(each for each in parties.agents if each not in parties.twins),
-        "genuine": _unary((*parties.genuine, *parties.outside, *parties.leaked)),
-        "certified": _unary((*parties.genuine, *parties.outside, *parties.leaked)),
-        "leaked": _unary(parties.leaked),
-        "revoked": _unary(parties.leaked),
-        "elsewhere": _unary(parties.outside),
-        "installed": _unary(parties.genuine[:1]),
-        "dataset": _unary(parties.datasets),
+        "corrupt": unary(parties.corrupt),
+        "enrolled": unary(parties.enrolled),
+        "measured": unary(("orchestrator", *parties.strays, *parties.twins)),
+        "job_manifest": unary(("orchestrator", *parties.twins)),
+        "agreed": unary(each for each in parties.agents if each not in parties.twins),
+        "genuine": unary((*parties.genuine, *parties.outside, *parties.leaked)),
+        "certified": unary((*parties.genuine, *parties.outside, *parties.leaked)),
+        "leaked": unary(parties.leaked),
+        "revoked": unary(parties.leaked),
+        "elsewhere": unary(parties.outside),
+        "installed": unary(parties.genuine[:1]),
+        "dataset": unary(parties.datasets),
         "before": InLine(slots),
-        "precedes": frozenset(pair for owned in parties.chunks.values() for pair in _in_line(owned)),
-        "interferes": frozenset() if threat == "recording" else frozenset({()}),
-        "past_keys_leak": frozenset({()}) if threat == "past-keys" else frozenset(),
-        "some_holder_corrupt": frozenset({()}) if _rogues_enrolled(threat) and parties.rogue else frozenset(),
+        "precedes": frozenset(pair for owned in parties.chunks.values() for pair in combinations(owned, 2)),
+        "interferes": fact(threat != "recording"),
+        "past_keys_leak": fact(threat == "past-keys"),
+        "some_holder_corrupt": fact(_rogues_enrolled(threat) and bool(parties.rogue)),
     }
 
 
 def _chunks(holder: str, count: int) -> Row:
-    return tuple(f"{holder}'s chunk {n}" for n in range(1, 1 + count))
-
-
-def _named(names: Row, what: str, count: int) -> Row:
-    """Take the first names, and number the agents for whom no name is left."""
-    return (*names[:count], *_numbered(what, 1 + len(names), max(0, count - len(names))))
-
-
-def _numbered(what: str, start: int, count: int) -> Row:
-    return tuple(f"{what}{number}" for number in range(start, start + count))
+    return numbered(f"{holder}'s chunk ", count)
 
 
 def _to_orchestrator(holders: Row) -> frozenset[Row]:
     return frozenset((each, "orchestrator") for each in holders)
 
 
-def _in_line(elements: Row) -> frozenset[Row]:
-    return frozenset((elements[i], elements[j]) for j in range(len(elements)) for i in range(j))
-
-
-def _unary(names: Iterable[str]) -> frozenset[Row]:
-    return frozenset((name,) for name in names)
-
-
 def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
     """Name the keys, and say which step may draw which: that is what bounds rounds and sessions."""
-    home = tuple(f"h{n}" for n in range(1, 1 + size["sessions"]))
-    out = tuple(f"k{n}" for n in range(1, 1 + size["rounds"]))
-    back = tuple(f"b{n}" for n in range(1, 1 + size["rounds"]))
-    own = tuple(f"x{n}" for n in range(1, 1 + size["own_sessions"]))
-    offered = tuple(f"y{n}" for n in range(1, 1 + size["own_keys"]))
-    sessions = tuple(f"s{n}" for n in range(1, 1 + size["sessions"]))
-    own_sessions = tuple(f"s{n}" for n in range(1 + size["sessions"], 1 + size["sessions"] + size["own_sessions"]))
+    home = numbered("h", size["sessions"])
+    out = numbered("k", size["rounds"])
+    back = numbered("b", size["rounds"])
+    own = numbered("x", size["own_sessions"])
+    offered = numbered("y", size["own_keys"])
+    sessions = numbered("s", size["sessions"])
+    own_sessions = numbered("s", size["own_sessions"], start=1 + size["sessions"])
     pools: dict[tuple[str, str], Row] = {
         ("rotate_out", "k"): out,
         ("open_own_session", "k"): own,
@@ -262,7 +246,7 @@ def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
 
 def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> str:
     """Name the sizes, without those that are zero."""
-    counted = (
+    parts = counted(
         (size["holders"], "honest holder"),
         (size["corrupt"], "corrupt holder" if enrolled_corrupt else "outsider"),
         (size["gpus"], "GPU"),
@@ -276,67 +260,53 @@ def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> s
         (size["sessions"], "session"),
         (size["instants"] if timed else 0, "instant"),
     )
-    several = ((number, what, "s" if number > 1 else "") for number, what in counted if number)
-    parts = (f"{number} {what}{plural}" for number, what, plural in several)
-    limits = [f"at most {size['limit']} messages to a key"] if timed else []
-    return ", ".join([*parts, *limits])
+    return f"{parts}, at most {size['limit']} messages to a key" if timed else parts
 
 
-PROFILES = {
-    profile.name: profile
-    for profile in (
-        Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1, "extras": 1}, title="one round, the whole adversary"),
-        Profile(
-            "directed",
-            {"holders": 2, "corrupt": 0, "rounds": 3, "chunks": 0},
-            budget=0,
-            title="honest parties without data, three rounds",
-        ),
-        Profile(
-            "hostile",
-            {
-                "fakes": 1,
-                "leaks": 1,
-                "instances": 1,
-                "twins": 1,
-                "own_sessions": 1,
-                "own_keys": 1,
-                "corrupt_chunks": 1,
-            },
-            budget=2,
-            title="one round, everything an adversary can have, two active moves",
-        ),
-        Profile(
-            "open-mode",
-            {"chunks": 0, "rounds": 0, "own_sessions": 1, "corrupt_chunks": 1},
-            budget=3,
-            title="no hand-over, and what a platform does with the GPU by itself, in three active moves",
-        ),
-        Profile(
-            "afterwards",
-            {"corrupt": 0, "rounds": 2},
-            budget=0,
-            title="two rounds, and what recorded messages tell whoever is given past keys",
-        ),
-        Profile(
-            "ci",
-            {
-                "holders": 1,
-                "corrupt": 1,
-                "gpus": 2,
-                "fakes": 1,
-                "instances": 1,
-                "chunks": 2,
-                "rounds": 2,
-                "own_sessions": 1,
-                "own_keys": 1,
-                "corrupt_chunks": 1,
-            },
-            budget=1,
-            title="two rounds, two genuine GPUs and a fake, one active adversary move",
-        ),
-    )
-}
+PROFILES = by_name(
+    Profile("tiny", {"holders": 1, "corrupt": 1, "rounds": 1, "extras": 1}, title="one round, the whole adversary"),
+    Profile(
+        "directed",
+        {"holders": 2, "corrupt": 0, "rounds": 3, "chunks": 0},
+        budget=0,
+        title="honest parties without data, three rounds",
+    ),
+    Profile(
+        "hostile",
+        {"fakes": 1, "leaks": 1, "instances": 1, "twins": 1, "own_sessions": 1, "own_keys": 1, "corrupt_chunks": 1},
+        budget=2,
+        title="one round, everything an adversary can have, two active moves",
+    ),
+    Profile(
+        "open-mode",
+        {"chunks": 0, "rounds": 0, "own_sessions": 1, "corrupt_chunks": 1},
+        budget=3,
+        title="no hand-over, and what a platform does with the GPU by itself, in three active moves",
+    ),
+    Profile(
+        "afterwards",
+        {"corrupt": 0, "rounds": 2},
+        budget=0,
+        title="two rounds, and what recorded messages tell whoever is given past keys",
+    ),
+    Profile(
+        "ci",
+        {
+            "holders": 1,
+            "corrupt": 1,
+            "gpus": 2,
+            "fakes": 1,
+            "instances": 1,
+            "chunks": 2,
+            "rounds": 2,
+            "own_sessions": 1,
+            "own_keys": 1,
+            "corrupt_chunks": 1,
+        },
+        budget=1,
+        title="two rounds, two genuine GPUs and a fake, one active adversary move",
+    ),
+)
 
 HUNTS = (
     Profile("one round", {"rounds": 1, "corrupt_chunks": 1}, budget=1),

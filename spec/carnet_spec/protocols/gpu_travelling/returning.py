@@ -10,44 +10,260 @@ GPU and uses its copy engines.
 from __future__ import annotations
 
 from carnet_spec.language import Draft, Step
-from carnet_spec.protocols.gpu_travelling.counters import next_free
-from carnet_spec.protocols.gpu_travelling.history import sealed_again
-from carnet_spec.protocols.gpu_travelling.orders import carry_out, seal, send
-from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    GPU,
-    ORCHESTRATOR,
-    Custody,
-    Gpu,
-    Key,
-    Order,
-    Phase,
-    Slot,
-    acknowledged,
-    context,
-    count,
-    counted,
-    counter_asked,
-    custody,
-    digested,
-    done,
-    genuine,
-    holds_model,
-    latest,
-    lent_key,
-    link_h2d,
-    live_d2h,
-    live_h2d,
-    memory_version,
-    model_sent,
-    model_uploaded,
-    phase,
-    planted,
-    received,
-    replayed,
-    taken_slot,
-    upload_version,
-    uploaded,
-)
+from carnet_spec.protocols.gpu_travelling.schedules import Schedule
+from carnet_spec.protocols.gpu_travelling.vocabulary import *
+
+# -- rotation ----------------------------------------------------------------------------------------------------------
+# The link gets a key of its own before the GPU leaves, and a key of the orchestrator's when it is back.
+#
+# The order is the defence. At return the link is rotated *first*, in both directions, so that whatever the last holder
+# still sends or forges is dead; only then resident contexts are fenced and memory is checked (the deck rotates "each
+# time before travelling" and says nothing of the return).
+
+_EPILOGUE = "deck, How it works: Epilogue and Next one; Security Analysis, Collusion"
+
+
+def specify_rotation_out(draft: Draft, schedule: Schedule) -> None:
+    """Add the rotation before the GPU travels."""
+    _order_rotation_out(draft, schedule)
+    _take_key_out(draft, schedule)
+
+
+def specify_rotation_in(draft: Draft, schedule: Schedule) -> None:
+    """Add the rotation when the GPU is back, and what replaces it in weakened designs."""
+    _order_rotation_in(draft, schedule)
+    _rotate_too_late(draft, schedule)
+    _take_key_in(draft, schedule)
+    _acknowledge_rotation_in(draft)
+
+
+def _issue(step: Step, key: Key, channel: Slot, schedule: Schedule, who: Agent) -> None:
+    """Draw a key for the agent's epoch, in the orchestrator's session, and open a channel for it."""
+    step.fresh(key, defence="fresh-key")
+    step.set(owner(key), who)
+    step.set(key_session(key), session)
+    step.insert(issued(key))
+    others = step.each(Key)
+    step.insert(older(others, key), when=issued(others))
+    step.insert(knows_h2d(orchestrator, key), name="orchestrator h2d")
+    step.insert(knows_d2h(orchestrator, key), name="orchestrator d2h")
+    step.set(pending, key)
+    step.insert(told(key, first), name="number of the rotation")
+    step.insert(ordered(key, first, Order.ROTATE))
+    schedule.issue(step, key)
+    schedule.open_channel(step, session, who, key, channel)
+
+
+def _install(step: Step, gpu: Gpu, key: Key, schedule: Schedule, *, h2d: str | None, d2h: str | None) -> None:
+    """Make the GPU take a key: the old one dies, counters start again, the firmware reports it inside the session."""
+    if not schedule.splits:
+        step.remove(live_h2d(gpu, step.each(Key)), name="retire h2d", defence=schedule.retirement or h2d)
+        step.remove(live_d2h(gpu, step.each(Key)), name="retire d2h", defence=d2h)
+    step.insert(live_h2d(gpu, key), name="install h2d", defence=h2d)
+    step.insert(live_d2h(gpu, key), name="install d2h", defence=d2h)
+    step.insert(stale(gpu, key), name="accept once", defence="wrapped-key-once")
+    passed = step.each(Key)
+    step.insert(stale(gpu, passed), when=older(passed, key), name="epochs increase", defence="epochs-increase")
+    step.remove(received(gpu, key, step.each(Slot)), name="restart receive counter")
+    step.remove(transmitted(gpu, key, step.each(Slot)), name="restart send counter")
+    step.remove(heard(gpu, key, step.each(Slot)), name="restart orders")
+    step.insert(heard(gpu, key, first), name="count the rotation")
+    report_on(step, key, first, Order.ROTATE)
+    step.insert(done(key, Order.ROTATE))
+
+
+def _order_rotation_out(draft: Draft, schedule: Schedule) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator orders {k} for holder {a}'s epoch.",
+        message="orchestrator -> gpu: rotate to {k}, in the session",
+        source=_EPILOGUE,
+        enforces=("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03", "REQ-IV-04"),
+    )
+    def rotate_out(step: Step, a: Agent, k: Key, c: Slot) -> None:
+        """Give the link a key of its own before the GPU leaves."""
+        step.require("phase", phase == Phase.CLEAN)
+        step.require("enrolled", enrolled(a))
+        if schedule.one_tenant:
+            step.require("one holder per session", ~tenanted(session))
+        _issue(step, k, c, schedule, a)
+        step.set(tenant(session), a)
+        step.insert(tenanted(session))
+        step.insert(rotate_out_order(session, k))
+        step.set(next_holder, a)
+        step.set(phase, Phase.ROTATING_OUT)
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator keeps the link key for holder {a}'s epoch.",
+        source=_EPILOGUE,
+        shortcut_of="rotation-out",
+    )
+    def keep_key_out(step: Step, a: Agent) -> None:
+        """What remains when nothing rotates before travelling."""
+        step.require("phase", phase == Phase.CLEAN)
+        step.require("enrolled", enrolled(a))
+        step.set(next_holder, a)
+        step.set(phase, Phase.GRANTING)
+
+
+def _take_key_out(draft: Draft, schedule: Schedule) -> None:
+    @draft.action(
+        by=GPU,
+        says="{g} takes {k}, and its firmware acknowledges inside the session.",
+        message="{g} -> orchestrator: rotated to {k}, in the session",
+        source="open-gpu-kernel-modules conf_compute_key_rotation.c; REQ-KEY-02",
+        enforces=("REQ-KEY-02", "REQ-KEY-04"),
+    )
+    def gpu_rotate_out(step: Step, g: Gpu, s: Session, k: Key) -> None:
+        """Accept each key once, epochs increasing, in the session only."""
+        step.actor(g, genuine(g))
+        step.require("own session", in_session(g, s))
+        step.require("ordered", rotate_out_order(s, k))
+        step.require("not accepted before", ~stale(g, k))
+        schedule.gpu_rotates(step, g, k)
+        _install(step, g, k, schedule, h2d=None, d2h=None)
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator sees the rotation acknowledged.",
+        source="Carnet (omitted or repeated orders, half-done rotation)",
+        enforces=("REQ-KEY-05", "REQ-SESSION-03"),
+    )
+    def rotated_out(step: Step) -> None:
+        """Only the report on the new epoch says that the old key is dead."""
+        step.require("phase", phase == Phase.ROTATING_OUT)
+        step.require("acknowledged", acknowledged(pending, Order.ROTATE), defence="rotation-ack")
+        step.set(link_h2d, pending)
+        step.set(link_d2h, pending)
+        step.set(phase, Phase.GRANTING)
+
+
+def _order_home_key(step: Step, key: Key, channel: Slot, schedule: Schedule) -> None:
+    """Order a key of the orchestrator's own, and ask for the route back."""
+    _issue(step, key, channel, schedule, orchestrator)
+    step.insert(rotate_in_order(session, key))
+    step.remove(mux_request(step.each(Agent)), name="withdraw route")
+    step.insert(mux_request(orchestrator), name="ask for route")
+
+
+def _order_rotation_in(draft: Draft, schedule: Schedule) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator orders {k}, a key of its own, at return.",
+        message="orchestrator -> gpu: rotate to {k}, in the session",
+        source="Carnet (late write after a check; the deck rotates before travelling only)",
+        enforces=("REQ-KEY-06", "REQ-KEY-01", "REQ-IV-04"),
+    )
+    def rotate_in(step: Step, k: Key, c: Slot) -> None:
+        """Rotate at return, before anything is fenced, re-uploaded or checked."""
+        step.require("phase", phase == Phase.BACK)
+        _order_home_key(step, k, c, schedule)
+        step.set(phase, Phase.ROTATING_IN)
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator goes on under the holder's key.",
+        message="orchestrator -> platform: route back",
+        source=_EPILOGUE,
+        shortcut_of="rotation-in",
+    )
+    def keep_key_in(step: Step) -> None:
+        """What remains when the key is rotated before travelling only, as the deck says literally."""
+        step.require("phase", phase == Phase.BACK)
+        step.remove(mux_request(step.each(Agent)), name="withdraw route")
+        step.insert(mux_request(orchestrator), name="ask for route")
+        step.set(phase, Phase.ROTATED_IN)
+
+
+def _rotate_too_late(draft: Draft, schedule: Schedule) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator starts to check memory before it rotates.",
+        source="Carnet (check, then use)",
+        shortcut_of="rotation-before-check",
+    )
+    def check_first(step: Step) -> None:
+        """Fence, upload and check under the holder's key, and rotate only afterwards."""
+        step.require("phase", phase == Phase.BACK)
+        step.set(phase, Phase.ROTATED_IN)
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator orders {k}, a key of its own, after the check.",
+        message="orchestrator -> gpu: rotate to {k}, in the session",
+        source="Carnet (check, then use)",
+        shortcut_of="rotation-before-check",
+    )
+    def rotate_late(step: Step, k: Key, c: Slot) -> None:
+        """The rotation that comes too late."""
+        step.require("phase", phase == Phase.CHECKED)
+        _order_home_key(step, k, c, schedule)
+        step.set(phase, Phase.ROTATING_LATE)
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator orders {k} after it fenced under the holder's key.",
+        message="orchestrator -> gpu: rotate to {k}, in the session",
+        source="Carnet: fencing before rotating",
+        shortcut_of="rotation-before-fence",
+    )
+    def rotate_after_fence(step: Step, k: Key, c: Slot) -> None:
+        """The rotation, when the fence came first."""
+        step.require("phase", phase == Phase.FENCED_EARLY)
+        _order_home_key(step, k, c, schedule)
+        step.set(phase, Phase.ROTATING_IN)
+
+
+def _take_key_in(draft: Draft, schedule: Schedule) -> None:
+    @draft.action(
+        by=GPU,
+        says="{g} takes {k}, and its firmware acknowledges inside the session.",
+        message="{g} -> orchestrator: rotated to {k}, in the session",
+        source="open-gpu-kernel-modules conf_compute_key_rotation.c",
+        enforces=("REQ-KEY-04", "REQ-KEY-06"),
+    )
+    def gpu_rotate_in(step: Step, g: Gpu, s: Session, k: Key) -> None:
+        """Retire the holder's key in both directions; what is resident goes on under the new epoch."""
+        step.actor(g, genuine(g))
+        step.require("own session", in_session(g, s))
+        step.require("ordered", rotate_in_order(s, k))
+        step.require("not accepted before", ~stale(g, k))
+        schedule.gpu_rotates(step, g, k)
+        _install(step, g, k, schedule, h2d="rotation-in-h2d", d2h="rotation-in-d2h")
+
+
+def _acknowledge_rotation_in(draft: Draft) -> None:
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator sees the rotation at return acknowledged.",
+        source="Carnet (omitted or repeated orders)",
+        enforces=("REQ-KEY-05", "REQ-KEY-06", "REQ-SESSION-03"),
+    )
+    def rotated_in(step: Step) -> None:
+        """Wait for the report on the new epoch before touching anything."""
+        step.require("phase", phase == Phase.ROTATING_IN)
+        step.require("acknowledged", acknowledged(pending, Order.ROTATE), defence="rotation-ack")
+        step.set(link_h2d, pending, defence="rotation-in-h2d")
+        step.set(link_d2h, pending, defence="rotation-in-d2h")
+        step.set(phase, Phase.ROTATED_IN)
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The orchestrator sees the late rotation acknowledged.",
+        source="Carnet (check, then use)",
+        shortcut_of="rotation-before-check",
+    )
+    def rotated_late(step: Step) -> None:
+        """Train at last, on what was checked before the rotation."""
+        step.require("phase", phase == Phase.ROTATING_LATE)
+        step.require("acknowledged", acknowledged(pending, Order.ROTATE))
+        step.set(link_h2d, pending)
+        step.set(link_d2h, pending)
+        step.set(phase, Phase.VERIFIED)
+
+
+# -- returning ---------------------------------------------------------------------------------------------------------
 
 
 def specify_return(draft: Draft) -> None:
@@ -242,9 +458,7 @@ def _read_back(draft: Draft) -> None:
         step.require("model digest", good, defence="model-read-back")
         step.require("first model digest", good | (custody != Custody.NONE), unless="model-read-back")
         step.require(
-            "count",
-            counted(link_h2d, lent_key, count) | (custody != Custody.RETURNED),
-            defence="received-count",
+            "count", counted(link_h2d, lent_key, count) | (custody != Custody.RETURNED), defence="received-count"
         )
         step.set(phase, Phase.VERIFIED, defence="rotation-before-check")
         step.set(phase, Phase.VERIFIED, when=custody == Custody.NONE, name="first time", unless="rotation-before-check")

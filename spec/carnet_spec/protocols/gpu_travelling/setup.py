@@ -7,77 +7,22 @@ arrives in and to a nonce, the quote to the channel it arrives on, the enrolment
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Expression, Formula, Step
+from carnet_spec.language import (
+    Draft,
+    Expression,
+    Formula,
+    Kind,
+    Step,
+    exists,
+    forall,
+    implies,
+    relation,
+    rigid_relation,
+)
+from carnet_spec.language.family import Profile
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
-from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    ADVERSARY,
-    GPU,
-    HOLDER,
-    ORCHESTRATOR,
-    PLATFORM,
-    Address,
-    Agent,
-    Custody,
-    Gpu,
-    Key,
-    Mode,
-    Phase,
-    Session,
-    Slot,
-    addressed,
-    admitted,
-    answered,
-    attested,
-    certified,
-    channel,
-    confidential,
-    corrupt,
-    custody,
-    ends_at,
-    enrolled,
-    enrolment_proof,
-    genuine,
-    in_session,
-    in_slot,
-    interferes,
-    issued,
-    job_manifest,
-    kept,
-    key_exchange,
-    key_session,
-    knows_d2h,
-    knows_h2d,
-    knows_launch,
-    latest,
-    leaked,
-    lent_key,
-    link_d2h,
-    link_h2d,
-    live_d2h,
-    live_h2d,
-    lost,
-    measured,
-    mux,
-    mux_request,
-    occupied,
-    offer,
-    orchestrated,
-    orchestrator,
-    owner,
-    phase,
-    platform,
-    protected,
-    report,
-    report_inside,
-    responder,
-    revoked,
-    secured,
-    session,
-    shows,
-    stale,
-    taken_back,
-)
+from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 _DECK = "deck, How it works: Setup"
 
@@ -355,3 +300,145 @@ def _route(draft: Draft) -> None:
         step.require("asked", mux_request(x))
         step.require("not there yet", mux != x)
         step.set(mux, x)
+
+
+# -- endorsed ----------------------------------------------------------------------------------------------------------
+# The holders agree on one instance of the orchestrator by a mechanism, and need not assume it.
+#
+# Whoever owns the machine starts the same image with the same manifest as often as it likes, and each instance is
+# honest. Every holder *endorses* one instance, the first whose quote it checked: it signs that instance's key with its
+# enrolment key, once for the job. A holder takes grants from an instance only with the endorsements of all enrolled
+# holders. As no honest holder endorses two, no two of them take grants from different instances. A corrupt holder can
+# refuse, which costs availability; it can endorse as many as it likes, which gains nothing.
+#
+# Where the honest holders endorse one and the same proper instance, that one is called the orchestrator: this is a
+# name, and assumes nothing.
+
+ENDORSEMENT_HUNTS = (
+    Profile("two instances", {"rounds": 1, "chunks": 0, "corrupt": 0, "twins": 1, "own_keys": 1}, budget=0),
+    Profile("a corrupt holder", {"rounds": 1, "chunks": 1, "corrupt": 1}, budget=1),
+)
+"""A size with a second instance, and one with a corrupt holder."""
+
+first_seen = rigid_relation("first_seen", Agent, Agent, says="the instance is the one that the holder endorses")
+endorsed = relation(
+    "endorsed", Agent, Agent, kind=Kind.MESSAGE, says="the holder signed, with its enrolment key, that it is the one"
+)
+
+
+class Endorsed(Schedule):
+    """A fresh key for every epoch, granted by the instance that every holder endorsed."""
+
+    name = "endorsed-instance"
+
+    def agreed_on(self, instance: Agent) -> Formula:
+        """Whether every enrolled holder endorsed it."""
+        return forall(lambda b: implies(enrolled(b), endorsed(b, instance)), Agent)
+
+    def rules(self, draft: Draft) -> None:
+        """Add how holders endorse."""
+        super().rules(draft)
+        _endorse(draft)
+
+    def lemmas(self, draft: Draft) -> None:
+        """Add what an endorsement says."""
+        super().lemmas(draft)
+
+        @draft.lemma
+        def endorsements_are_single(b: Agent, q: Agent) -> Formula:
+            """An honest holder endorses the one instance that it saw first, which runs the job."""
+            return implies(endorsed(b, q) & ~corrupt(b), first_seen(b, q) & measured(q) & job_manifest(q))
+
+        @draft.lemma
+        def channels_are_endorsed(a: Agent, b: Agent, p: Agent) -> Formula:
+            """A channel that a holder attested ends at an instance that all endorsed."""
+            return implies(channel(a, p) & enrolled(b), endorsed(b, p))
+
+
+def name_the_orchestrator(draft: Draft) -> None:
+    """Say what the orchestrator is: of several instances, the one that all honest holders endorse, if there is one."""
+    draft.axiom(
+        "a holder endorses one instance",
+        forall(lambda a, p, q: implies(_endorses(a, p) & _endorses(a, q), p == q), Agent, Agent, Agent),
+        assumption="A15",
+    )
+    one = forall(lambda a, p: implies(_endorses(a, p), p == orchestrator), Agent, Agent)
+    several = exists(lambda a, b, p, q: _endorses(a, p) & _endorses(b, q) & (p != q), *(Agent, Agent, Agent, Agent))
+    improper = exists(lambda a, p: _endorses(a, p) & ~(measured(p) & job_manifest(p)), Agent, Agent)
+    draft.axiom("the orchestrator is the one endorsed", one | several | improper, assumption="A22")
+
+
+def _endorses(holder: Agent, instance: Agent) -> Formula:
+    """Whether it is the one instance that an honest holder endorses."""
+    return enrolled(holder) & ~corrupt(holder) & first_seen(holder, instance)
+
+
+def _endorse(draft: Draft) -> None:
+    @draft.rule(
+        by=HOLDER,
+        says="Holder {a} endorses the instance {q}, whose quote it checked.",
+        message="{a} -> {q}: endorsement of {q}",
+        source="Carnet (a forked orchestrator)",
+        enforces="REQ-SETUP-18",
+    )
+    def endorse(step: Step, a: Agent, q: Agent) -> None:
+        """One instance only, for the whole job: the first that it saw."""
+        step.actor(a, ~corrupt(a))
+        step.require("a holder", enrolled(a))
+        step.require("measurement", measured(q))
+        step.require("manifest", job_manifest(q))
+        step.require("the first", first_seen(a, q))
+        step.insert(endorsed(a, q))
+
+    @draft.rule(by=ADVERSARY, says="Corrupt holder {b} endorses {q}.", source="Carnet (a forked orchestrator)")
+    def endorse_anything(step: Step, b: Agent, q: Agent) -> None:
+        """As many as it likes."""
+        step.given("corrupt", corrupt(b))
+        step.insert(endorsed(b, q))
+
+
+# -- backup ------------------------------------------------------------------------------------------------------------
+# A backup orchestrator, as a pattern: a second instance of the same manifest takes over when the first has stopped.
+#
+# Here *the orchestrator* is the line of instances that the holders agreed on, of which one at a time is in charge. A
+# take-over is a fail-stop whose next session another instance opens. It needs the record: the model last kept with its
+# digest, the ledger, and which epochs were returned, secured or lost. Sessions, keys and counters are not handed over;
+# they die with the first instance, and GPU and holders are attested anew.
+#
+# Two things have to be right. The record must be the newest one, although storage is the platform's and rolls back
+# (*whole-hand-over*); how instances agree on it, by a counter or by acknowledgements of holders, is left to
+# replication. And the first instance must have stopped: without that agreement (*one-instance*) both run, which is a
+# fork.
+
+deposited = relation("deposited", Version, kind=Kind.MESSAGE, says="a record that keeps the version is in storage")
+_PATTERN = "deck, Outlook: backup orchestrator; Carnet (pattern only, without replication)"
+
+
+def specify_backup(draft: Draft, schedule: Schedule) -> None:
+    """Add the deposit of the record, and the take-over."""
+
+    @draft.rule(
+        by=ORCHESTRATOR,
+        says="The orchestrator deposits its record, which keeps {n}.",
+        message="orchestrator -> platform: the record with {n}, sealed for its instances",
+        source=_PATTERN,
+    )
+    def deposit(step: Step, n: Version) -> None:
+        """Every record is deposited as soon as there is one, and storage keeps old ones too."""
+        step.require("in force", kept == n)
+        step.insert(deposited(n))
+
+    @draft.action(
+        by=ORCHESTRATOR,
+        says="The second instance takes over with the record that keeps {n}, and asks for a session, {s}.",
+        message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
+        source=_PATTERN,
+    )
+    def take_over(step: Step, s: Session, k: Key, c: Slot, n: Version) -> None:
+        """What the first instance had under way is lost with its session, as after any fail-stop."""
+        step.require("there was a first", phase != Phase.SETUP)
+        step.require("a record", deposited(n))
+        step.require("the newest record", n == kept, defence="whole-hand-over")
+        ask_for_session(step, s, k, c, schedule)
+        start_again(step, k, n)
+        step.set(kept, n)

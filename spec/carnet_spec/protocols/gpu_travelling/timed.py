@@ -32,43 +32,10 @@ from carnet_spec.language import (
     used,
     variable,
 )
-from carnet_spec.protocols.gpu_travelling.counters import next_free
+from carnet_spec.language.authoring import Claims
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
-from carnet_spec.protocols.gpu_travelling.text import sentence
-from carnet_spec.protocols.gpu_travelling.vocabulary import (
-    ORCHESTRATOR,
-    Agent,
-    Custody,
-    Data,
-    Gpu,
-    Key,
-    Phase,
-    Session,
-    Slot,
-    Version,
-    accepted,
-    before,
-    custody,
-    first,
-    issued,
-    key_exchange,
-    knows_h2d,
-    ledger,
-    lent_key,
-    link_h2d,
-    live_d2h,
-    live_h2d,
-    offer,
-    pending,
-    phase,
-    rotate_in_order,
-    rotate_out_order,
-    sealed,
-    session,
-    streamed,
-    taken_back,
-    uploaded,
-)
+from carnet_spec.protocols.gpu_travelling.vocabulary import *
+from carnet_spec.theories.linear_order import StrictOrder
 
 AGE, LEASE, LIMIT = "attestation-age", "lease", "key-usage-limit"
 
@@ -110,17 +77,7 @@ def add_time(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
 
 
 def _assume(draft: Draft) -> None:
-    draft.axiom("time does not loop", forall(lambda t: ~earlier(t, t), Instant), assumption="A9")
-    draft.axiom(
-        "time is ordered",
-        forall(lambda t, u, v: implies(earlier(t, u) & earlier(u, v), earlier(t, v)), Instant, Instant, Instant),
-        assumption="A9",
-    )
-    draft.axiom(
-        "time is in line",
-        forall(lambda t, u: earlier(t, u) | (t == u) | earlier(u, t), Instant, Instant),
-        assumption="A9",
-    )
+    StrictOrder("time", Instant, earlier, "A9", names="tuv", singular=True).assume_linear(draft)
     draft.axiom("a key is good for something", before(first, limit), assumption="A21")
     draft.initially(clock, power_on)
 
@@ -183,12 +140,7 @@ def _age(draft: Draft) -> None:
 
 
 def _lease(draft: Draft) -> None:
-    @draft.superpose(
-        "rotate_out",
-        says="It is {now}.",
-        source="RFC 9334 section 10",
-        enforces="REQ-SETUP-13",
-    )
+    @draft.superpose("rotate_out", says="It is {now}.", source="RFC 9334 section 10", enforces="REQ-SETUP-13")
     def _(step: Step, now: Instant) -> None:
         """A hand-over begins with the order to rotate: the GPU does not leave on evidence that is too old."""
         _read(step, now)
@@ -250,13 +202,9 @@ def _count(draft: Draft, schedule: Schedule, name: str, message: Update) -> None
 
 
 def _claim(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
-    @draft.claim(
-        name="key-lifetime",
-        sentence=sentence("CLAIM-KEY-LIFETIME"),
-        requirement="CLAIM-KEY-LIFETIME",
-        source="open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D",
-        under=under,
-    )
+    claim = Claims(draft, TEXT, under)
+
+    @claim("key-lifetime", "open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D")
     def key_lifetime() -> Formula:
         chunks = forall(lambda a, k, v, m: implies(sealed(a, k, v, m), counted_out(k, v)), Agent, Key, Slot, Data)
         others = forall(
@@ -265,25 +213,13 @@ def _claim(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
         )
         return chunks & others & schedule.within(limit, home=False) & schedule.within(limit, home=True)
 
-    @draft.claim(
-        name="fresh-attestation",
-        sentence=sentence("CLAIM-FRESH-ATTESTATION"),
-        requirement="CLAIM-FRESH-ATTESTATION",
-        source="RFC 9334 section 10",
-        under=under,
-    )
+    @claim("fresh-attestation", "RFC 9334 section 10")
     def fresh_attestation(s: Session) -> Formula:
         away = (phase == Phase.AWAY) & (s == session)
         lasts = ~earlier(good_until(s), clock) & ~earlier(good_until(s), leased_until(lent_key))
         return ~stale_use(s) & implies(away, lasts)
 
-    @draft.claim(
-        name="bounded-custody",
-        sentence=sentence("CLAIM-BOUNDED-CUSTODY"),
-        requirement="CLAIM-BOUNDED-CUSTODY",
-        source="Carnet (a holder that keeps the GPU)",
-        under=under,
-    )
+    @claim("bounded-custody", "Carnet (a holder that keeps the GPU)")
     def bounded_custody() -> Formula:
         begun = implies(phase == Phase.AWAY, ~earlier(leased_until(lent_key), clock))
         in_time = forall(lambda k: implies(taken_back(k), ~earlier(leased_until(k), returned_at(k))), Key)

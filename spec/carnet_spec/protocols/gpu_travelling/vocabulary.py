@@ -7,13 +7,20 @@ history kept for the claims.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from carnet_spec.language import (
     Formula,
     Individual,
     Kind,
     Role,
+    Step,
+    any_of,
     constant,
+    exists,
+    forall,
     function,
+    implies,
     member,
     relation,
     rigid_flag,
@@ -21,6 +28,7 @@ from carnet_spec.language import (
     rigid_relation,
     variable,
 )
+from carnet_spec.language.requirements import text_beside
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -395,3 +403,117 @@ def shows(gpu: Gpu, mode: Mode) -> Formula:
 def attested_live(gpu: Gpu) -> Formula:
     """Whether the orchestrator's session is alive on this GPU."""
     return in_session(gpu, session)
+
+
+# -- history -----------------------------------------------------------------------------------------------------------
+# What a claim needs to know beyond what parties keep: what was sent in which session, and which epoch came last.
+
+sent_in = relation("sent_in", Session, Data, kind=Kind.GHOST, says="the chunk was sealed under a key of the session")
+lent_last = relation("lent_last", Session, Key, kind=Kind.GHOST, says="the epoch was granted last in the session")
+sealed_again = relation(
+    "sealed_again", Key, Slot, kind=Kind.TRUTH, says="the orchestrator protected two uploads with that IV"
+)
+reported_again = relation(
+    "reported_again", Key, Slot, kind=Kind.TRUTH, says="the firmware protected two reports with that number"
+)
+
+
+# -- counters ----------------------------------------------------------------------------------------------------------
+# The IVs of one direction under one key are taken in order, each once.
+
+
+def next_free(used_at: Callable[[Slot], Formula], slot: Slot) -> Formula:
+    """Whether ``slot`` is the first counter value not used yet."""
+    return ~used_at(slot) & forall(lambda u: implies(before(u, slot), used_at(u)), Slot)
+
+
+# -- orders ------------------------------------------------------------------------------------------------------------
+# How the orchestrator gives one to the firmware, and how the firmware carries it out and reports.
+#
+# Orders and reports travel inside the session, under keys that hang on its master and that firmware alone holds:
+# neither whoever was lent a link key nor code on the GPU can make one. An order names the epoch it is about and has a
+# number in it, and the report on it has the same: so no two messages of the session share an IV, and the firmware
+# carries out the orders of the live epoch in their order, each once.
+
+
+def send(step: Step, order: Order, at: Slot) -> None:
+    """Send an order about the link's epoch, inside the session, with the next number."""
+    step.require("next number", next_free(lambda u: told(link_h2d, u), at))
+    step.insert(told(link_h2d, at))
+    step.insert(ordered(link_h2d, at, order))
+    step.insert(asked(link_h2d, order))
+
+
+def seal(step: Step, at: Slot) -> None:
+    """Protect a message to the GPU with the host-to-device half of the link, with the next IV."""
+    step.require("next IV", next_free(lambda u: consumed(link_h2d, u), at), defence="sender-iv-monotonic")
+    step.require("any IV up to the next", contiguous(at), unless="sender-iv-monotonic")
+    step.insert(consumed(link_h2d, at))
+
+
+def contiguous(at: Slot) -> Formula:
+    """Whether every counter value below ``at`` is used under the link key."""
+    return forall(lambda u: implies(before(u, at), consumed(link_h2d, u)), Slot)
+
+
+def carry_out(step: Step, gpu: Gpu, key: Key, at: Slot, order: Order) -> None:
+    """Take the next order about the live epoch, and report on it."""
+    step.actor(gpu, genuine(gpu))
+    step.require("live epoch", live_h2d(gpu, key))
+    step.require("verifies", ordered(key, at, order), defence="session-orders")
+    step.require("verifies on the link", ordered(key, at, order) | submitted(key, order), unless="session-orders")
+    step.require("in order", next_free(lambda u: heard(gpu, key, u), at), defence="session-sequence")
+    step.insert(heard(gpu, key, at))
+    report_on(step, key, at, order)
+
+
+def report_on(step: Step, key: Key, at: Slot, order: Order) -> None:
+    """Report on an order inside the session, under its number."""
+    step.insert(reported_again(key, at), when=exists(lambda o: replied(key, at, o), Order))
+    step.insert(replied(key, at, order))
+    step.insert(acknowledged(key, order))
+
+
+def stream(step: Step, gpu: Gpu, key: Key, at: Slot) -> None:
+    """Protect a message home with the live device-to-host half, with the next IV of that direction."""
+    step.require("live key home", live_d2h(gpu, key))
+    step.require("next IV home", next_free(lambda u: transmitted(gpu, key, u), at))
+    step.insert(transmitted(gpu, key, at))
+    step.insert(repeated(key, at), when=streamed(key, at))
+    step.insert(streamed(key, at))
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+# Words that the lemmas share: groups of phases, and keys of protected sessions.
+
+BEFORE_CHECK = (Phase.ROTATED_IN, Phase.FENCING, Phase.FENCED, Phase.UPLOADED, Phase.CHECKING)
+CHECKED = (Phase.VERIFIED, Phase.TRAINING, Phase.TRAINED, Phase.SAVING, Phase.SAVED, Phase.SCRUBBING, Phase.CLEAN)
+HOME = BEFORE_CHECK + CHECKED
+FENCED_TOO_EARLY = (Phase.FENCING_EARLY, Phase.FENCED_EARLY)
+OUT = (Phase.GRANTING, Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN)
+UNREACHED = (Phase.CHECKED, Phase.ROTATING_LATE)
+
+
+def during(*phases: Phase) -> Formula:
+    """Whether the orchestrator is in one of ``phases``."""
+    return any_of(*(phase == each for each in phases))
+
+
+def active() -> Formula:
+    """Whether the orchestrator has attested its session."""
+    return (phase != Phase.SETUP) & (phase != Phase.OPENED)
+
+
+def checked(key: Key) -> Formula:
+    """Whether the firmware found the code good in that epoch, and no context left."""
+    return done(key, Order.CODE_GOOD) & done(key, Order.NO_CONTEXT)
+
+
+def guarded(key: Key) -> Formula:
+    """Whether the key is of a session that the orchestrator opened with a protected GPU."""
+    return protected(key_session(key)) & orchestrated(key_session(key))
+
+
+# -- the normative text ------------------------------------------------------------------------------------------------
+
+TEXT = text_beside(__file__)

@@ -1,7 +1,7 @@
 """Lemmas: what makes the claims inductive, for any number of parties, GPUs, sessions, keys, messages and rounds.
 
 They are stated without any axiom about who is corrupt, so that one proof serves every threat model. The argument, in
-the order of the modules: an attested session ends at a genuine GPU in confidential mode (sessions); its keys are the
+the order of their sections: an attested session ends at a genuine GPU in confidential mode (sessions); its keys are the
 orchestrator's or an enrolled holder's (keys); each phase says which key the link has (phases); of the orders to rotate
 the GPU takes at most the newest (epochs); so a key is known to its owner and the orchestrator only (keys). Grants reach
 that owner and nobody else (handover), counters have no gaps (counters), hence an acknowledgement under a secret key
@@ -16,23 +16,28 @@ grants and reports go where they belong (bookkeeping).
 from __future__ import annotations
 
 from carnet_spec.language import Draft
-from carnet_spec.protocols.gpu_travelling.hardware import PLAIN, Hardware
-from carnet_spec.protocols.gpu_travelling.lemmas.acknowledgements import acknowledgement_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.beneath import hardware_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.bookkeeping import bookkeeping_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.counters import counter_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.epochs import epoch_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.handover import agreement_lemmas, grant_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.keys import key_lemmas, secrecy_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.knowledge import knowledge_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.memory import memory_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.models import model_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.on_the_gpu import gpu_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.orders import order_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.phases import phase_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.records import record_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.second_lines import second_lines
-from carnet_spec.protocols.gpu_travelling.lemmas.sessions import session_lemmas
+from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware
+from carnet_spec.protocols.gpu_travelling.lemmas.epochs import (
+    acknowledgement_lemmas,
+    counter_lemmas,
+    epoch_lemmas,
+    order_lemmas,
+)
+from carnet_spec.protocols.gpu_travelling.lemmas.handover import (
+    agreement_lemmas,
+    bookkeeping_lemmas,
+    grant_lemmas,
+    record_lemmas,
+    second_lines,
+)
+from carnet_spec.protocols.gpu_travelling.lemmas.memory import gpu_lemmas, hardware_lemmas, memory_lemmas, model_lemmas
+from carnet_spec.protocols.gpu_travelling.lemmas.sessions import (
+    key_lemmas,
+    knowledge_lemmas,
+    phase_lemmas,
+    secrecy_lemmas,
+    session_lemmas,
+)
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 
 

@@ -28,8 +28,8 @@ from carnet_ref.systems.gpu_travelling.keys.inner import InnerKey, InnerKeyExcha
 from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, key_schedule, wrapping_key
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire.reader import MalformedError
-from carnet_spec.protocols.gpu_travelling.variants import SCHEDULES as SPECIFIED
-from carnet_spec.protocols.gpu_travelling.variants import VARIANTS
+from carnet_spec.protocols.gpu_travelling.design import SCHEDULES as SPECIFIED
+from carnet_spec.protocols.gpu_travelling.design import VARIANTS
 
 EMK = bytes(range(32))
 ROTATING = sorted(set(SCHEDULES) - {"none"})
