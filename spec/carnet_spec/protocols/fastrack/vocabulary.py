@@ -90,9 +90,7 @@ first = constant("first", Position, says="the first place of every transfer")
 opened = relation("opened", Agent, Key, kind=Kind.STATE, of=USER, says="the user opened the key exchange")
 attested = relation(
     "attested",
-    Agent,
-    Key,
-    Gpu,
+    *(Agent, Key, Gpu),
     kind=Kind.STATE,
     of=USER,
     says="the user took the GPU's report, and sends under the key",
@@ -159,11 +157,7 @@ exposed = relation(
 )
 sealed = relation(
     "sealed",
-    Agent,
-    Key,
-    Transfer,
-    Position,
-    Block,
+    *(Agent, Key, Transfer, Position, Block),
     kind=Kind.GHOST,
     says="the user sealed it for the place of the transfer",
 )

@@ -320,10 +320,7 @@ traffic = relation("traffic", Key, Data, kind=Kind.MESSAGE, says="training traff
 offer = relation("offer", Agent, Agent, Key, Slot, kind=Kind.MESSAGE, says="a grant sent by one agent to another")
 addressed = relation(
     "addressed",
-    Agent,
-    Agent,
-    Key,
-    Address,
+    *(Agent, Agent, Key, Address),
     kind=Kind.MESSAGE,
     says="the grant from one agent to another states the address",
 )

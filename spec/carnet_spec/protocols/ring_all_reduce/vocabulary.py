@@ -86,38 +86,28 @@ outgoing = relation(
 )
 incoming = relation(
     "incoming",
-    Endpoint,
-    Key,
-    Endpoint,
+    *(Endpoint, Key, Endpoint),
     kind=Kind.STATE,
     of=RANK,
     says="the rank takes what is under the key from that rank",
 )
 partial = relation(
     "partial",
-    Endpoint,
-    Iteration,
-    Chunk,
-    Vector,
+    *(Endpoint, Iteration, Chunk, Vector),
     kind=Kind.STATE,
     of=RANK,
     says="the partial sum with the rank's own part",
 )
 added = relation(
     "added",
-    Endpoint,
-    Iteration,
-    Chunk,
+    *(Endpoint, Iteration, Chunk),
     kind=Kind.STATE,
     of=RANK,
     says="the rank added its own contribution to the chunk",
 )
 total = relation(
     "total",
-    Endpoint,
-    Iteration,
-    Chunk,
-    Vector,
+    *(Endpoint, Iteration, Chunk, Vector),
     kind=Kind.STATE,
     of=RANK,
     says="what the rank takes to be the whole sum",
@@ -127,11 +117,7 @@ settled = relation(
 )
 spent = relation(
     "spent",
-    Endpoint,
-    Key,
-    Iteration,
-    Phase,
-    Chunk,
+    *(Endpoint, Key, Iteration, Phase, Chunk),
     kind=Kind.STATE,
     of=RANK,
     says="the rank sealed the chunk in the phase",

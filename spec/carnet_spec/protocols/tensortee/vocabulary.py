@@ -152,10 +152,7 @@ wrote = relation(
 )
 filled = relation(
     "filled",
-    Key,
-    Tensor,
-    CacheLine,
-    Version,
+    *(Key, Tensor, CacheLine, Version),
     kind=Kind.GHOST,
     says="the line was written in that version of the tensor",
 )
