@@ -9,7 +9,6 @@ from carnet_spec.protocols.fastrack.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-
 THREATS = ("outsider", "collusion")
 """The threat models under which every claim is made."""
 

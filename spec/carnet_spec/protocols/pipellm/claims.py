@@ -9,7 +9,6 @@ from carnet_spec.protocols.pipellm.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-
 THREATS = ("lone-host", "collusion")
 """The threat models under which every claim is made."""
 

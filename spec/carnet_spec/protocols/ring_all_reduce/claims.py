@@ -9,7 +9,6 @@ from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-
 THREATS = ("links", "tenants")
 """The threat models under which every claim is made."""
 

@@ -11,7 +11,6 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-
 THREATS = ("watching", "meddling")
 """The threat models under which every claim is made."""
 

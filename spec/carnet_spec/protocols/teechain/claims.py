@@ -9,7 +9,6 @@ from carnet_spec.protocols.teechain.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-
 THREATS = ("platform", "broken")
 """The threat models under which claims are made."""
 

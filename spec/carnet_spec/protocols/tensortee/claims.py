@@ -9,7 +9,6 @@ from carnet_spec.protocols.tensortee.vocabulary import *
 
 TEXT = text_beside(__file__)
 
-
 THREATS = ("bus", "neighbour")
 """The threat models under which every claim is made."""
 
