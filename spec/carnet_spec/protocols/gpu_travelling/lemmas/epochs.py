@@ -1,4 +1,4 @@
-"""Epochs: which key is newest, which order is still pending, and which key is live."""
+"""Epochs, counters, orders and acknowledgements: which key is newest, which order is pending, and what one proves."""
 
 from __future__ import annotations
 

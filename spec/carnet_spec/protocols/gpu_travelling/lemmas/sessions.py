@@ -1,4 +1,4 @@
-"""Sessions: whom they end at, what attesting one proves, and what reports can say."""
+"""Sessions, keys, phases and knowledge: whom a session ends at, who can know a key, and what each phase says of both."""
 
 from __future__ import annotations
 
