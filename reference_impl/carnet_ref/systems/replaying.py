@@ -12,7 +12,6 @@ from carnet_spec.language import Family
 from carnet_spec.trace import TraceStep
 
 W = TypeVar("W")
-Party = TypeVar("Party")
 Claims = Mapping[str, Callable[[W], Iterator[str]]]
 """What shows in a world, in bytes, that a claim is violated."""
 
@@ -59,15 +58,3 @@ class Replay(Generic[W]):
 
 def _why(error: Exception) -> str:
     return str(error.args[0]) if isinstance(error, LookupError) and error.args else str(error)
-
-
-def weakened(party: type[Party], without: Mapping[str, type], off: frozenset[str]) -> type[Party]:
-    """Return a party that leaves out what some defences ask of it.
-
-    Args:
-        party: the party with every defence.
-        without: for each defence the class that overrides what it asks for; of two that override one step, the first
-            goes first and may call the other.
-        off: the defences that are left out.
-    """
-    return type(party.__name__, (*(kind for defence, kind in without.items() if defence in off), party), {})

@@ -7,8 +7,7 @@ for carries the mark `enforces`. Ids and names stand there as literal strings: t
 read from these lines, without running them.
 
 A check says what it looked at, and is logged with the digest of that and with its result: a role collects what it
-checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`noted`). A
-weakened design waives checks by the names of their defences, and takes other steps in the place of marked ones.
+checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`noted`).
 """
 
 from __future__ import annotations
@@ -106,24 +105,19 @@ def _logged(defence: str, requirement: str, seen: Seen, holds: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The checks of a role: all of them, less those that a weakened design leaves out."""
-
-    waived: frozenset[str] = frozenset()
+    """The checks of a role, which it takes as an argument."""
 
     def require(self, defence: str, requirement: str, holds: bool, *, saw: Seen = (), otherwise: str) -> None:
         """Insist on what ``requirement`` asks for; ``otherwise`` says what was found instead.
 
         Raises:
-            ProtocolError: it does not hold, and ``defence`` is not waived.
+            ProtocolError: it does not hold.
         """
         if not self.passes(defence, requirement, holds, saw=saw):
             raise ProtocolError(f"{otherwise} ({requirement})")
 
     def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
         """Return what was ``found``, which is of the ``kind`` that ``requirement`` asks for.
-
-        A reply of another kind cannot be read at all, so this is never waived; a design that lacks the ``defence`` does
-        not look at the reply.
 
         Raises:
             ProtocolError: it is of another kind.
@@ -144,7 +138,7 @@ class Checks:
     ) -> _Result:
         """Return what ``opened`` returns: the content of a message whose authenticity ``requirement`` asks for.
 
-        What does not verify cannot be read, so this is never waived. ``sender`` says who sent it, once it is open.
+        ``sender`` says who sent it, once it is open.
 
         Raises:
             CryptoError: it does not verify.
@@ -158,8 +152,6 @@ class Checks:
         return result
 
     def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
-        """Return whether what ``requirement`` asks for holds, or ``defence`` is waived, and so not looked at."""
-        if defence in self.waived:
-            return True
+        """Return whether what ``requirement`` asks for holds."""
         _logged(defence, requirement, saw, holds)
         return holds

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.systems.replaying import Replay, weakened
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.replaying import Replay
 from carnet_spec.protocols.pipellm import FAMILY
 from carnet_spec.trace import TraceStep
 
@@ -91,4 +92,4 @@ SAYS = {"": "plain", "a": "loud plain", "b": "slow plain", "ab": "loud slow plai
 
 @pytest.mark.parametrize("off", SAYS)
 def test_a_party_leaves_out_what_is_off(off: str) -> None:
-    assert weakened(Plain, {"a": Loud, "b": Slow}, frozenset(off))().says() == SAYS[off]
+    assert without(Plain, {"a": Loud, "b": Slow}, frozenset(off))().says() == SAYS[off]

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import Random, sha384
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.gpu_travelling.parties.mishaps import Mishap, Mishaps
 from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
-from carnet_ref.systems.teechain.enforcement import EVERY, Checks
 from carnet_ref.systems.teechain.errors import ChainError, SealedStateError, SilentMemberError, TeechainError
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica, is_poll
@@ -66,7 +66,7 @@ class Line:
         random: where keys come from.
         mishaps: what befalls them.
         say: gets a line for people at every change.
-        checks: what instances insist on of each other; a weakened design waives some.
+        checks: what instances insist on of each other.
     """
 
     backups: int

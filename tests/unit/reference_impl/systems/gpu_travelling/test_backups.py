@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.crypto.primitives import AesGcm
+from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.parties.mishaps import Mishap, Mishaps
-from carnet_ref.systems.teechain.enforcement import Checks
 from tests.fixtures.backups import Aftermath, Moments, NotedIvs, run_with
 
 SHORT = Deployment(holder_names(2), 2, chunks=1, chunk_bytes=256)
@@ -61,7 +61,7 @@ def test_an_iv_that_encrypts_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_without_a_freeze_two_instances_issue_and_one_does_not_know_of_it(tmp_path: Path) -> None:
-    weak = Checks(frozenset({"freeze"}))
+    weak = ChecksWithout(frozenset({"freeze"}))
     for at in (10, 22):
         forked = run_with(SHORT, tmp_path, Moments({at: Mishap.FORK}), checks=weak)
         assert forked.elsewhere is not None
@@ -78,7 +78,7 @@ def test_an_old_state_is_refused_by_the_counter_alone(at: int, tmp_path: Path) -
     real = run_with(SHORT, tmp_path, Moments(mishaps))
     check(real)
     assert real.tally.rollbacks_refused == 1
-    weak = run_with(SHORT, tmp_path, Moments(mishaps), checks=Checks(frozenset({"counter-check"})))
+    weak = run_with(SHORT, tmp_path, Moments(mishaps), checks=ChecksWithout(frozenset({"counter-check"})))
     assert weak.tally.rollbacks_refused == 0
     assert set(weak.accepted) - set(weak.logged)
 

@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carnet_ref.systems.checks import Checks
 from carnet_ref.systems.teechain.custody import CustodyLog
-from carnet_ref.systems.teechain.enforcement import Checks
 from carnet_ref.systems.teechain.errors import ChainError, QuoteError, SealedStateError, TeechainError
 from carnet_ref.systems.teechain.grants import Holder, grant, sign_grant
 from carnet_ref.systems.teechain.plans import FIRST, Plan
