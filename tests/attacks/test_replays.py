@@ -21,7 +21,8 @@ from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATAL
 from carnet_ref.systems.gpu_travelling.exploits.hostile import ACTIONS, Hostile, NotReplayableError
 from carnet_ref.systems.gpu_travelling.exploits.names import Names
 from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-from carnet_ref.systems.gpu_travelling.exploits.replay import Attack, defended_by, replay_here
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here
+from carnet_ref.systems.replaying import Attack
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Trace, TraceStep
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
@@ -130,7 +131,7 @@ def test_what_stays_abstract_is_of_the_specification_and_not_in_the_record() -> 
 
 def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
     """Return the step at which the specification with every defence refuses the steps of an attack."""
-    protocol, instance = _design(defended_by(Attack.of(attack)), (), attack["threat"])
+    protocol, instance = _design(replay_here.defended(Attack.of(attack)), (), attack["threat"])
     judge, actions = Interpreter(protocol, instance), {action.name: action for action in protocol.actions}
     state = judge.start()
     for index, each in enumerate(attack["steps"]):

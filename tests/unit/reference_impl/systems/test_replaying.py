@@ -10,7 +10,7 @@ import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.replaying import Replay
+from carnet_ref.systems.replaying import Attack, Replay
 from carnet_spec.protocols.pipellm import FAMILY
 from carnet_spec.trace import TraceStep
 
@@ -26,8 +26,8 @@ ERRORS = {
 }
 
 
-def open_world(variant: str, off: frozenset[str], steps: Sequence[TraceStep]) -> nullcontext[list[str]]:
-    assert len(steps) in (1, 2)
+def open_world(variant: str, off: frozenset[str], attack: Attack) -> nullcontext[list[str]]:
+    assert len(attack.steps) in (1, 2)
     return nullcontext([variant, *sorted(off)])
 
 
@@ -42,7 +42,7 @@ def weak(world: list[str]) -> Iterator[str]:
     yield from (f"without {name}" for name in world[1:])
 
 
-REPLAY = Replay(FAMILY, open_world, take, {"weak": weak}, Refused)
+REPLAY = Replay(FAMILY, open_world, take, {"weak": weak}, (Refused,))
 
 
 def said(*actions: str, variant: str = "no-padding", removed: Sequence[str] = ()) -> dict[str, Any]:
