@@ -7,7 +7,7 @@ for carries the mark `enforces`. Ids and names stand there as literal strings: t
 read from these lines, without running them.
 
 A check says what it looked at, and is logged with the digest of that and with its result: a role collects what it
-checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`noted`).
+checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`log_step`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Plain = bytes | str | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class ReceivedMessage:
     """A message that a check looked at, as it came, and the party that it is said to be from."""
 
     sender: str
     message: bytes
 
 
-Seen = Came | Plain | tuple[Plain, ...]
+Seen = ReceivedMessage | Plain | tuple[Plain, ...]
 """What a check looks at: a message, or values that the role holds."""
 
 
@@ -46,7 +46,7 @@ def digest_of(seen: Seen) -> str:
     The party that sends a message makes the same digest of its bytes.
     """
     match seen:
-        case Came(message=message) | bytes(message):
+        case ReceivedMessage(message=message) | bytes(message):
             return hashlib.sha256(message).hexdigest()
         case _:
             return hashlib.sha256(repr(seen).encode()).hexdigest()
@@ -61,7 +61,7 @@ class CheckLog:
 
     def add(self, defence: str, requirement: str, seen: Seen, holds: bool) -> None:
         """Log a check."""
-        sender = seen.sender if isinstance(seen, Came) else ""
+        sender = seen.sender if isinstance(seen, ReceivedMessage) else ""
         self.made.append(TraceCheck(self.by, defence, requirement, digest_of(seen), holds, sender))
 
     def taken(self, action: str = "") -> tuple[TraceCheck, ...]:
@@ -85,13 +85,13 @@ def checking(by: str) -> Iterator[CheckLog]:
         _LOG.reset(token)
 
 
-def noted(step: TraceStep, *sent: bytes, **at: float) -> Note:
+def log_step(step: TraceStep, *sent: bytes, **at: float) -> Note:
     """Return the record of a step: what was checked for it since the step before, what it sends, and when it was."""
     log = _LOG.get()
     return Note(step, log.taken(step.action) if log else (), tuple(map(digest_of, sent)), tuple(at.items()))
 
 
-def unclaimed(log: CheckLog) -> list[RoleEffect]:
+def unattributed_checks(log: CheckLog) -> list[RoleEffect]:
     """Return the effects that record what was checked for no step."""
     made = log.taken()
     return [Checked(made)] if made else []
@@ -148,7 +148,7 @@ class Checks:
         except CryptoError:
             _logged(defence, requirement, saw, False)
             raise
-        _logged(defence, requirement, Came(sender(result), saw), True)
+        _logged(defence, requirement, ReceivedMessage(sender(result), saw), True)
         return result
 
     def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:

@@ -63,7 +63,7 @@ class Plan:
 
     @enforces("REQ-TAKE-07", "quorum")
     def has_quorum(self, voters: frozenset[str]) -> bool:
-        """Whether these voters are enough. Any two such sets share a member: the recovery_quorum, or more than half."""
+        """Whether these voters are enough. Any two such sets share a member: the recovery quorum, or more than half."""
         if self.recovery_quorum:
             return voters >= set(self.recovery_quorum)
         return 2 * len(voters & set(self.members)) > len(self.members)

@@ -13,7 +13,7 @@ from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.keys import LinkKeys
 from carnet_ref.systems.gpu_travelling.ablations.checks import NoChecks
 from carnet_ref.systems.gpu_travelling.device.orders import Fenced, MemoryRead, Report, Rotated, Scrubbed
-from carnet_ref.systems.gpu_travelling.enforcement import Came
+from carnet_ref.systems.gpu_travelling.enforcement import ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.facts import (
@@ -76,7 +76,7 @@ class _Believing:
 def attested_again(session: Requester) -> GpuAttested:
     """Take the GPU at the end of a re-opened session for the one that was attested before."""
     appraiser = _Believing(session.responder_key)
-    attested, _ = facts.attested(session, _NOTHING, b"", appraiser, _UNCHECKED, Came(GPU, b""))
+    attested, _ = facts.attested(session, _NOTHING, b"", appraiser, _UNCHECKED, ReceivedMessage(GPU, b""))
     return attested
 
 

@@ -19,7 +19,7 @@ from carnet_ref.systems.gpu_travelling.ablations.channels import OneChannel
 from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
 from carnet_ref.systems.gpu_travelling.ablations.reports import ON_LINK
 from carnet_ref.systems.gpu_travelling.device.orders import Place, Scrubbed, placed
-from carnet_ref.systems.gpu_travelling.enforcement import Came, noted
+from carnet_ref.systems.gpu_travelling.enforcement import ReceivedMessage, log_step
 from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts as secure
@@ -260,7 +260,7 @@ class ProceduresWithout(Procedures):
         if state.job.session is None:
             return state, []
         report, chain = split(event.body, "report", "report", "chain")
-        return self.accept(state, state.job.session, GpuEvidence(report, chain), Came(GPU, report))
+        return self.accept(state, state.job.session, GpuEvidence(report, chain), ReceivedMessage(GPU, report))
 
     def start_over(self, state: OrchestratorState, job: Job) -> Transition:
         """Open the session again, as a driver does that re-attaches by itself, and go on."""
@@ -331,7 +331,7 @@ def _place(event: Reported) -> Place:
 
 
 def _noted(action: str) -> Note:
-    return noted(step(action, ORCHESTRATOR))
+    return log_step(step(action, ORCHESTRATOR))
 
 
 def _as(taken_as: HomeStep, action: str, taken: Transition) -> Transition:

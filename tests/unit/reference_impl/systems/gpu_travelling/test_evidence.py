@@ -20,7 +20,7 @@ from carnet_ref.spdm.errors import SpdmError
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
 from carnet_ref.systems.gpu_travelling.ablations.evidence import GPU
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, checking
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, checking
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices
 from carnet_ref.systems.gpu_travelling.parties.deployment import GPU_NAME, MADE, Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator
@@ -164,7 +164,7 @@ def test_the_check_that_fails_is_the_one_that_is_blamed(what: str) -> None:
     verifier, session = replace(VERIFIER, services=services), FastRequester(draws("requester"))
     blamed = "REQ-SETUP-03" if step == "parse" else ASKED_FOR[defence]
     with checking("orchestrator") as log, pytest.raises(ProtocolError, match=rf"\({blamed}\)$") as refused:
-        attested(session, evidence, NONCE, verifier, Checks(), Came("gpu", evidence.report))
+        attested(session, evidence, NONCE, verifier, Checks(), ReceivedMessage("gpu", evidence.report))
     assert NOT_TAKEN.get(what, step) in str(refused.value)
     assert [each.requirement for each in log.made if not each.holds] == [blamed]
 

@@ -33,7 +33,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Scrubbed,
     Trained,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
@@ -104,7 +104,7 @@ def test_a_fact_stays_as_it_was_made(name: str, value: object) -> None:
     assert repr(rotated) == "KeyRotated(s1/1)"
 
 
-SAW = Came("gpu", b"a report")
+SAW = ReceivedMessage("gpu", b"a report")
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SETUP-04", "gpu-travelling-REQ-SETUP-05", "gpu-travelling-REQ-SETUP-07")
