@@ -17,8 +17,8 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).parent
 """The folder of the reference implementation."""
-NO_ENFORCEMENT: Final = frozenset({"weakened", "exploits", "enforcement.py"})
-"""Folders and files that enforce nothing: weakened designs, the attacker, and the words that lines cite with."""
+NO_ENFORCEMENT: Final = frozenset({"ablations", "exploits", "enforcement.py"})
+"""Folders and files that enforce nothing: ablations, the attacker, and the words that lines cite with."""
 CHECKS: Final = frozenset({"require", "expect", "passes", "verify"})
 MARK: Final = "enforces"
 _REQUIREMENT: Final = re.compile(r"(REQ|CLAIM)-[A-Z0-9-]+")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_ref.systems.gpu_travelling.exploits.replay import replay
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_with
 from carnet_spec.language import Profile
 from carnet_spec.trace import TraceStep
 from tests.fixtures.travelling import COLLUSION, SOURCE
@@ -76,7 +76,7 @@ SIZES = {"holders": 1, "corrupt": 1, "chunks": 1, "rounds": 1, "sessions": 1}
 
 @pytest.mark.verifies("gpu-travelling-REQ-HOME-07")
 def test_the_kernel_runs_while_training_begins_unless_the_report_speaks_of_it() -> None:
-    outcome = replay(ATTACK, draws("contexts"))
+    outcome = replay_with(draws("contexts"))(ATTACK)
     assert outcome["reproduced"], outcome["stopped"]
     assert outcome["recovered"] == "1 foreign context runs while training begins"
     defended = outcome["defended"]

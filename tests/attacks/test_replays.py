@@ -14,11 +14,15 @@ import pytest
 from carnet_check.attacks import replaying
 from carnet_check.attacks.replaying import narrowed
 from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_ref.systems.gpu_travelling.exploits import honest
+from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
+from carnet_ref.systems.gpu_travelling.exploits import honest, testbed
+from carnet_ref.systems.gpu_travelling.exploits.attacker import Attacker
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
-from carnet_ref.systems.gpu_travelling.exploits.hostile import Hostile
+from carnet_ref.systems.gpu_travelling.exploits.hostile import ACTIONS, Hostile, NotReplayableError
+from carnet_ref.systems.gpu_travelling.exploits.names import Names
 from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-from carnet_ref.systems.gpu_travelling.exploits.replay import Attack, defended_by, replay_here
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here
+from carnet_ref.systems.replaying import Attack
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Trace, TraceStep
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE
@@ -127,7 +131,7 @@ def test_what_stays_abstract_is_of_the_specification_and_not_in_the_record() -> 
 
 def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
     """Return the step at which the specification with every defence refuses the steps of an attack."""
-    protocol, instance = _design(defended_by(Attack.of(attack)), (), attack["threat"])
+    protocol, instance = _design(replay_here.defended(Attack.of(attack)), (), attack["threat"])
     judge, actions = Interpreter(protocol, instance), {action.name: action for action in protocol.actions}
     state = judge.start()
     for index, each in enumerate(attack["steps"]):
@@ -240,9 +244,17 @@ def test_steps_have_one_counterpart_each() -> None:
         for step in attack["steps"]:
             name = step["action"]
             taken = name in honest.STEPS or name in honest.BY_THEMSELVES
-            done = hasattr(Hostile, f"_{name}")
+            done = name in ACTIONS
             assert not (taken and done), name
             assert taken or done or not attack["replay"]["reproduced"], name
+
+
+@pytest.mark.parametrize("action", ["quote", "impersonate", "has", "give", "_reset", "no such step"])
+def test_a_step_that_is_called_like_code_has_no_counterpart(action: str) -> None:
+    bed = testbed.Testbed(AblatedDeployment(("alice",), 1), draws(action))
+    hostile = Hostile(bed, Names(), Attacker(bed))
+    with pytest.raises(NotReplayableError, match=f"{action} has no counterpart"):
+        hostile.do(TraceStep(action, "platform", ()))
 
 
 def test_the_command_replays() -> None:

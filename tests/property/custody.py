@@ -21,7 +21,6 @@ from carnet_ref.crypto.primitives import AesGcm, sha384
 from carnet_ref.device.memory import BASE, Region
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
 from carnet_ref.systems.gpu_travelling.device.commands import Start, Write, encode
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
@@ -87,7 +86,7 @@ class Watched(Platform):
 class Custody(RuleBasedStateMachine):
     """One run, driven by an adversary."""
 
-    defences: Defences = ALL
+    off: frozenset[str] = frozenset()
     schedule = "engine-per-holder"
 
     def __init__(self) -> None:
@@ -107,7 +106,7 @@ class Custody(RuleBasedStateMachine):
             ROUNDS,
             self.schedule,
             chunks=2,
-            defences=self.defences,
+            off=self.off,
             trainer=trainer,
         )
         self.seen: list[Frame] = []

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from carnet_ref.systems.gpu_travelling.defences import Defences
 from tests.property.custody import Custody, SealedCustody
 
 SAMPLE = settings(
@@ -40,10 +39,10 @@ WEAKNESSES = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("off", WEAKNESSES.values(), ids=WEAKNESSES)
-def test_the_machine_finds_what_it_looks_for(off: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("lacking", WEAKNESSES.values(), ids=WEAKNESSES)
+def test_the_machine_finds_what_it_looks_for(lacking: tuple[str, ...]) -> None:
     class Weak(SealedCustody):
-        defences = Defences(frozenset(off))
+        off = frozenset(lacking)
 
     with pytest.raises(AssertionError):
         run_state_machine_as_test(Weak, settings=settings(SAMPLE, max_examples=4_000))

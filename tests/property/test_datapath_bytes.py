@@ -23,7 +23,6 @@ from carnet_ref.datapath.quantities import QuantityError, Size
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
 from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric
 from carnet_ref.datapath.schedules.sharing import TO_GPU, Journey, conventional, gpu_travelling
-from carnet_ref.datapath.splitting import infer, low_rank_and_residual
 from tests.fixtures.datapath import (
     COSTS,
     DELIVERIES,
@@ -32,6 +31,7 @@ from tests.fixtures.datapath import (
     transfers,
 )
 from tests.fixtures.datapath_platforms import FREE, Fault, Meddler, deliver_with_retries, payload_of
+from tests.fixtures.splitting import infer, low_rank_and_residual
 
 
 @given(DELIVERIES, st.integers(0, 2**32))

@@ -16,7 +16,6 @@ import pytest
 from carnet_check.conformance import conform
 from carnet_ref.keys import Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
 from carnet_ref.recorder import write_trace
-from carnet_ref.systems.gpu_travelling.defences import Defences
 from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
@@ -310,7 +309,7 @@ def test_counting_each_epoch_anew_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
 
 def without_channel_counters(schedule: str, chance: random.Random) -> LimitedDeployment:
     """Draw a design whose epochs on an engine begin at the same IV, which no role minds."""
-    return replace(drawn_cast(schedule, chance), defences=Defences(frozenset({"channel-counter"})))
+    return replace(drawn_cast(schedule, chance), off=frozenset({"channel-counter"}))
 
 
 def test_an_iv_that_is_used_twice_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from carnet_check.loading.families import registered_families
 from carnet_spec.language import Family
 
 ROOT = Path(__file__).parents[2]
-GENERIC = ("model_check/carnet_check", "model_check/carnet_command", "spec/carnet_spec/language")
+GENERIC = ("model_check/carnet_check", "spec/carnet_command", "spec/carnet_spec/language")
 STARTER = ROOT / "model_check/carnet_check/starter"
 """A protocol, to begin one's own with."""
 FILES = [

@@ -12,9 +12,25 @@ from carnet_spec.language import Family
 from carnet_spec.trace import TraceStep
 
 W = TypeVar("W")
-Party = TypeVar("Party")
 Claims = Mapping[str, Callable[[W], Iterator[str]]]
 """What shows in a world, in bytes, that a claim is violated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """An abstract attack: a design, a claim, the steps that break it, and the instance that it was found in."""
+
+    variant: str
+    removed: tuple[str, ...]
+    claim: str
+    steps: tuple[TraceStep, ...]
+    instance: str = ""
+
+    @classmethod
+    def of(cls, value: Mapping[str, Any]) -> Attack:
+        """Return the attack that ``carnet attack --json`` describes."""
+        steps = tuple(TraceStep.from_json(step) for step in value["steps"])
+        return cls(value["variant"], tuple(value["removed"]), value["claim"], steps, value.get("instance", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,51 +39,50 @@ class Replay(Generic[W]):
 
     Attributes:
         family: the protocol, whose variants say which defences they lack.
-        world: opens the world of a variant in which some defences are off, for the steps of an attack.
+        world: opens the world of a variant in which some defences are off, for an attack.
         take: takes a step, given those that follow; whatever it cannot take is a refusal or a ``LookupError``.
         claims: what shows that a claim is violated.
         refusals: what the parties of the system raise.
     """
 
     family: Family
-    world: Callable[[str, frozenset[str], Sequence[TraceStep]], AbstractContextManager[W]]
+    world: Callable[[str, frozenset[str], Attack], AbstractContextManager[W]]
     take: Callable[[W, TraceStep, Sequence[TraceStep]], None]
     claims: Claims[W]
-    refusals: type[Exception]
+    refusals: tuple[type[Exception], ...]
 
     def __call__(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """Replay what ``carnet attack --json`` found, with the design's defences off and then with all of them on."""
-        variant, claim = value["variant"], value["claim"]
-        off = frozenset((*self.family.variants[variant].without, *value["removed"]))
-        steps = [TraceStep.from_json(step) for step in value["steps"]]
-        worlds = (self.world(variant, waived, steps) for waived in (off, frozenset[str]()))
-        attacked, defended = (self.carried_out(world, steps, claim) for world in worlds)
+        attack = Attack.of(value)
+        off = frozenset((*self.family.variants[attack.variant].without, *attack.removed))
+        designs = ((attack.variant, off), (self.defended(attack), frozenset[str]()))
+        worlds = (self.world(variant, lacking, attack) for variant, lacking in designs)
+        attacked, defended = (self.carried_out(world, attack) for world in worlds)
         return {**attacked, "defended": defended}
 
-    def carried_out(self, opened: AbstractContextManager[W], steps: Sequence[TraceStep], claim: str) -> dict[str, Any]:
+    def carried_out(self, opened: AbstractContextManager[W], attack: Attack) -> dict[str, Any]:
         """Take the steps in a world, and return what shows that the claim is violated, or where it was stopped."""
+        refusals: tuple[type[Exception], ...] = (*self.refusals, CryptoError, LookupError)
         with opened as world:
-            for index, step in enumerate(steps):
+            for index, step in enumerate(attack.steps):
                 try:
-                    self.take(world, step, steps[index + 1 :])
-                except (self.refusals, CryptoError, LookupError) as error:
-                    at = {"index": index, "step": step.to_json(), "why": _why(error)}
+                    self.take(world, step, attack.steps[index + 1 :])
+                except refusals as error:
+                    place, missing = self.missing(world, index, step)
+                    at = {"index": place, "step": missing.to_json(), "why": _why(error)}
                     return {"reproduced": False, "recovered": "", "stopped": at}
-            found = next(self.claims[claim](world), "")
+            found = next(self.claims[attack.claim](world), "") if attack.claim in self.claims else ""
             return {"reproduced": bool(found), "recovered": found, "stopped": None}
+
+    def defended(self, attack: Attack) -> str:
+        """Return the variant that the attack is tried against with every defence on."""
+        return attack.variant
+
+    def missing(self, world: W, index: int, step: TraceStep) -> tuple[int, TraceStep]:
+        """Return the place of the step that stopped an attack, given the one that could not be taken."""
+        del world
+        return index, step
 
 
 def _why(error: Exception) -> str:
     return str(error.args[0]) if isinstance(error, LookupError) and error.args else str(error)
-
-
-def weakened(party: type[Party], without: Mapping[str, type], off: frozenset[str]) -> type[Party]:
-    """Return a party that leaves out what some defences ask of it.
-
-    Args:
-        party: the party with every defence.
-        without: for each defence the class that overrides what it asks for; of two that override one step, the first
-            goes first and may call the other.
-        off: the defences that are left out.
-    """
-    return type(party.__name__, (*(kind for defence, kind in without.items() if defence in off), party), {})

@@ -24,7 +24,7 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ConnectionConfig:
     """How a party reaches its platform: the port, the party's key, and the largest frame that it takes."""
 
     port: int
@@ -33,18 +33,18 @@ class Way:
     largest: int = LARGEST
 
 
-async def take_part(node: Node, first: Iterable[Frame], way: Way) -> Ended:
+async def take_part(node: Node, first: Iterable[Frame], config: ConnectionConfig) -> Ended:
     """Connect to the platform, and go on until the role is done; a connection that is lost is made again, soon."""
     pending = list(first)
     lost = False
     while node.ended is None:
-        reader, writer = await _connected(node, way)
+        reader, writer = await _connected(node, config)
         writer.transport.set_write_buffer_limits(OUTGOING)
         try:
             if lost:
                 pending = node.deliver(Frame(PLATFORM, node.name, FrameKind.FAULT, b""))
             _send(writer, pending)
-            await _converse(node, reader, writer, way.largest)
+            await _converse(node, reader, writer, config.largest)
         finally:
             writer.close()
         if node.ended is None:
@@ -53,28 +53,28 @@ async def take_part(node: Node, first: Iterable[Frame], way: Way) -> Ended:
     return node.ended
 
 
-async def _connected(node: Node, way: Way) -> Stream:
+async def _connected(node: Node, config: ConnectionConfig) -> Stream:
     """Return a connection to what knows this party's key, however long that takes; say so if another is there."""
     told = False
     while True:
         try:
             with contextlib.suppress(OSError):  # nothing listens or answers there: the platform may be on its way
-                return await asyncio.open_connection(sock=await _greeted(node.name, way))
+                return await asyncio.open_connection(sock=await _greeted(node.name, config))
         except (CryptoError, MalformedError) as error:
             if not told:
-                node.remark(f"{node.name}: port {way.port} is not this run's platform: {error}")
+                node.remark(f"{node.name}: port {config.port} is not this run's platform: {error}")
             told = True
         await asyncio.sleep(TICK_SECONDS)
 
 
-async def _greeted(name: str, way: Way) -> socket.socket:
+async def _greeted(name: str, config: ConnectionConfig) -> socket.socket:
     """Return a connection over which both ends have greeted."""
     connection = socket.socket()
     connection.setblocking(False)
     try:
         async with asyncio.timeout(GREETING_SECONDS):
-            await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", way.port))
-            await introduce(name, way.key, way.random, *over(connection))
+            await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", config.port))
+            await introduce(name, config.key, config.random, *over(connection))
     except BaseException:
         connection.close()
         raise

@@ -27,7 +27,7 @@ from carnet_ref.recorder import Recorder, resumed
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.party import Way, take_part
+from carnet_ref.transport.party import ConnectionConfig, take_part
 from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.relay import Relay, listen
 from carnet_ref.transport.roles import RoleFactory, Telling
@@ -113,11 +113,11 @@ async def _party(assignment: Assignment) -> dict[str, Any]:
     journal = Journal(Path(assignment.journal), bytes.fromhex(assignment.key), roles.journal_owner(name), random)
     path = _trace(Path(assignment.folder), name)
     clock, ends = resumed(path)
-    way = Way(assignment.port, bytes.fromhex(assignment.token), random, roles.largest_frame)
+    config = ConnectionConfig(assignment.port, bytes.fromhex(assignment.token), random, roles.largest_frame)
     with path.open("a", encoding="utf-8") as sink:
         party = roles.party(name, journal, random)
         node = Node(name, party, Recorder(sink, clock, ends, design=roles.design), journal, _remark)
-        ended = await take_part(node, node.perform(party.begin(time.monotonic())), way)
+        ended = await take_part(node, node.perform(party.begin(time.monotonic())), config)
     return {**party.outcome(), "failure": ended.failure}
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carnet_ref.systems.ablation import ChecksWithout
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.calls import Call
-from carnet_ref.systems.sgx_lkl.enforcement import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.run import Host, Performance, Reaction, performed
 from carnet_ref.systems.sgx_lkl.shape import TURNS, Operation, Shape
 
@@ -96,7 +97,9 @@ def test_without_it_the_host_tells_two_workloads_apart(defence: str) -> None:
     left, right, host = TOLD_APART[defence]
     whole = [_performed(b"data", asked, host).observed for asked in (left, right)]
     assert whole[0] == whole[1]
-    weakened = [_performed(b"data", asked, host, Checks(frozenset({defence}))).observed for asked in (left, right)]
+    weakened = [
+        _performed(b"data", asked, host, ChecksWithout(frozenset({defence}))).observed for asked in (left, right)
+    ]
     assert weakened[0] != weakened[1]
 
 
@@ -107,12 +110,12 @@ def test_without_it_the_host_tells_two_datasets_apart(
     record_property("verifies", "sgx-lkl-CLAIM-HAND-OVER-COUNT, sgx-lkl-CLAIM-HAND-OVER-SIZE")
     small, large = b"a", bytes(2 * ROOM + 1)
     assert _performed(small, READ, _serve).observed == _performed(large, READ, _serve).observed
-    weakened = [_performed(data, READ, _serve, Checks(frozenset({defence}))).observed for data in (small, large)]
+    weakened = [_performed(data, READ, _serve, ChecksWithout(frozenset({defence}))).observed for data in (small, large)]
     assert weakened[0] != weakened[1]
 
 
 def test_without_padding_the_result_is_as_long_as_it_is() -> None:
-    checks = Checks(frozenset({"pad-result"}))
+    checks = ChecksWithout(frozenset({"pad-result"}))
     ends = [_performed(b"", READ, _serve, checks, result).observed for result in (b"yes", b"no")]
     assert ends[0] != ends[1]
 

@@ -19,7 +19,7 @@ from carnet_ref.crypto.primitives import (
     verify_p384,
 )
 from carnet_ref.marks import enforces
-from carnet_ref.systems.fastrack.enforcement import EVERY, Checks
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.fastrack.errors import ReportError
 from carnet_ref.wire.fields import join
 

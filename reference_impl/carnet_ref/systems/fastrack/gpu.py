@@ -16,8 +16,8 @@ from carnet_ref.crypto.primitives import (
     verify_hmac_sha384,
 )
 from carnet_ref.marks import enforces
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.fastrack.chunks import LEAST_BYTES, MAX_PLACES, Label, decrypt, verify
-from carnet_ref.systems.fastrack.enforcement import EVERY, Checks
 from carnet_ref.systems.fastrack.errors import KernelError, TransferError
 from carnet_ref.systems.fastrack.exchange import Keys
 from carnet_ref.systems.fastrack.user import seal_answer

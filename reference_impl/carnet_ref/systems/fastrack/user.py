@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, AesGcm, AuthenticationError, hmac_sha384, sha384
 from carnet_ref.marks import enforces
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.fastrack.chunks import MAX_PLACES, Label, seal
-from carnet_ref.systems.fastrack.enforcement import EVERY, Checks
 from carnet_ref.systems.fastrack.errors import TransferError
 from carnet_ref.systems.fastrack.exchange import Keys
 from carnet_ref.wire.fields import join, number

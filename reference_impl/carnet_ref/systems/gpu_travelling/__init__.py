@@ -1,1 +1,1 @@
-"""GPU Travelling: its roles, key schedules, parties, weakened designs and exploits."""
+"""GPU Travelling: its roles, key schedules, parties, ablations and exploits."""

@@ -7,8 +7,7 @@ for carries the mark `enforces`. Ids and names stand there as literal strings: t
 read from these lines, without running them.
 
 A check says what it looked at, and is logged with the digest of that and with its result: a role collects what it
-checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`noted`). A
-weakened design waives checks by the names of their defences, and takes other steps in the place of marked ones.
+checks while it handles an event (`checking`), and hands it on with the step that it was checked for (`log_step`).
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ Plain = bytes | str | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class ReceivedMessage:
     """A message that a check looked at, as it came, and the party that it is said to be from."""
 
     sender: str
     message: bytes
 
 
-Seen = Came | Plain | tuple[Plain, ...]
+Seen = ReceivedMessage | Plain | tuple[Plain, ...]
 """What a check looks at: a message, or values that the role holds."""
 
 
@@ -47,7 +46,7 @@ def digest_of(seen: Seen) -> str:
     The party that sends a message makes the same digest of its bytes.
     """
     match seen:
-        case Came(message=message) | bytes(message):
+        case ReceivedMessage(message=message) | bytes(message):
             return hashlib.sha256(message).hexdigest()
         case _:
             return hashlib.sha256(repr(seen).encode()).hexdigest()
@@ -62,7 +61,7 @@ class CheckLog:
 
     def add(self, defence: str, requirement: str, seen: Seen, holds: bool) -> None:
         """Log a check."""
-        sender = seen.sender if isinstance(seen, Came) else ""
+        sender = seen.sender if isinstance(seen, ReceivedMessage) else ""
         self.made.append(TraceCheck(self.by, defence, requirement, digest_of(seen), holds, sender))
 
     def taken(self, action: str = "") -> tuple[TraceCheck, ...]:
@@ -86,13 +85,13 @@ def checking(by: str) -> Iterator[CheckLog]:
         _LOG.reset(token)
 
 
-def noted(step: TraceStep, *sent: bytes, **at: float) -> Note:
+def log_step(step: TraceStep, *sent: bytes, **at: float) -> Note:
     """Return the record of a step: what was checked for it since the step before, what it sends, and when it was."""
     log = _LOG.get()
     return Note(step, log.taken(step.action) if log else (), tuple(map(digest_of, sent)), tuple(at.items()))
 
 
-def unclaimed(log: CheckLog) -> list[RoleEffect]:
+def unattributed_checks(log: CheckLog) -> list[RoleEffect]:
     """Return the effects that record what was checked for no step."""
     made = log.taken()
     return [Checked(made)] if made else []
@@ -106,24 +105,19 @@ def _logged(defence: str, requirement: str, seen: Seen, holds: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The checks of a role: all of them, less those that a weakened design leaves out."""
-
-    waived: frozenset[str] = frozenset()
+    """The checks of a role, which it takes as an argument."""
 
     def require(self, defence: str, requirement: str, holds: bool, *, saw: Seen = (), otherwise: str) -> None:
         """Insist on what ``requirement`` asks for; ``otherwise`` says what was found instead.
 
         Raises:
-            ProtocolError: it does not hold, and ``defence`` is not waived.
+            ProtocolError: it does not hold.
         """
         if not self.passes(defence, requirement, holds, saw=saw):
             raise ProtocolError(f"{otherwise} ({requirement})")
 
     def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
         """Return what was ``found``, which is of the ``kind`` that ``requirement`` asks for.
-
-        A reply of another kind cannot be read at all, so this is never waived; a design that lacks the ``defence`` does
-        not look at the reply.
 
         Raises:
             ProtocolError: it is of another kind.
@@ -144,7 +138,7 @@ class Checks:
     ) -> _Result:
         """Return what ``opened`` returns: the content of a message whose authenticity ``requirement`` asks for.
 
-        What does not verify cannot be read, so this is never waived. ``sender`` says who sent it, once it is open.
+        ``sender`` says who sent it, once it is open.
 
         Raises:
             CryptoError: it does not verify.
@@ -154,12 +148,10 @@ class Checks:
         except CryptoError:
             _logged(defence, requirement, saw, False)
             raise
-        _logged(defence, requirement, Came(sender(result), saw), True)
+        _logged(defence, requirement, ReceivedMessage(sender(result), saw), True)
         return result
 
     def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
-        """Return whether what ``requirement`` asks for holds, or ``defence`` is waived, and so not looked at."""
-        if defence in self.waived:
-            return True
+        """Return whether what ``requirement`` asks for holds."""
         _logged(defence, requirement, saw, holds)
         return holds

@@ -48,7 +48,6 @@ from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS
 from carnet_ref.spdm.records import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles.appraising import VALUES
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.wire.reader import MalformedError
 
@@ -201,15 +200,14 @@ class GpuVerifier:
     def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
         """Appraise a report: its signer, its nonce, the firmware that was measured, and the modes that it states."""
         chain = parse_pem_chain(evidence.chain)
-        firmware, answers = self.firmware(), self.answers(chain)
-        rims = () if firmware is None else self.services.reference_values(firmware)
-        replies, at = (*(answers or ()), *self._about_signers(rims)), self.clock()
+        rims = self.reference_values()
+        replies, at = (*self.answers(chain), *self._about_signers(rims)), self.clock()
         roots = self.roots(chain)
         appraisal = nvidia.appraise_gpu(
             evidence.report,
             evidence.chain,
             at=at,
-            policy=self._policy(firmware, answers),
+            policy=self.policy(),
             anchors=roots,
             nonce=self.expected(nonce),
             rims=rims,
@@ -222,22 +220,20 @@ class GpuVerifier:
             known["seconds_left"] = (nvidia.counts_until(chain, rims, replies, roots) - at).total_seconds()
         return Appraisal(appraisal.steps, {**appraisal.claims, **known})
 
-    def _policy(self, firmware: Firmware | None, answers: tuple[bytes, ...] | None) -> GpuPolicy:
-        """Return what is asked: every step but those that a weaker design leaves out."""
-        modes, debuggable = self.modes(), self.debuggable()
-        left_out = {
-            "mode": modes is None,
-            "debug": debuggable,
-            "revocation": answers is None,
-            **dict.fromkeys(VALUES, firmware is None),
-        }
+    def policy(self) -> GpuPolicy:
+        """Return what is asked: every step."""
+        firmware = self.firmware()
         return GpuPolicy(
-            GPU_STEPS - {step for step, out in left_out.items() if out},
-            minimum_driver=firmware.driver if firmware else None,
-            minimum_vbios=firmware.vbios if firmware else None,
-            modes=modes,
-            allow_debug=debuggable,
+            GPU_STEPS,
+            minimum_driver=firmware.driver,
+            minimum_vbios=firmware.vbios,
+            modes=self.modes(),
+            allow_debug=self.debuggable(),
         )
+
+    def reference_values(self) -> tuple[bytes, ...]:
+        """Return the manifests that the measurements are compared with."""
+        return self.services.reference_values(self.firmware())
 
     def _about_signers(self, rims: tuple[bytes, ...]) -> tuple[bytes, ...]:
         """Return replies about whoever signed the manifests; a manifest that cannot be read is refused later."""
@@ -268,7 +264,7 @@ class GpuVerifier:
         return nonce
 
     @enforces("REQ-SETUP-05", "mode-check")
-    def modes(self) -> frozenset[ReportedMode] | None:
+    def modes(self) -> frozenset[ReportedMode]:
         """Return the modes that the report may state: the confidential one."""
         return frozenset({ReportedMode.SINGLE_GPU})
 
@@ -278,12 +274,12 @@ class GpuVerifier:
         return False
 
     @enforces("REQ-SETUP-15", "reference-values")
-    def firmware(self) -> Firmware | None:
+    def firmware(self) -> Firmware:
         """Return the firmware whose reference values the measurements have to be; older ones are refused, too."""
         return self.current
 
     @enforces("REQ-SETUP-16", "revocation-check")
-    def answers(self, chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...] | None:
+    def answers(self, chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
         """Return what authorities say of the device's certificates; nothing said is not enough."""
         return self.services.answers(chain)
 
@@ -333,10 +329,9 @@ class TdVerifier:
         policy = TdPolicy(require=QUOTE_STEPS, measurements=self.measured())
         return appraise_composite(
             evidence,
-            Expected(ORCHESTRATOR, exporter, nonce, FIRST_EPOCH, sha384(manifest)),
+            self.expected(evidence, Expected(ORCHESTRATOR, exporter, nonce, FIRST_EPOCH, sha384(manifest))),
             Verifier(self.anchors, policy, collateral=self.collateral),
             at=self.clock(),
-            waived=self.unbound(),
         )
 
     @enforces("REQ-SETUP-08", "orchestrator-quote")
@@ -344,6 +339,7 @@ class TdVerifier:
         """Return the measurements that the quote has to state."""
         return (("mrtd", frozenset({self.measurement})),)
 
-    def unbound(self) -> frozenset[str]:
-        """Return what the quote need not be bound to: nothing."""
-        return frozenset()
+    def expected(self, evidence: bytes, known: Expected) -> Expected:
+        """Return what the quote has to be bound to: what the holder knows, and nothing that the evidence says."""
+        del evidence
+        return known

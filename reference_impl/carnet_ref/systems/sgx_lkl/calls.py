@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from carnet_ref.marks import enforces
-from carnet_ref.systems.sgx_lkl.enforcement import EVERY, Checks
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.padding import cut
 from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
 

@@ -8,8 +8,8 @@ from enum import Enum
 
 from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.marks import enforces
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.calls import Call, pieces
-from carnet_ref.systems.sgx_lkl.enforcement import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.errors import AnswerError, PaddingError, ShapeError, TurnError
 from carnet_ref.systems.sgx_lkl.frames import Frame, Sealer, opened, unverified
 from carnet_ref.systems.sgx_lkl.padding import padded, unpadded

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from carnet_ref.crypto.primitives import KEY_BYTES, Random
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.calls import Call
 from carnet_ref.systems.sgx_lkl.enclave import ANSWERS, Enclave, End, Keys
-from carnet_ref.systems.sgx_lkl.enforcement import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.frames import Direction, Frame, Sealer, Seen, equal, seen
 from carnet_ref.systems.sgx_lkl.holder import Holder, collected
 from carnet_ref.systems.sgx_lkl.padding import padded

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from carnet_ref.crypto.primitives import sign_p384
 from carnet_ref.marks import enforces
-from carnet_ref.systems.teechain.enforcement import EVERY, Checks
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.teechain.errors import ChainError, QuoteError
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import read_said

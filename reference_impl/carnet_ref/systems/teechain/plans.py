@@ -25,21 +25,21 @@ class Plan:
         nonce: drawn once, so that no two chains have a name in common.
         follows: the name of the chain that it takes over from, or ``FIRST``.
         members: their names, in line; the first is the head.
-        heirs: who all have to vote for a chain that takes this one over; if there are none, more than half of the
-            members have to.
+        recovery_quorum: who all have to vote for a chain that takes this one over; if there are none, more than half
+            of the members have to.
     """
 
     nonce: bytes
     follows: bytes
     members: tuple[str, ...]
-    heirs: tuple[str, ...] = ()
+    recovery_quorum: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.nonce) != NONCE_BYTES or len(self.follows) != SHA384_BYTES:
             raise ChainError("a plan without a nonce, or without the chain that it follows")
         if not self.members or len(set(self.members)) != len(self.members):
             raise ChainError("a plan needs members, each once")
-        if not set(self.heirs) <= set(self.members):
+        if not set(self.recovery_quorum) <= set(self.members):
             raise ChainError("an heir that is no member")
 
     @property
@@ -63,14 +63,14 @@ class Plan:
 
     @enforces("REQ-TAKE-07", "quorum")
     def has_quorum(self, voters: frozenset[str]) -> bool:
-        """Whether these voters are enough. Any two such sets share a member: the heirs, or more than half."""
-        if self.heirs:
-            return voters >= set(self.heirs)
+        """Whether these voters are enough. Any two such sets share a member: the recovery quorum, or more than half."""
+        if self.recovery_quorum:
+            return voters >= set(self.recovery_quorum)
         return 2 * len(voters & set(self.members)) > len(self.members)
 
     def encode(self) -> bytes:
         """Return the plan as bytes."""
-        names = [each.encode() for each in (*self.members, *self.heirs)]
+        names = [each.encode() for each in (*self.members, *self.recovery_quorum)]
         return join(_LABEL, self.nonce, self.follows, number(len(self.members)), join(*names))
 
     @classmethod

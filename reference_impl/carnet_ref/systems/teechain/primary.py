@@ -40,17 +40,21 @@ class Primary:
     Args:
         replica: whose launch it is.
         members: who comes after it in the chain, in line.
-        heirs: who has to vote for the next chain; nobody in particular if there are none.
+        recovery_quorum: who has to vote for the next chain; nobody in particular if there are none.
         follows: the plan of the chain that it takes over from.
     """
 
     def __init__(
-        self, replica: Replica, members: tuple[str, ...], heirs: tuple[str, ...] = (), follows: Plan | None = None
+        self,
+        replica: Replica,
+        members: tuple[str, ...],
+        recovery_quorum: tuple[str, ...] = (),
+        follows: Plan | None = None,
     ) -> None:
         self.replica, self._checks = replica, replica.checks
         self._key, self._share = draw_key(replica.random), X25519Share(replica.random(KEY_BYTES))
         before = FIRST if follows is None else follows.name
-        self.plan = Plan(sha256(point(self._key)), before, (replica.name, *members), heirs)
+        self.plan = Plan(sha256(point(self._key)), before, (replica.name, *members), recovery_quorum)
         self._polled: dict[str, Log] = {}
         self._ends: dict[str, int] = {}
         self._acknowledged: set[int] = set()

@@ -17,7 +17,7 @@ from carnet_ref.crypto.primitives import (
     sign_p384,
 )
 from carnet_ref.marks import enforces
-from carnet_ref.systems.teechain.enforcement import EVERY, Checks
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.teechain.errors import ChainError, QuoteError, SealedStateError
 from carnet_ref.systems.teechain.plans import Plan, fields
 from carnet_ref.systems.teechain.seats import Seat, draw_key

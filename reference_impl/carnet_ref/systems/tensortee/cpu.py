@@ -5,8 +5,8 @@ from __future__ import annotations
 import hmac
 
 from carnet_ref.marks import enforces
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.descriptors import Descriptor, check
-from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.layout import Layout, Side
 from carnet_ref.systems.tensortee.lines import LINE_BYTES, STORED_BYTES, Address, decrypt, line_mac

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from carnet_ref.marks import enforces
-from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.layout import Side
 from carnet_ref.systems.tensortee.session import Keys

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm, hmac_sha384
 from carnet_ref.marks import enforces
-from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.session import Keys
 from carnet_ref.wire.fields import join, number
 

@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.marks import enforces
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.descriptors import Descriptor, check
-from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import HaltedError, TensorError
 from carnet_ref.systems.tensortee.layout import Layout, Side
 from carnet_ref.systems.tensortee.lines import LINE_BYTES, Address, decrypt, line_mac, total

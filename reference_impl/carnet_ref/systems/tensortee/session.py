@@ -19,7 +19,7 @@ from carnet_ref.crypto.primitives import (
     verify_p384,
 )
 from carnet_ref.marks import enforces
-from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import SessionError
 from carnet_ref.wire.fields import join
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.marks import enforces
-from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.lines import MOST
 from carnet_ref.systems.tensortee.memory import Memory

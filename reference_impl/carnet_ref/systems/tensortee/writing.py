@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from carnet_ref.marks import enforces
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.descriptors import Descriptor, seal
-from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.layout import Layout, Side
 from carnet_ref.systems.tensortee.lines import LINE_BYTES, Address, encrypt, line_mac, total

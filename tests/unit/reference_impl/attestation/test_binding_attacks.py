@@ -28,7 +28,7 @@ from carnet_ref.attestation.simulated.vendor import SimulatedVendor
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.spdm import Responder, ResponderConfig
 from carnet_ref.spdm.events import Begin
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.evidence import GpuReporter, LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator, respond
@@ -108,7 +108,9 @@ def seen_by_holder(evidence: CompositeEvidence, exporter: bytes, nonce: bytes = 
 def seen_in_session(evidence: GpuEvidence, ends: GpuEnds) -> Appraisal:
     """Take a report as the running orchestrator does, for use in the session between ``ends``."""
     nonce = ends.requester.report_nonce(DRAWN)
-    _, appraisal = facts.attested(ends.requester, evidence, nonce, GPU_VERIFIER, Checks(), Came("gpu", evidence.report))
+    _, appraisal = facts.attested(
+        ends.requester, evidence, nonce, GPU_VERIFIER, Checks(), ReceivedMessage("gpu", evidence.report)
+    )
     return appraisal
 
 

@@ -11,6 +11,8 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.device.memory import BASE, CAPACITY, Memory, Region
 from carnet_ref.device.mode import Mode
 from carnet_ref.device.programs import TRAINING_CODE, parse
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.gpu_travelling.ablations.device import ALTERNATIVES as DEVICE
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import (
     Logged,
@@ -44,8 +46,6 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     parse_order,
     parse_report,
 )
-from carnet_ref.systems.gpu_travelling.weakened.composing import without
-from carnet_ref.systems.gpu_travelling.weakened.device import ALTERNATIVES as DEVICE
 from carnet_ref.training import Outcome
 from carnet_ref.wire.reader import MalformedError
 

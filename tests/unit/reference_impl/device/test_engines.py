@@ -7,11 +7,11 @@ import pytest
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.keys import Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, LinkKeys, Sealer, UsageLimits
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences, defence_names
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
+from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
+from carnet_ref.systems.gpu_travelling.ablations.engines import ALTERNATIVES as ENGINES
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.weakened.composing import without
-from carnet_ref.systems.gpu_travelling.weakened.engines import ALTERNATIVES as ENGINES
 from carnet_ref.transport.frames import ProtocolError
 from tests.fixtures.worlds import draws
 
@@ -24,7 +24,7 @@ def engines(name: str = "sealed-under-master", *off: str) -> tuple[CopyEngines, 
     for owner in ("alice", "orchestrator"):
         orders.append(host.order(owner, lambda size: bytes([next(draws)]) * size))
         keys.append(host.follow(orders[-1]))
-    gpu = key_schedule(name, H100KeySchedule(bytes(range(32))), checks=Checks(frozenset(off)))
+    gpu = key_schedule(name, H100KeySchedule(bytes(range(32))), checks=ChecksWithout(frozenset(off)))
     return without(CopyEngines, ENGINES, off)(gpu, UsageLimits.for_advantage()), keys, orders
 
 
@@ -108,8 +108,7 @@ def test_counters_restart_and_engines_reload_only_where_their_defence_is_off() -
 
 def test_defences_have_to_exist() -> None:
     with pytest.raises(ValueError, match="no-such-thing"):
-        Defences(frozenset({"no-such-thing"}))
-    assert all(ALL.stands(name) for name in defence_names())
+        AblatedDeployment((), 1, off=frozenset({"no-such-thing"}))
 
 
 def limited_engines(messages: int) -> tuple[CopyEngines, LinkKeys]:

@@ -7,6 +7,7 @@ import pytest
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.keys import H100KeySchedule, UsageLimits
+from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
 from carnet_ref.systems.gpu_travelling.device.orders import (
@@ -18,7 +19,6 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Scrub,
     Scrubbed,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.wire.reader import MalformedError
@@ -30,7 +30,7 @@ def firmware(*off: str) -> tuple[Firmware, orders.Sealed, orders.Sealed]:
     """Return the firmware of a session, and the orchestrator's ends: for orders and for reports."""
     session = H100KeySchedule(SECRET)
     ce = CopyEngines(key_schedule("engine-per-holder", session), UsageLimits.for_advantage())
-    gpu = Firmware(session, ce, Checks(frozenset(off)))
+    gpu = Firmware(session, ce, ChecksWithout(frozenset(off)))
     return gpu, orders.Sealed(session.key(ORDERS_LABEL)), orders.Sealed(session.key(REPORTS_LABEL))
 
 

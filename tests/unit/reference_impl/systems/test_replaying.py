@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.systems.replaying import Replay, weakened
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.replaying import Attack, Replay
 from carnet_spec.protocols.pipellm import FAMILY
 from carnet_spec.trace import TraceStep
 
@@ -25,8 +26,8 @@ ERRORS = {
 }
 
 
-def open_world(variant: str, off: frozenset[str], steps: Sequence[TraceStep]) -> nullcontext[list[str]]:
-    assert len(steps) in (1, 2)
+def open_world(variant: str, off: frozenset[str], attack: Attack) -> nullcontext[list[str]]:
+    assert len(attack.steps) in (1, 2)
     return nullcontext([variant, *sorted(off)])
 
 
@@ -41,7 +42,7 @@ def weak(world: list[str]) -> Iterator[str]:
     yield from (f"without {name}" for name in world[1:])
 
 
-REPLAY = Replay(FAMILY, open_world, take, {"weak": weak}, Refused)
+REPLAY = Replay(FAMILY, open_world, take, {"weak": weak}, (Refused,))
 
 
 def said(*actions: str, variant: str = "no-padding", removed: Sequence[str] = ()) -> dict[str, Any]:
@@ -91,4 +92,4 @@ SAYS = {"": "plain", "a": "loud plain", "b": "slow plain", "ab": "loud slow plai
 
 @pytest.mark.parametrize("off", SAYS)
 def test_a_party_leaves_out_what_is_off(off: str) -> None:
-    assert weakened(Plain, {"a": Loud, "b": Slow}, frozenset(off))().says() == SAYS[off]
+    assert without(Plain, {"a": Loud, "b": Slow}, frozenset(off))().says() == SAYS[off]

@@ -18,7 +18,7 @@ from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, hol
 from carnet_ref.transport.frames import PLATFORM, Ended, Frame, FrameKind, RoleEvent
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.party import Way, take_part
+from carnet_ref.transport.party import ConnectionConfig, take_part
 from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.relay import Relay, listen
 from carnet_ref.transport.tally import Tally
@@ -56,7 +56,7 @@ def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[
         node = (Corrupt if name == "alice" else Node)(name, role, recorders[name], remark=told.append)
         if isinstance(node, Corrupt):
             node.own = own
-        way = Way(port, key_of_party(TOKEN, name), os.urandom, deployment.largest_frame)
+        way = ConnectionConfig(port, key_of_party(TOKEN, name), os.urandom, deployment.largest_frame)
         return await take_part(node, node.perform(role.begin(time.monotonic())), way)
 
     async def whole() -> Ended:

@@ -110,7 +110,7 @@ def test_what_does_not_reach_the_device_is_not_counted(frame: Frame) -> None:
 
 
 def test_what_crossed_is_kept_through_a_restart(tmp_path: Path) -> None:
-    def noted(*frames: Frame) -> list[Stretch]:
+    def log_step(*frames: Frame) -> list[Stretch]:
         with Tally(tmp_path) as tally:
             crossings = Crossings(OWNER, DEVICE)
             for frame in frames:
@@ -118,8 +118,8 @@ def test_what_crossed_is_kept_through_a_restart(tmp_path: Path) -> None:
                 tally.note(0, 0, 0, crossings.stretches)
         return crossings.stretches
 
-    before = list(noted(*TWO_VISITS))
-    after = list(noted(RESET, down(OWNER, 9)))
+    before = list(log_step(*TWO_VISITS))
+    after = list(log_step(RESET, down(OWNER, 9)))
     with Tally(tmp_path) as tally:
         assert tally.stretches == [*before, *after]
 

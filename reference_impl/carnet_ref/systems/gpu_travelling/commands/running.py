@@ -24,10 +24,10 @@ from carnet_ref.journal.store import BESIDE, Journal
 from carnet_ref.keys.h100 import ENGINES
 from carnet_ref.recorder import Recorder, merged, write_trace
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.backed import BackedWorld
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.parties.line import Line
-from carnet_ref.systems.gpu_travelling.parties.mishaps import Mishaps
+from carnet_ref.systems.gpu_travelling.parties.failover import FailoverWorld
+from carnet_ref.systems.gpu_travelling.parties.fault_injection import FaultInjection
+from carnet_ref.systems.gpu_travelling.parties.replica_group import ReplicaGroup
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.crossings import Traffic, bytes_moved
@@ -138,7 +138,7 @@ class Result:
     seconds: float
     appraisal: Mapping[str, Any] | None
     usage: Sequence[Mapping[str, Any]]
-    line: Mapping[str, int] | None
+    backup: Mapping[str, int] | None
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's object."""
@@ -159,7 +159,7 @@ class Result:
             "lost": list(self.lost),
             "appraisal": self.appraisal,
             "key_usage": list(self.usage),
-            "backup": self.line,
+            "backup": self.backup,
             "events": len(self.lines),
             **counts,
             "cost_of_a_handoff": self._cost(counts["handoffs"]),
@@ -320,13 +320,13 @@ def _lines(path: Path) -> Iterable[str]:
 
 def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:
     recorder, random, path = Recorder(design=deployment.design), secrets.token_bytes, _journal_of(plan, folder)
-    line = _line(plan, deployment, say) if plan.backups else None
-    world = _world(deployment, recorder, line)
+    group = _group(plan, deployment, say) if plan.backups else None
+    world = _world(deployment, recorder, group)
     world.add(Node(GPU, deployment.gpu(random), recorder, remark=say))
     with contextlib.ExitStack() as stack:
-        if isinstance(world, BackedWorld):
+        if isinstance(world, FailoverWorld):
             world.begin()
-        for name in deployment.holders if line else deployment.parties:
+        for name in deployment.holders if group else deployment.parties:
             journal = _opened(deployment, name, path(name), key)
             stack.callback(journal.close)
             party = deployment.party(name, journal, random)
@@ -340,19 +340,19 @@ def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder
     platform = world.platform
     stretches, gpu = tuple(platform.crossings.stretches), world.nodes[GPU].role
     traffic = Traffic(platform.messages, platform.octets, stretches, gpu.outcome() if isinstance(gpu, Telling) else {})
-    return {**orchestrator.outcome(), "backup": line and line.tally.to_json()}, recorder.lines, traffic
+    return {**orchestrator.outcome(), "backup": group and group.tally.to_json()}, recorder.lines, traffic
 
 
-def _line(plan: RunRequest, deployment: Deployment, say: Say) -> Line:
+def _group(plan: RunRequest, deployment: Deployment, say: Say) -> ReplicaGroup:
     """Return the orchestrator's instances, which know what the holders agreed on before anything befalls them."""
-    line = Line(plan.backups, secrets.token_bytes, say=say)
-    line.append("instance", deployment.agreed.instance)
-    line.mishaps = Mishaps(plan.mishaps, plan.rounds, plan.seed or 0)
-    return line
+    group = ReplicaGroup(plan.backups, secrets.token_bytes, say=say)
+    group.append("instance", deployment.agreed.instance)
+    group.faults = FaultInjection(plan.mishaps, plan.rounds, plan.seed or 0)
+    return group
 
 
-def _world(deployment: Deployment, recorder: Recorder, line: Line | None) -> World:
+def _world(deployment: Deployment, recorder: Recorder, group: ReplicaGroup | None) -> World:
     platform = deployment.platform()
-    if line is None:
+    if group is None:
         return World(platform, recorder)
-    return BackedWorld(platform, recorder, deployment=deployment, line=line, random=secrets.token_bytes)
+    return FailoverWorld(platform, recorder, deployment=deployment, group=group, random=secrets.token_bytes)

@@ -28,12 +28,11 @@ from carnet_ref.journal.store import Journal, Remembered
 from carnet_ref.keys import UsageLimits
 from carnet_ref.marks import enforces
 from carnet_ref.spdm.session import key_bytes
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.evidence import (
     OPEN_MODE,
     GpuVerifier,
     TdQuoter,
+    TdVerifier,
     VendorServices,
     gpu_responder,
 )
@@ -43,10 +42,9 @@ from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Kept
 from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.job import Terms, Tools
-from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
-from carnet_ref.systems.gpu_travelling.weakened import addresses, design
-from carnet_ref.systems.gpu_travelling.weakened.orchestrator import procedures
+from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
 from carnet_ref.training import Trainer
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.training.choice import trainer_named
@@ -100,6 +98,16 @@ def extent(lines: Iterable[str]) -> tuple[int, int]:
     return max(1, sessions), counted
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a deployment makes its roles of."""
+
+    hardware: Hardware = field(default_factory=Hardware)
+    gpu_verifier: type[GpuVerifier] = GpuVerifier
+    quote_verifier: type[TdVerifier] = TdVerifier
+    procedures: Procedures = SECURE
+
+
 @dataclass(frozen=True)
 class Deployment:
     """Makes the roles of a run.
@@ -123,7 +131,6 @@ class Deployment:
     gpu_name: str = GPU_NAME
     mode: Mode = Mode.CONFIDENTIAL
     instance: bytes | None = None
-    defences: Defences = ALL
     seed: bytes = b"carnet run on simulated hardware"
     trainer: Trainer = field(default_factory=CharacterModel)
 
@@ -139,11 +146,11 @@ class Deployment:
         verifier = self.gpu_verifier
         quoter = TdQuoter(self._td, instance or self.agreed.instance)
         tools = Tools(random, lambda: verifier.requester(random), verifier, quoter, self.trainer)
-        return Orchestrator(self.terms, tools, kept, books, resumed, procedures(self.without))
+        return Orchestrator(self.terms, tools, kept, books, resumed, self.parts.procedures)
 
     def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
         """Return a holder that was granted the epochs ``accepted`` before."""
-        machine, verifier = self._machine, design.quote_verifier(self.defences.off)
+        machine, verifier = self._machine, self.parts.quote_verifier
         appraiser = verifier(machine.anchors, machine.collateral, self._measurement, lambda: MADE)
         return Holder(self.holder_setup(name), random, appraiser, accepted)
 
@@ -155,9 +162,6 @@ class Deployment:
             lambda _: self.dataset(name),
             self.agreed,
             self.patience,
-            checks=Checks(self.defences.off),
-            link=design.borrowed_link(self.defences.off),
-            address=addresses.heard(self.rumours, self.defences.off),
         )
 
     def gpu(self, random: Random, mode: Mode | None = None, name: str = "", shown: str = "") -> Gpu:
@@ -177,7 +181,7 @@ class Deployment:
 
     def gpu_with(self, name: str, new_responder: Callable[[], Responder], mode: Mode) -> Gpu:
         """Return a GPU that was just switched on, with these ends of its sessions."""
-        return Gpu(name, self.schedule, new_responder, self.trainer, mode, self.limits, self.hardware)
+        return Gpu(name, self.schedule, new_responder, self.trainer, mode, self.limits, self.parts.hardware)
 
     def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
         """Return what makes a GPU's certificates and reports; a fake has another maker, and lies about the rest."""
@@ -192,9 +196,9 @@ class Deployment:
         )
 
     @cached_property
-    def rumours(self) -> list[int]:
-        """Where somebody said, outside of every channel, that the buffer is; no sound design listens."""
-        return []
+    def parts(self) -> Parts:
+        """What the roles are made of."""
+        return Parts()
 
     @cached_property
     def vendor(self) -> SimulatedVendor:
@@ -286,21 +290,21 @@ class Deployment:
         plain = {name: getattr(self, name) for name in _PLAIN}
         instance = None if self.instance is None else self.instance.hex()
         plain |= {"mode": self.mode.value, "instance": instance}
-        return {
-            **plain,
-            "defences": sorted(self.defences.off),
-            "trainer": self.trainer.name,
-            "hidden": self.trainer.hidden,
-        }
+        return {**plain, "trainer": self.trainer.name, "hidden": self.trainer.hidden}
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Deployment:
         """Return the deployment that has these settings."""
+        return cls(**cls.arguments(settings))
+
+    @classmethod
+    def arguments(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the deployment with these settings is made with."""
         plain = {name: settings[name] for name in _PLAIN}
-        made = {"holders": tuple(settings["holders"]), "defences": Defences(frozenset(settings["defences"]))}
         instance = settings["instance"]
-        made |= {"mode": Mode(settings["mode"]), "instance": None if instance is None else bytes.fromhex(instance)}
-        return cls(**{**plain, **made, "trainer": trainer_named(settings["trainer"], settings["hidden"])})
+        made = {"mode": Mode(settings["mode"]), "instance": None if instance is None else bytes.fromhex(instance)}
+        trainer = trainer_named(settings["trainer"], settings["hidden"])
+        return {**plain, **made, "holders": tuple(settings["holders"]), "trainer": trainer}
 
     @enforces("REQ-PLATFORM-01")
     def platform(self) -> Platform:
@@ -333,8 +337,12 @@ class Deployment:
             "sessions": sessions,
             "slots": max(LEAST_SLOTS, counted + 2),
         }
-        removed = tuple(sorted(self.defences.off))
-        return Header("gpu-travelling", self.schedule, removed, "", tuple(sizes.items()), checked=True)
+        return Header("gpu-travelling", self.schedule, self.removed, "", tuple(sizes.items()), checked=True)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The defences of the specification that the design lacks: none."""
+        return ()
 
     @property
     def largest_frame(self) -> int:
@@ -366,25 +374,13 @@ class Deployment:
     def limits(self) -> UsageLimits:
         """How much a link key may protect."""
         messages = self.key_messages
-        asked = UsageLimits.for_advantage() if messages is None else UsageLimits.for_messages(messages)
-        return design.limits(asked, self.defences.off)
-
-    @property
-    def hardware(self) -> Hardware:
-        """What its GPUs are made of."""
-        return design.hardware(self.defences.off)
-
-    @property
-    def without(self) -> frozenset[str]:
-        """The defences that the orchestrator's design lacks; the schedule ``none`` is one without rotation."""
-        return self.defences.off.union(("rotation-out", "rotation-in") if self.schedule == "none" else ())
+        return UsageLimits.for_advantage() if messages is None else UsageLimits.for_messages(messages)
 
     @cached_property
     def gpu_verifier(self) -> GpuVerifier:
         """What appraises GPUs for the orchestrator."""
         names = {key_bytes(self.silicon(name).key.public_key()): name for name in (GPU_NAME, LEAKED)}
-        verifier = design.gpu_verifier(self.defences.off)
-        return verifier(self.vendor.anchors, lambda: MADE, names, self.services, CURRENT)
+        return self.parts.gpu_verifier(self.vendor.anchors, lambda: MADE, names, self.services, CURRENT)
 
     @cached_property
     def _machine(self) -> SimulatedPlatform:

@@ -11,7 +11,7 @@ from carnet_ref.device.memory import BASE, Region
 from carnet_ref.keys import Budget, Direction, KeysError
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, noted
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, log_step
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return, encode_message
@@ -105,7 +105,7 @@ class Lending(ABC):
         self.checks.require("channel-counter", "REQ-IV-04", channel == due, saw=(channel, due), otherwise=told)
         _, frame = job.order(order)
         taken = step(action.action, action.by, **action.env, k=live.pending_name, c=channel)
-        return [noted(taken, inside(frame), **at), frame]
+        return [log_step(taken, inside(frame), **at), frame]
 
     def set_out(self, job: Job, attested: GpuAttested) -> tuple[Job, Persist]:
         """Look at the age of the GPU's evidence, and write down whose turn it is."""
@@ -130,7 +130,7 @@ class Lending(ABC):
 
     def go_out(self, job: Job, rotated: KeyRotated) -> Transition:
         """Grant the key that the link was rotated to."""
-        seen = noted(step("rotated_out", ORCHESTRATOR))
+        seen = log_step(step("rotated_out", ORCHESTRATOR))
         state, effects = self.grant(job, rotated)
         return state, [seen, *effects]
 
@@ -154,7 +154,7 @@ class Lending(ABC):
         taken = step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))
         return AwaitsReturn(job, whole), [
             Persist("grant", job.live.name(job.live.keys).encode()),
-            noted(taken, encode_message(said), now=job.now, end=job.deadline),
+            log_step(taken, encode_message(said), now=job.now, end=job.deadline),
             Send(PLATFORM, FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
@@ -212,7 +212,7 @@ class Lending(ABC):
         """Take the GPU back from the holder it was lent to, and learn which counter values are gone."""
         job, given = state.job, event.given
         due = is_due(job, event.holder, given)
-        came = Came(event.holder, encode_message(given))
+        came = ReceivedMessage(event.holder, encode_message(given))
         if not self.checks.passes("return-authenticated", "REQ-RETURN-02", due, saw=came):
             return state, [Remark(event.left_aside)]
         if not self.in_time(job):
@@ -225,7 +225,7 @@ class Lending(ABC):
         epoch, needs = lent_epoch(job), {**job.needs, job.holder: borrowed(given.size, messages)}
         job = replace(job, books=job.books.returned(epoch), needs=needs)
         job = replace(job, count=given.count, custody=Custody.RETURNED, returned_bytes=given.size)
-        taken = noted(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count), now=job.now)
+        taken = log_step(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count), now=job.now)
         return Back(job), [Persist("returned", epoch.encode()), taken, Proceed()]
 
     @enforces("REQ-IV-03", "count-handover")
@@ -267,7 +267,7 @@ class Lending(ABC):
         job = replace(job, custody=Custody.EVICTED, evictions=job.evictions + 1)
         if job.evictions > job.terms.evictions:
             return Finished(job), [Ended(f"{job.holder} was evicted {job.evictions} times: {why}")]
-        gone = noted(step("evict", ORCHESTRATOR, a=job.holder), now=job.now)
+        gone = log_step(step("evict", ORCHESTRATOR, a=job.holder), now=job.now)
         return Back(job), [Persist("evicted", job.holder.encode()), Remark(f"evicted: {why}"), gone, Proceed()]
 
     @enforces("REQ-IV-03", "count-handover")

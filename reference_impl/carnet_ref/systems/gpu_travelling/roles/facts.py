@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.systems.gpu_travelling.device.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.roles.appraising import (
     ANSWERS,
@@ -159,7 +159,12 @@ def require(fact: SessionFact, link: Link) -> None:
 
 
 def attested(
-    session: Requester, evidence: GpuEvidence, nonce: bytes, appraiser: GpuAppraiser, checks: Checks, saw: Came
+    session: Requester,
+    evidence: GpuEvidence,
+    nonce: bytes,
+    appraiser: GpuAppraiser,
+    checks: Checks,
+    saw: ReceivedMessage,
 ) -> tuple[GpuAttested, Appraisal]:
     """Establish that the session's responder is a genuine GPU in confidential mode; ``saw`` is how the report came.
 
@@ -200,7 +205,7 @@ def enrolled(
         ProtocolError: the proof is for another channel or by another key.
     """
     proven, told = proves_enrolment(key, signature, channel.exporter), f"{holder}: enrolment proof does not verify"
-    checks.require("enrolment-check", "REQ-SETUP-12", proven, saw=Came(holder, signature), otherwise=told)
+    checks.require("enrolment-check", "REQ-SETUP-12", proven, saw=ReceivedMessage(holder, signature), otherwise=told)
     return HolderEnrolled(_MINT, holder, channel.name)
 
 
@@ -211,12 +216,13 @@ def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else.
     """
-    report = checks.expect("rotation-ack", "REQ-KEY-05", link.report(sealed), Rotated, saw=Came(GPU, sealed))
+    saw = ReceivedMessage(GPU, sealed)
+    report = checks.expect("rotation-ack", "REQ-KEY-05", link.report(sealed), Rotated, saw=saw)
     ordered = link.pending is not None and report.epoch == link.pending.epoch
     told = f"epoch {report.epoch} was not ordered"
-    checks.require("rotation-ack", "REQ-KEY-05", ordered, saw=Came(GPU, sealed), otherwise=told)
+    checks.require("rotation-ack", "REQ-KEY-05", ordered, saw=saw, otherwise=told)
     told = f"{report.live} copy engines take traffic after a rotation, not one"
-    checks.require("engine-retirement", "REQ-KEY-04", report.live == 1, saw=Came(GPU, sealed), otherwise=told)
+    checks.require("engine-retirement", "REQ-KEY-04", report.live == 1, saw=saw, otherwise=told)
     link.take()
     return KeyRotated(_MINT, link.session, link.keys.epoch)
 
@@ -228,7 +234,8 @@ def fenced(link: Link, sealed: bytes, checks: Checks) -> ContextsFenced:
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else.
     """
-    checks.expect("fence-ack", "REQ-HOME-02", link.report(sealed), Fenced, saw=Came(GPU, sealed))
+    saw = ReceivedMessage(GPU, sealed)
+    checks.expect("fence-ack", "REQ-HOME-02", link.report(sealed), Fenced, saw=saw)
     return ContextsFenced(_MINT, link.session, link.keys.epoch)
 
 
@@ -239,9 +246,10 @@ def scrubbed(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else.
     """
-    report = checks.expect("scrub-ack", "REQ-SCRUB-03", link.report(sealed), Scrubbed, saw=Came(GPU, sealed))
+    saw = ReceivedMessage(GPU, sealed)
+    report = checks.expect("scrub-ack", "REQ-SCRUB-03", link.report(sealed), Scrubbed, saw=saw)
     told = f"{report.left} bytes are left after the scrub"
-    checks.require("scrub-workspace", "REQ-SCRUB-02", report.left == 0, saw=Came(GPU, sealed), otherwise=told)
+    checks.require("scrub-workspace", "REQ-SCRUB-02", report.left == 0, saw=saw, otherwise=told)
     return BufferScrubbed(_MINT, link.session, link.keys.epoch)
 
 
@@ -261,9 +269,10 @@ def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> M
         AuthenticationError: the session's firmware did not report them.
         ProtocolError: code, model or counter differ, or a context is left.
     """
-    found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead, saw=Came(GPU, sealed))
+    saw = ReceivedMessage(GPU, sealed)
+    found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead, saw=saw)
     own, last = found.code == expected.code_digest, found.model == expected.model_digest
-    told, saw = "code in GPU memory is not the orchestrator's", Came(GPU, sealed)
+    told = "code in GPU memory is not the orchestrator's"
     checks.require("code-read-back", "REQ-HOME-04", own, saw=saw, otherwise=told)
     told = "the model in GPU memory is not the one last produced"
     checks.require("model-read-back", "REQ-HOME-05", last, saw=saw, otherwise=told)
@@ -282,9 +291,8 @@ def trained(link: Link, sealed: bytes, checks: Checks) -> VersionTrained:
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else.
     """
-    report = checks.expect(
-        "session-acknowledgements", "REQ-MODEL-02", link.report(sealed), Trained, saw=Came(GPU, sealed)
-    )
+    saw = ReceivedMessage(GPU, sealed)
+    report = checks.expect("session-acknowledgements", "REQ-MODEL-02", link.report(sealed), Trained, saw=saw)
     return VersionTrained(_MINT, link.session, link.keys.epoch, report.model)
 
 
@@ -295,10 +303,11 @@ def saved(link: Link, sealed: bytes, model: bytes, latest: bytes, checks: Checks
         AuthenticationError: the session's firmware did not report it.
         ProtocolError: it reports something else, or another model went home, or another came.
     """
-    report = checks.expect("saved-digest", "REQ-MODEL-03", link.report(sealed), Saved, saw=Came(GPU, sealed))
+    saw = ReceivedMessage(GPU, sealed)
+    report = checks.expect("saved-digest", "REQ-MODEL-03", link.report(sealed), Saved, saw=saw)
     told = "the model that went home is not the one last produced"
-    checks.require("saved-digest", "REQ-MODEL-03", report.model == latest, saw=Came(GPU, sealed), otherwise=told)
+    checks.require("saved-digest", "REQ-MODEL-03", report.model == latest, saw=saw, otherwise=told)
     told = "the model that came home is not the one that the firmware sent"
     same = sha384(model) == report.model
-    checks.require("saved-digest", "REQ-MODEL-03", same, saw=Came(GPU, sealed), otherwise=told)
+    checks.require("saved-digest", "REQ-MODEL-03", same, saw=saw, otherwise=told)
     return VersionSaved(_MINT, link.session, link.keys.epoch, report.model)

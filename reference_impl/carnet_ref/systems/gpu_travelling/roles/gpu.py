@@ -45,7 +45,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Train,
     Trained,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, noted, unclaimed
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import (
     FOR_JOURNEY,
@@ -132,7 +132,7 @@ class AwaitsSession(GpuState):
         session = self.responder.label
         if session and not self.noted:
             self.noted = True
-            effects.insert(0, noted(step("answer_session", GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
+            effects.insert(0, log_step(step("answer_session", GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
         if not self.responder.established:
             return self, effects
         return InSession(self.gpu, self.responder), effects
@@ -165,7 +165,7 @@ class InSession(GpuState):
         if not answers:
             return []
         given = step("give_report", GPU, g=self.gpu.name, s=self.responder.label, mode=self.gpu.device.mode.value)
-        return [noted(given, *answers), *map(self.gpu.answer, answers)]
+        return [log_step(given, *answers), *map(self.gpu.answer, answers)]
 
     @enforces("REQ-DATA-02")
     def on_link(self, body: bytes) -> Transition:
@@ -192,7 +192,7 @@ class InSession(GpuState):
         taken, report, home = self._carry_out(place, order)
         target, body = self.firmware.report(place, report)
         sent = self.gpu.answer(body, reports=True) if target is FrameKind.SESSION else _home(body)
-        return [noted(taken, body), *home, *self.gpu.leaked(), *_semaphore(report), sent]
+        return [log_step(taken, body), *home, *self.gpu.leaked(), *_semaphore(report), sent]
 
     def _carry_out(self, place: Place, order: Order) -> tuple[TraceStep, Report, list[RoleEffect]]:
         """Return the step that was taken, what is to be reported, and what goes home on the link before that."""
@@ -263,11 +263,11 @@ class InSession(GpuState):
         about = {"g": self.gpu.name, "k": self._name(opened.keys), "v": opened.slot}
         match command:
             case Upload():
-                return [noted(step("exec_upload", GPU, **about))]
+                return [log_step(step("exec_upload", GPU, **about))]
             case Write(address, chunk, _) if chunk:
                 owner = opened.keys.owner
                 known = {} if owner == ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
-                return [noted(step("gpu_receive", GPU, **about, **known, b=address_name(address)))]
+                return [log_step(step("gpu_receive", GPU, **about, **known, b=address_name(address)))]
         return []
 
     def _send_home(self, reply: Reply) -> tuple[Sealed, Send]:
@@ -327,7 +327,7 @@ class Gpu:
                 self.state, effects = self._on_frame(event)
             except Failure as error:
                 effects = self._failed(error)
-            return self.state, [*unclaimed(log), *effects]
+            return self.state, [*unattributed_checks(log), *effects]
 
     def _failed(self, error: Exception) -> list[RoleEffect]:
         """Stop for good, until a reset."""
@@ -377,7 +377,7 @@ class Gpu:
             gone = step("lose_session", GPU, g=self.name)
         else:
             gone = step("reset", "adversary", g=self.name, mode=mode.value)
-        return AwaitsSession(self), [noted(gone)]
+        return AwaitsSession(self), [log_step(gone)]
 
     def _boot(self, mode: Mode) -> Device:
         return self.hardware.device(mode, self._trainer, self._written_out.append)

@@ -13,7 +13,13 @@ from carnet_ref.keys import Budget, KeysError
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Write
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, checking, noted, unclaimed
+from carnet_ref.systems.gpu_travelling.enforcement import (
+    Checks,
+    ReceivedMessage,
+    checking,
+    log_step,
+    unattributed_checks,
+)
 from carnet_ref.systems.gpu_travelling.names import BUFFER, GPU, HOLDER, ORCHESTRATOR, address_name
 from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator
@@ -180,9 +186,9 @@ class _InChannel(HolderPhase):
         exporter = self.channel.exporter
         accept_orchestrator(shown.evidence, exporter, self.nonce, setup.job, known.appraiser, setup.checks)
         known.refused = 0
-        seen = noted(step("attest_orchestrator", HOLDER, a=setup.name, p=ORCHESTRATOR, q=ORCHESTRATOR))
+        seen = log_step(step("attest_orchestrator", HOLDER, a=setup.name, p=ORCHESTRATOR, q=ORCHESTRATOR))
         proof = Proof(prove_enrolment(setup.key, exporter))
-        proven = noted(step("prove_enrolment", HOLDER, a=setup.name), proof.signature)
+        proven = log_step(step("prove_enrolment", HOLDER, a=setup.name), proof.signature)
         return AwaitsGrant(known, self.channel, self.nonce, shown.session), [seen, proven, self.send(proof)]
 
     def on_grant(self, grant: Grant) -> Transition:
@@ -233,14 +239,14 @@ class AwaitsGrant(_InChannel):
             b=address_name(grant.address),
         )
         provides = Provides(known, self.channel, self.nonce, grant, chunks)
-        return provides, [Persist("accepted", name.encode()), noted(taken), Proceed()]
+        return provides, [Persist("accepted", name.encode()), log_step(taken), Proceed()]
 
     def _check(self, grant: Grant) -> None:
         if grant.session != self.session:
             raise ProtocolError(f"a grant in session {grant.session}, which was not attested")
         checks, name = self.known.setup.checks, epoch_name(grant)
         more, again = "a grant of more than the host-to-device half", f"the grant of {name} was accepted before"
-        saw, known = Came(ORCHESTRATOR, encode_message(grant)), self.known.accepted
+        saw, known = ReceivedMessage(ORCHESTRATOR, encode_message(grant)), self.known.accepted
         checks.require("h2d-half-only", "REQ-GRANT-03", not grant.d2h, saw=saw, otherwise=more)
         checks.require("launch-key-kept", "REQ-GRANT-03", not grant.launch, saw=saw, otherwise=more)
         checks.require("grant-once", "REQ-GRANT-05", name not in known, saw=name, otherwise=again)
@@ -291,7 +297,7 @@ class Provides(_InChannel):
         checks.require("sender-iv-monotonic", "REQ-IV-01", due > slot, saw=(epoch, slot, due), otherwise=told)
         use, told = self.link.standing, "more of the key is used than the grant allows"
         checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
-        sent = noted(step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk), body)
+        sent = log_step(step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk), body)
         used = Persist("used", f"{epoch} {slot}".encode())
         return self, [used, sent, Send(GPU, FrameKind.H2D, body), Proceed()]
 
@@ -303,7 +309,7 @@ class Provides(_InChannel):
         taken = step("give_back", HOLDER, a=name, p=ORCHESTRATOR, k=epoch_name(grant), s=grant.start, n=count)
         frame = self.send(given)
         state = AwaitsGrant(self.known, self.channel, self.nonce, grant.session)
-        return state, [Persist("finished", epoch_name(grant).encode()), noted(taken, encode_message(given)), frame]
+        return state, [Persist("finished", epoch_name(grant).encode()), log_step(taken, encode_message(given)), frame]
 
 
 class Holder:
@@ -331,7 +337,7 @@ class Holder:
                 self.state, effects = self._on_event(event)
             except Failure as error:
                 self.state, effects = self._start_again(str(error))
-            return self.state, [*unclaimed(log), *effects]
+            return self.state, [*unattributed_checks(log), *effects]
 
     def outcome(self) -> Mapping[str, Any]:
         """Return nothing: what a holder did is in its journal."""

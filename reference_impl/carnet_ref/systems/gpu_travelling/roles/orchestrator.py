@@ -9,7 +9,7 @@ from carnet_ref.crypto.primitives import CryptoError, sha384
 from carnet_ref.keys import KeyExhaustedError, KeysError
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
-from carnet_ref.systems.gpu_travelling.enforcement import checking, noted, unclaimed
+from carnet_ref.systems.gpu_travelling.enforcement import checking, log_step, unattributed_checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.admission import Admission, Attest
 from carnet_ref.systems.gpu_travelling.roles.appraising import summary
@@ -118,7 +118,7 @@ class Orchestrator:
                 self.state, effects = self._on_event(event)
             except Failure as error:
                 self.state, effects = self._failed(error)
-            return self.state, [*unclaimed(log), *effects]
+            return self.state, [*unattributed_checks(log), *effects]
 
     def _failed(self, error: Exception) -> Transition:
         """Start again from nothing, unless that leads here again: a key was used up before the GPU was ever lent."""
@@ -193,7 +193,7 @@ class Orchestrator:
             return self.state, [Remark(f"channel of {holder}: {error}"), *admission.forget(holder, record)]
         match message:
             case None:
-                admitted = noted(step("admit", ORCHESTRATOR, a=holder, p=holder))
+                admitted = log_step(step("admit", ORCHESTRATOR, a=holder, p=holder))
                 state, effects = self._take(Admitted(holder))
                 return state, [admitted, *effects]
             case Return():

@@ -63,7 +63,7 @@ class Unwanted(Enum):
 
 
 Handler = Callable[[Any, Any, Any], Transition]
-"""A step: a method of the procedures, which takes a state and an input. A weakened design may override it."""
+"""A step: a method of the procedures, which takes a state and an input."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload
 from carnet_ref.systems.gpu_travelling.device.orders import Fence, ReadBack, Save, Scrub, Train
-from carnet_ref.systems.gpu_travelling.enforcement import noted
+from carnet_ref.systems.gpu_travelling.enforcement import log_step
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept
@@ -81,7 +81,7 @@ class Returning(Lending):
     def rotated_in(self, state: AwaitsRotationIn, event: Reported) -> Transition:
         """Take the firmware's report."""
         rotated = facts.rotated(state.job.live, event.sealed, self.checks)
-        seen = noted(step("rotated_in", ORCHESTRATOR))
+        seen = log_step(step("rotated_in", ORCHESTRATOR))
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, rotated=rotated))
         return after, [seen, *effects]
 
@@ -90,12 +90,12 @@ class Returning(Lending):
         """Have the GPU stop every resident context."""
         place, frame = job.order(Fence())
         state = AwaitsFence(job, self.fence, left, so_far)
-        return state, [noted(step("send_fence", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return state, [log_step(step("send_fence", ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
     def fenced(self, state: AwaitsFence, event: Reported) -> Transition:
         """Take the firmware's report."""
         fenced = facts.fenced(state.job.live, event.sealed, self.checks)
-        seen = noted(step("fenced", ORCHESTRATOR))
+        seen = log_step(step("fenced", ORCHESTRATOR))
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [seen, *effects]
 
@@ -108,7 +108,7 @@ class Returning(Lending):
         self.checks.require("sender-iv-monotonic", "REQ-IV-01", due > slot, saw=(slot, due), otherwise=told)
         use, told = job.live.standing, "the link's key is used past its limit"
         self.checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
-        loaded = noted(step("upload", ORCHESTRATOR, v=slot), frame.body)
+        loaded = log_step(step("upload", ORCHESTRATOR, v=slot), frame.body)
         state, effects = self.go_on(job, left, so_far)
         return state, [loaded, frame, *effects]
 
@@ -118,7 +118,7 @@ class Returning(Lending):
             raise ProtocolError("there is no epoch to ask the counter of")
         place, frame = job.order(ReadBack(job.lent.epoch))
         state = AwaitsReadBack(job, self.read_back, left, so_far)
-        return state, [noted(step("send_read_back", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return state, [log_step(step("send_read_back", ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
     def verified(self, state: AwaitsReadBack, event: Reported) -> Transition:
         """Compare what the firmware found with what it should be."""
@@ -126,7 +126,7 @@ class Returning(Lending):
         count = job.count if job.custody is Custody.RETURNED else None
         expected = Expected(sha384(TRAINING_CODE), job.progress.latest, count)
         verified = facts.verified(job.live, event.sealed, expected, self.checks)
-        seen = noted(step("verified", ORCHESTRATOR))
+        seen = log_step(step("verified", ORCHESTRATOR))
         after, effects = self.go_on(job, state.left, replace(state.so_far, verified=verified))
         return after, [seen, *effects]
 
@@ -150,7 +150,7 @@ class Returning(Lending):
             facts.require(fact, job.live)
         place, frame = job.order(Train())
         state = AwaitsTraining(job, Established(rotated, fenced, verified))
-        return state, [noted(step("send_train", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return state, [log_step(step("send_train", ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
     def logged(self, state: AwaitsTraining, event: LinkMessage) -> Transition:
         """Take down what training logged; it decides nothing."""
@@ -181,7 +181,7 @@ class Returning(Lending):
             furthest=max(progress.rounds, job.furthest),
         )
         named = version_name(version.digest, job.live.name(job.live.keys))
-        seen = noted(step("trained", ORCHESTRATOR, n=named))
+        seen = log_step(step("trained", ORCHESTRATOR, n=named))
         told = Remark(f"round {progress.rounds} of {job.terms.rounds}, {job.holder}: loss {loss:.3f}")
         after, effects = self.save(job) if is_to_be_kept(job) else self.scrub(job)
         return after, [Persist("ledger", entry.encode()), seen, told, *effects]
@@ -191,7 +191,7 @@ class Returning(Lending):
         """Have the model brought home."""
         place, frame = job.order(Save())
         state = AwaitsModel(job.waiting(job.terms.patience))
-        return state, [noted(step("send_save", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return state, [log_step(step("send_save", ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
     def model_came(self, state: AwaitsModel, event: LinkMessage) -> Transition:
         """Take the model that came, without believing in it yet."""
@@ -208,7 +208,7 @@ class Returning(Lending):
         version = facts.saved(job.live, event.sealed, model, job.progress.latest, self.checks)
         facts.require(version, job.live)
         kept = Kept(job.progress, model, job.books.returns)
-        seen = noted(step("saved", ORCHESTRATOR))
+        seen = log_step(step("saved", ORCHESTRATOR))
         after, effects = self.scrub(replace(job, kept=kept, books=job.books.secured()))
         return after, [Persist("saved", kept.encode()), seen, *effects]
 
@@ -216,7 +216,7 @@ class Returning(Lending):
     def scrub(self, job: Job) -> Transition:
         """Have the GPU clear the buffer, and everything that was derived from it."""
         place, frame = job.order(Scrub())
-        sent = noted(step("send_scrub", ORCHESTRATOR, v=place.number), inside(frame))
+        sent = log_step(step("send_scrub", ORCHESTRATOR, v=place.number), inside(frame))
         return AwaitsScrub(job.waiting(job.terms.patience)), [sent, frame]
 
     def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
@@ -225,7 +225,7 @@ class Returning(Lending):
 
     def go_clean(self, job: Job, clean: BufferScrubbed) -> Transition:
         """Lend the GPU on."""
-        seen = noted(step("scrubbed", ORCHESTRATOR))
+        seen = log_step(step("scrubbed", ORCHESTRATOR))
         state, effects = self.lend(job, clean)
         return state, [seen, *effects]
 

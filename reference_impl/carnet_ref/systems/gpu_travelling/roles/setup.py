@@ -8,7 +8,7 @@ from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.keys import H100KeySchedule, KeySchedule
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, noted
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, log_step
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, FOR_NEW_SESSION, GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
@@ -93,9 +93,11 @@ class Setup(Returning):
         evidence = self.checks.verify(
             "report-in-session", "REQ-SETUP-06", lambda: session.take_evidence(body), saw=body, sender=lambda _: GPU
         )
-        return self.accept(state, session, evidence, Came(GPU, body))
+        return self.accept(state, session, evidence, ReceivedMessage(GPU, body))
 
-    def accept(self, state: AwaitsReport, session: Requester, evidence: GpuEvidence, saw: Came) -> Transition:
+    def accept(
+        self, state: AwaitsReport, session: Requester, evidence: GpuEvidence, saw: ReceivedMessage
+    ) -> Transition:
         """Establish that the session's responder is a genuine GPU, and begin at home."""
         job, nonce = young_enough(state.job), state.nonce
         attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks, saw)
@@ -104,7 +106,7 @@ class Setup(Returning):
         claims = appraisal.claims
         answered = session.label if claims["nonce"] == nonce.hex() else "another session"
         taken = step("accept_gpu", ORCHESTRATOR, q=claims["device"], n=answered, mode=claims["mode"])
-        accepted = noted(taken, now=job.now)
+        accepted = log_step(taken, now=job.now)
         shown = show_all(job)
         after, effects = self.begin_at_home(job)
         return after, [accepted, *shown, *effects]
@@ -161,7 +163,7 @@ def shake_hands(
         return state, effects
     job, told = state.job, f"session {label} was open before, and its channels are used"
     checks.require("channel-counter", "REQ-IV-04", label not in job.opened, saw=label, otherwise=told)
-    opened = noted(step(action, ORCHESTRATOR, s=label, k=f"{label}/0", c=0), **at)
+    opened = log_step(step(action, ORCHESTRATOR, s=label, k=f"{label}/0", c=0), **at)
     job = replace(job, opened=job.opened | {label})
     if "end" in at:
         job = replace(job, evidence_begin=at["now"], evidence_end=at["end"])

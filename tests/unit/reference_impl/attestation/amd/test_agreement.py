@@ -24,7 +24,6 @@ from carnet_ref.attestation.amd.report import SIGNATURE_FIELD, SIGNED_BYTES, Fir
 from carnet_ref.attestation.amd.tcb import Product
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.simulated.snp import CPUIDS, TCBS, SimulatedAmd, encode_report
 from tests.fixtures.omne import refusal
 from tests.fixtures.simulated_reports import (
     KINDS,
@@ -40,6 +39,7 @@ from tests.fixtures.simulated_reports import (
     flipped,
     signed,
 )
+from tests.fixtures.simulated_snp import CPUIDS, TCBS, SimulatedAmd, encode_report
 
 MILAN, GENOA, TURIN = Product
 LAXER_FOR = {

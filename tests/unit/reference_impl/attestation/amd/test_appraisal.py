@@ -23,7 +23,6 @@ from carnet_ref.attestation.amd.report import (
 )
 from carnet_ref.attestation.amd.tcb import Product, TcbVersion
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
-from carnet_ref.attestation.simulated.snp import CPUIDS, TCBS, SimulatedAmd
 from tests.fixtures.simulated_reports import (
     KINDS,
     NOW,
@@ -40,6 +39,7 @@ from tests.fixtures.simulated_reports import (
     flipped,
     signed,
 )
+from tests.fixtures.simulated_snp import CPUIDS, TCBS, SimulatedAmd
 
 DAY = timedelta(days=1)
 MILAN, GENOA, TURIN = Product

@@ -18,8 +18,8 @@ from carnet_ref.attestation.amd.policy import DEFAULT_POLICY
 from carnet_ref.attestation.amd.tcb import Product
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import AppraisalStep
-from carnet_ref.attestation.simulated.snp import LISTS_LAST, SimulatedAmd
 from tests.fixtures.simulated_reports import NOW, VCEK, VLEK, amd, appraised, flipped
+from tests.fixtures.simulated_snp import LISTS_LAST, SimulatedAmd
 
 DAY = timedelta(days=1)
 LIST = amd().revocation_list()

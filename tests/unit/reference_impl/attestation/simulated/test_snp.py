@@ -12,8 +12,8 @@ from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, parse_
 from carnet_ref.attestation.amd.tcb import Product
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.simulated.authority import TEST
-from carnet_ref.attestation.simulated.snp import TCBS, SimulatedAmd, encode_report
 from tests.fixtures.simulated_reports import KINDS, NOW, REPORT_DATA, amd, appraised, chip, endorsement, signed
+from tests.fixtures.simulated_snp import TCBS, SimulatedAmd, encode_report
 
 
 @pytest.mark.parametrize(("product", "kind"), KINDS)

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.crypto.primitives import AesGcm
+from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.parties.mishaps import Mishap, Mishaps
-from carnet_ref.systems.teechain.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.parties.fault_injection import Fault, FaultInjection
 from tests.fixtures.backups import Aftermath, Moments, NotedIvs, run_with
 
 SHORT = Deployment(holder_names(2), 2, chunks=1, chunk_bytes=256)
 LONG = Deployment(holder_names(3), 6, chunks=2, chunk_bytes=256)
-KILLS = (Mishap.KILL_HEAD, Mishap.KILL_BACKUP)
-ROLLBACKS = (Mishap.ROLL_BACK_HEAD, Mishap.ROLL_BACK_BACKUP)
+KILLS = (Fault.KILL_HEAD, Fault.KILL_BACKUP)
+ROLLBACKS = (Fault.ROLL_BACK_HEAD, Fault.ROLL_BACK_BACKUP)
 SOON = 6
 """Moments between two mishaps."""
 
@@ -28,9 +28,9 @@ def check(after: Aftermath) -> None:
     assert set(after.accepted.values()) <= {1}
 
 
-@pytest.mark.parametrize("mishap", Mishap)
+@pytest.mark.parametrize("mishap", Fault)
 @pytest.mark.parametrize("at", [0, 9, 21])
-def test_one_mishap_changes_nothing_but_time(mishap: Mishap, at: int, tmp_path: Path) -> None:
+def test_one_mishap_changes_nothing_but_time(mishap: Fault, at: int, tmp_path: Path) -> None:
     calm = run_with(SHORT, tmp_path, Moments())
     after = run_with(SHORT, tmp_path, Moments({at: mishap}))
     check(after)
@@ -42,7 +42,7 @@ def test_one_mishap_changes_nothing_but_time(mishap: Mishap, at: int, tmp_path: 
 def test_many_mishaps_with_several_backups(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calm = run_with(SHORT, tmp_path, Moments())
     ivs = NotedIvs(monkeypatch)
-    after = run_with(SHORT, tmp_path, Mishaps(8, SHORT.rounds, seed), backups=2)
+    after = run_with(SHORT, tmp_path, FaultInjection(8, SHORT.rounds, seed), backups=2)
     check(after)
     assert after.model == calm.model
     assert after.tally.kills + after.tally.take_overs >= 4
@@ -61,12 +61,12 @@ def test_an_iv_that_encrypts_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_without_a_freeze_two_instances_issue_and_one_does_not_know_of_it(tmp_path: Path) -> None:
-    weak = Checks(frozenset({"freeze"}))
+    weak = ChecksWithout(frozenset({"freeze"}))
     for at in (10, 22):
-        forked = run_with(SHORT, tmp_path, Moments({at: Mishap.FORK}), checks=weak)
+        forked = run_with(SHORT, tmp_path, Moments({at: Fault.FORK}), checks=weak)
         assert forked.elsewhere is not None
         assert set(forked.accepted) - set(forked.elsewhere)
-        real = run_with(SHORT, tmp_path, Moments({at: Mishap.FORK}))
+        real = run_with(SHORT, tmp_path, Moments({at: Fault.FORK}))
         assert real.elsewhere is None
         assert real.tally.forks_refused == 1
 
@@ -74,11 +74,11 @@ def test_without_a_freeze_two_instances_issue_and_one_does_not_know_of_it(tmp_pa
 @pytest.mark.parametrize("at", [16, 26, 40])
 def test_an_old_state_is_refused_by_the_counter_alone(at: int, tmp_path: Path) -> None:
     """A backup that is rolled back, and has to take over soon after, goes on from its older log without the counter."""
-    mishaps = {at: Mishap.ROLL_BACK_BACKUP, at + SOON: Mishap.KILL_HEAD}
+    mishaps = {at: Fault.ROLL_BACK_BACKUP, at + SOON: Fault.KILL_HEAD}
     real = run_with(SHORT, tmp_path, Moments(mishaps))
     check(real)
     assert real.tally.rollbacks_refused == 1
-    weak = run_with(SHORT, tmp_path, Moments(mishaps), checks=Checks(frozenset({"counter-check"})))
+    weak = run_with(SHORT, tmp_path, Moments(mishaps), checks=ChecksWithout(frozenset({"counter-check"})))
     assert weak.tally.rollbacks_refused == 0
     assert set(weak.accepted) - set(weak.logged)
 

@@ -18,7 +18,7 @@ from carnet_ref.citations import (
     citations_in,
     places,
 )
-from carnet_ref.systems.gpu_travelling.defences import defence_names
+from carnet_ref.systems.gpu_travelling.ablations.checks import defence_names
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT
 from carnet_spec.language import Family
 from carnet_spec.protocols.gpu_travelling import FAMILY
@@ -133,9 +133,9 @@ def test_a_citation_that_cannot_be_read_is_refused(source: str, tmp_path: Path) 
         citations_in(tmp_path)
 
 
-def test_other_checklists_and_weakened_designs_cite_nothing(tmp_path: Path) -> None:
-    (tmp_path / "weakened").mkdir()
-    (tmp_path / "weakened" / "role.py").write_text('@enforces("REQ-HOME-02")\ndef f(): ...', "utf-8")
+def test_other_checklists_and_ablations_cite_nothing(tmp_path: Path) -> None:
+    (tmp_path / "ablations").mkdir()
+    (tmp_path / "ablations" / "role.py").write_text('@enforces("REQ-HOME-02")\ndef f(): ...', "utf-8")
     (tmp_path / "appraisal.py").write_text('steps.require(True, "chain", "yes", "no")', "utf-8")
     assert citations_in(tmp_path) == ()
 

@@ -10,13 +10,14 @@ import pytest
 from carnet_ref.citations import CHECKS, PACKAGE
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
 from carnet_ref.systems.gpu_travelling.enforcement import (
-    Came,
     Checks,
+    ReceivedMessage,
     checking,
     digest_of,
-    noted,
-    unclaimed,
+    log_step,
+    unattributed_checks,
 )
 from carnet_ref.transport.frames import Checked, ProtocolError
 
@@ -26,10 +27,10 @@ FENCED = step("fenced", "orchestrator")
 
 def test_a_step_takes_along_what_was_checked_for_it_and_nothing_else() -> None:
     with checking("orchestrator"):
-        SECURE.require("fence-ack", "REQ-HOME-02", True, saw=Came("gpu", b"report"), otherwise="")
-        first = noted(FENCED, b"message")
+        SECURE.require("fence-ack", "REQ-HOME-02", True, saw=ReceivedMessage("gpu", b"report"), otherwise="")
+        first = log_step(FENCED, b"message")
         SECURE.require("scrub-ack", "REQ-SCRUB-03", True, saw=(1, 2), otherwise="")
-        second = noted(step("scrubbed", "orchestrator"))
+        second = log_step(step("scrubbed", "orchestrator"))
     (made,) = first.checks
     assert (made.by, made.defence, made.requirement) == ("orchestrator", "fence-ack", "REQ-HOME-02")
     assert (made.action, made.sender, made.holds) == ("fenced", "gpu", True)
@@ -43,7 +44,7 @@ def test_a_check_that_fails_is_logged_and_made_for_no_step() -> None:
         with pytest.raises(ProtocolError, match=r"too late \(REQ-HOME-02\)"):
             SECURE.require("fence-ack", "REQ-HOME-02", False, saw=b"late", otherwise="too late")
         assert not SECURE.passes("lease", "REQ-RETURN-04", False, saw=(1.5, 1.0))
-        (effect,) = unclaimed(log)
+        (effect,) = unattributed_checks(log)
     assert isinstance(effect, Checked)
     assert [(check.defence, check.holds, check.action) for check in effect.checks] == [
         ("fence-ack", False, ""),
@@ -55,27 +56,27 @@ def test_what_fails_does_not_count_for_the_step_that_is_taken_nevertheless() -> 
     with checking("gpu"):
         SECURE.passes("lease", "REQ-RETURN-04", False, saw=1)
         SECURE.passes("fence-ack", "REQ-HOME-02", True, saw=2)
-        note = noted(FENCED)
+        note = log_step(FENCED)
     assert [(check.defence, check.action) for check in note.checks] == [("lease", ""), ("fence-ack", "fenced")]
 
 
 def test_what_was_checked_for_no_step_is_told_once() -> None:
     with checking("gpu") as log:
         SECURE.passes("lease", "REQ-RETURN-04", True, saw=1)
-        assert len(unclaimed(log)) == 1
-        assert not unclaimed(log)
+        assert len(unattributed_checks(log)) == 1
+        assert not unattributed_checks(log)
 
 
-def test_a_waived_check_is_not_made() -> None:
+def test_a_check_that_an_ablation_leaves_out_is_not_logged() -> None:
     with checking("gpu"):
-        Checks(frozenset({"fence-ack"})).require("fence-ack", "REQ-HOME-02", False, saw=b"", otherwise="")
-        assert not noted(FENCED).checks
+        ChecksWithout(frozenset({"fence-ack"})).require("fence-ack", "REQ-HOME-02", False, saw=b"", otherwise="")
+        assert not log_step(FENCED).checks
 
 
 def test_a_verification_is_logged_with_the_sender_that_it_reveals() -> None:
     with checking("gpu"):
         opened = SECURE.verify("session-orders", "REQ-SESSION-01", lambda: "plain", saw=b"x", sender=str.upper)
-        (made,) = noted(FENCED).checks
+        (made,) = log_step(FENCED).checks
     assert (opened, made.sender, made.holds, made.saw) == ("plain", "PLAIN", True, digest_of(b"x"))
 
 
@@ -86,7 +87,7 @@ def test_a_verification_that_fails_is_logged_and_raises() -> None:
     with checking("gpu") as log:
         with pytest.raises(AuthenticationError):
             SECURE.verify("session-orders", "REQ-SESSION-01", refuse, saw=b"x")
-        (effect,) = unclaimed(log)
+        (effect,) = unattributed_checks(log)
     assert isinstance(effect, Checked)
     assert [check.holds for check in effect.checks] == [False]
 
@@ -95,7 +96,7 @@ def test_a_reply_of_another_kind_is_logged_as_failing() -> None:
     with checking("gpu") as log:
         with pytest.raises(ProtocolError, match="expected int, found str"):
             SECURE.expect("fence-ack", "REQ-HOME-02", "text", int, saw=b"x")
-        (effect,) = unclaimed(log)
+        (effect,) = unattributed_checks(log)
     assert isinstance(effect, Checked)
     assert not effect.checks[0].holds
 
@@ -106,7 +107,7 @@ def test_two_roles_in_one_process_keep_their_checks_apart() -> None:
         with checking("holder") as inner:
             SECURE.passes("grant-once", "REQ-GRANT-05", True, saw=2)
         assert [check.by for check in inner.made] == ["holder"]
-        assert [check.defence for check in noted(FENCED).checks] == ["lease"]
+        assert [check.defence for check in log_step(FENCED).checks] == ["lease"]
 
 
 @pytest.mark.parametrize(("one", "other"), [((1, 2), (12,)), (("1",), (1,)), (b"1", "1"), (None, 0), ((), "")])

@@ -17,14 +17,15 @@ from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.attestation.simulated.vendor import OUTDATED, SimulatedVendor, answer
 from carnet_ref.device.mode import Mode
 from carnet_ref.spdm.errors import SpdmError
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, checking
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
+from carnet_ref.systems.gpu_travelling.ablations.evidence import GPU
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, checking
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices
 from carnet_ref.systems.gpu_travelling.parties.deployment import GPU_NAME, MADE, Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator
 from carnet_ref.systems.gpu_travelling.roles.facts import attested
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
-from carnet_ref.systems.gpu_travelling.weakened.design import gpu_verifier
-from carnet_ref.systems.gpu_travelling.weakened.evidence import GPU
 from carnet_ref.transport.frames import ProtocolError
 from tests.fixtures.fast_parties import FastRequester
 from tests.fixtures.worlds import draws
@@ -139,7 +140,7 @@ def test_each_flaw_is_refused_by_its_own_check(what: str, record_property: Calla
     refused = replace(VERIFIER, services=services).appraise(evidence, NONCE)
     assert refused.failed_step == step
     assert not refused.accepted
-    weaker = gpu_verifier(frozenset({defence}))(*_fields(replace(VERIFIER, services=services)))
+    weaker = without(GpuVerifier, GPU, {defence})(*_fields(replace(VERIFIER, services=services)))
     assert weaker.appraise(evidence, NONCE).accepted
 
 
@@ -163,7 +164,7 @@ def test_the_check_that_fails_is_the_one_that_is_blamed(what: str) -> None:
     verifier, session = replace(VERIFIER, services=services), FastRequester(draws("requester"))
     blamed = "REQ-SETUP-03" if step == "parse" else ASKED_FOR[defence]
     with checking("orchestrator") as log, pytest.raises(ProtocolError, match=rf"\({blamed}\)$") as refused:
-        attested(session, evidence, NONCE, verifier, Checks(), Came("gpu", evidence.report))
+        attested(session, evidence, NONCE, verifier, Checks(), ReceivedMessage("gpu", evidence.report))
     assert NOT_TAKEN.get(what, step) in str(refused.value)
     assert [each.requirement for each in log.made if not each.holds] == [blamed]
 
@@ -173,7 +174,7 @@ def test_no_other_check_makes_up_for_it(what: str) -> None:
     gpu, asked, services, _, defence = BAD[what]
     evidence = GpuEvidence(gpu.report(gpu_request(asked)), gpu.chain_pem)
     for other in sorted(set(GPU) - {defence}):
-        weaker = gpu_verifier(frozenset({other}))(*_fields(replace(VERIFIER, services=services)))
+        weaker = without(GpuVerifier, GPU, {other})(*_fields(replace(VERIFIER, services=services)))
         assert not weaker.appraise(evidence, NONCE).accepted, other
 
 
@@ -257,5 +258,5 @@ def test_a_holder_takes_the_quote_of_one_instance_only(
     said = pytest.raises(ProtocolError, match="expected the orchestrator's instance 0000") if refused else nullcontext()
     with said:
         accept_orchestrator(
-            quoted(), EXPORTER, NONCE, Agreed(MANIFEST, instance), HOLDERS_VERIFIER, Checks(frozenset(waived))
+            quoted(), EXPORTER, NONCE, Agreed(MANIFEST, instance), HOLDERS_VERIFIER, ChecksWithout(frozenset(waived))
         )

@@ -9,7 +9,7 @@ import pytest
 
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal.store import Journal
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
+from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.node import Node
@@ -77,16 +77,17 @@ def test_an_orchestrator_without_that_journal_is_another_instance_and_is_refused
 
 def test_without_the_check_a_holder_serves_whatever_instance_it_meets(journals: list[Journal]) -> None:
     agreed, second = journals
-    unchecked = Deployment(PLAIN.holders, 1, chunks=1, chunk_bytes=64, defences=Defences(frozenset({"one-instance"})))
+    unchecked = AblatedDeployment(PLAIN.holders, 1, chunks=1, chunk_bytes=64, off=frozenset({"one-instance"}))
     world, _ = _run(unchecked.founded(agreed, draws("founding")), second)
     assert _granted(world)
-    assert PLAIN.defences == ALL
 
 
 def test_a_deployment_keeps_its_instance_in_its_settings(journals: list[Journal]) -> None:
     deployment = PLAIN.founded(journals[0], draws("founding"))
     assert Deployment.of(deployment.settings) == deployment
     assert Deployment.of(PLAIN.settings) == PLAIN
+    ablated = AblatedDeployment(PLAIN.holders, 1, off=frozenset({"one-instance"}))
+    assert AblatedDeployment.of(ablated.settings) == ablated
 
 
 def test_a_journal_with_an_instance_of_another_length_is_refused(journals: list[Journal]) -> None:

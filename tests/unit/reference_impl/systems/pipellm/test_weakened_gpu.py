@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
+from carnet_ref.systems.pipellm.ablations import GoesOn, TakesAnyBytes, TakesAnyCommand, TakesAnyIv, Told
 from carnet_ref.systems.pipellm.channel import Message
 from carnet_ref.systems.pipellm.errors import ChannelError
-from carnet_ref.systems.pipellm.exploits.weakened import GoesOn, TakesAnyBytes, TakesAnyCommand, TakesAnyIv, Told
 from carnet_ref.systems.pipellm.gpu import Gpu
 from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle
 

@@ -8,9 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from carnet_ref.systems.pipellm.channel import NOP, Channel, Message, decrypt
-from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
-from carnet_ref.systems.pipellm.exploits.weakened import (
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.pipellm.ablations import (
     RUNTIMES,
     AnyOrder,
     GivesAgain,
@@ -23,10 +22,11 @@ from carnet_ref.systems.pipellm.exploits.weakened import (
     WritesOn,
     summed,
 )
+from carnet_ref.systems.pipellm.channel import NOP, Channel, Message, decrypt
+from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
 from carnet_ref.systems.pipellm.exploits.world import Stepwise
 from carnet_ref.systems.pipellm.flushing import FlushingRuntime
 from carnet_ref.systems.pipellm.runtime import Runtime, Tactics
-from carnet_ref.systems.replaying import weakened
 from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle
 
 Verifies = Callable[[str, object], None]
@@ -184,7 +184,7 @@ def test_an_iv_that_is_left_is_used_again(record_property: Verifies) -> None:
 def test_a_nop_that_goes_anywhere_overwrites_a_copy(record_property: Verifies) -> None:
     record_property("verifies", "pipellm-REQ-PAD-01")
     for off, first in ((frozenset(("pad-discarded",)), NOP), (frozenset[str](), b"page 0")):
-        bench = Bench(Oracle(), kind=weakened(Stepwise, RUNTIMES, off))
+        bench = Bench(Oracle(), kind=without(Stepwise, RUNTIMES, off))
         bench.copy(0)
         assert isinstance(bench.runtime, Stepwise)
         bench.gpu.receive(bench.runtime.pad())

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from carnet_ref.crypto.primitives import NONCE_BYTES
-from carnet_ref.systems.replaying import weakened
-from carnet_ref.systems.ring_all_reduce.errors import AlarmError, TurnError
-from carnet_ref.systems.ring_all_reduce.exploits.weakened import (
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.ring_all_reduce.ablations import (
     RANKS,
     AddsAgain,
     AnyChunk,
@@ -24,6 +23,7 @@ from carnet_ref.systems.ring_all_reduce.exploits.weakened import (
     SealsAgain,
     summed,
 )
+from carnet_ref.systems.ring_all_reduce.errors import AlarmError, TurnError
 from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
 from carnet_ref.systems.ring_all_reduce.schedule import Phase
 from tests.unit.reference_impl.systems.ring_all_reduce.rings import (
@@ -37,7 +37,7 @@ from tests.unit.reference_impl.systems.ring_all_reduce.rings import (
 REDUCE, GATHER = Phase.REDUCE, Phase.GATHER
 GIVEN = contributions(3)
 SUM = np.sum(GIVEN, axis=0, dtype=np.float32)
-ANY_PHASE = weakened(Rank, RANKS, frozenset(("bound-phase", "bound-step")))
+ANY_PHASE = without(Rank, RANKS, frozenset(("bound-phase", "bound-step")))
 
 
 def xor(one: Vector, other: Vector) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from carnet_ref.systems.ring_all_reduce.ablations import AnyExchange, NoCertificate, NoCode, NoMode, NoPlace
 from carnet_ref.systems.ring_all_reduce.errors import ReportError
 from carnet_ref.systems.ring_all_reduce.exchange import (
     CONFIDENTIAL,
@@ -21,7 +22,6 @@ from carnet_ref.systems.ring_all_reduce.exchange import (
     answer_hop,
     certify,
 )
-from carnet_ref.systems.ring_all_reduce.exploits.weakened import AnyExchange, NoCertificate, NoCode, NoMode, NoPlace
 
 Verifies = Callable[[str, object], None]
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from carnet_ref.systems.ring_all_reduce.job import Outcome, Parcel, all_reduce
-from carnet_ref.systems.ring_all_reduce.process import Kind
+from tests.unit.reference_impl.systems.ring_all_reduce.job import Outcome, Parcel, all_reduce
+from tests.unit.reference_impl.systems.ring_all_reduce.process import Kind
 from tests.unit.reference_impl.systems.ring_all_reduce.rings import contributions
 
 Verifies = Callable[[str, object], None]

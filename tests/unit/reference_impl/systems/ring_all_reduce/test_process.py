@@ -6,7 +6,7 @@ from multiprocessing import Pipe
 
 import pytest
 
-from carnet_ref.systems.ring_all_reduce.process import Kind, Link, framed
+from tests.unit.reference_impl.systems.ring_all_reduce.process import Kind, Link, framed
 
 NOTHING = {"no bytes": b"", "a kind that there is not": bytes([99]) + b"x", "a kind alone": bytes([98])}
 

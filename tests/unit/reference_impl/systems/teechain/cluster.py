@@ -7,8 +7,8 @@ from collections import defaultdict
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.teechain.custody import CustodyLog, found, take_over
-from carnet_ref.systems.teechain.enforcement import EVERY, Checks
 from carnet_ref.systems.teechain.plans import Plan
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica
@@ -54,10 +54,10 @@ class Cluster:
         """Kill a replica; what runs there afterwards has lost its memory."""
         self.replicas[name] = self.launch(name)
 
-    def first(self, head: str, *backups: str, heirs: tuple[str, ...] = ()) -> CustodyLog:
+    def first(self, head: str, *backups: str, recovery_quorum: tuple[str, ...] = ()) -> CustodyLog:
         """Open the first chain."""
-        return found(Primary(self.replicas[head], backups, heirs), self.carry)
+        return found(Primary(self.replicas[head], backups, recovery_quorum), self.carry)
 
-    def next(self, before: Plan, head: str, *backups: str, heirs: tuple[str, ...] = ()) -> CustodyLog:
+    def next(self, before: Plan, head: str, *backups: str, recovery_quorum: tuple[str, ...] = ()) -> CustodyLog:
         """Take a chain over."""
-        return take_over(Primary(self.replicas[head], backups, heirs, before), before, self.carry)
+        return take_over(Primary(self.replicas[head], backups, recovery_quorum, before), before, self.carry)

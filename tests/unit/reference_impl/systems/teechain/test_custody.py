@@ -74,7 +74,7 @@ def test_less_than_a_quorum_takes_nothing_over(record_property: Verifies) -> Non
 
 def test_an_heir_alone_goes_on() -> None:
     cluster = Cluster("a", "b")
-    log = cluster.first("a", "b", heirs=("b",))
+    log = cluster.first("a", "b", recovery_quorum=("b",))
     log.append("grant", b"1")
     cluster.down.add("a")
     assert cluster.next(log.primary.plan, "b").all("grant") == [b"1"]
@@ -149,7 +149,7 @@ def test_a_primary_starts_again_and_has_everything_acknowledged_anew() -> None:
 def test_a_primary_that_starts_again_lists_nobody_a_second_time(record_property: Verifies) -> None:
     record_property("verifies", "teechain-REQ-STORE-01, teechain-REQ-SETUP-02")
     cluster = Cluster("a", "b")
-    primary = Primary(cluster.replicas["a"], ("b",), heirs=("b",))
+    primary = Primary(cluster.replicas["a"], ("b",), recovery_quorum=("b",))
     primary.found(primary.plan.name)
     update = primary.propose(b"entry")
     early = cluster.states["a", primary.plan.name][-1]
@@ -168,7 +168,7 @@ def test_a_primary_that_starts_again_lists_nobody_a_second_time(record_property:
 def test_of_two_launches_from_one_state_one_goes_on() -> None:
     """The head that starts again voids the launch before it, and a second start from the same state is refused."""
     cluster = Cluster("a", "b")
-    log = cluster.first("a", "b", heirs=("b",))
+    log = cluster.first("a", "b", recovery_quorum=("b",))
     log.append("grant", b"first")
     newest = cluster.states["a", log.chain][-1]
     again, twin = cluster.launch("a"), cluster.launch("a")
@@ -183,7 +183,7 @@ def test_of_two_launches_from_one_state_one_goes_on() -> None:
 def test_a_backup_beside_its_own_launch_hands_nothing_over() -> None:
     """Otherwise the one would acknowledge an entry, and the other take over without it."""
     cluster = Cluster("a", "b")
-    log = cluster.first("a", "b", heirs=("b",))
+    log = cluster.first("a", "b", recovery_quorum=("b",))
     log.append("grant", b"first")
     beside = cluster.launch("b")
     beside.start_again(cluster.states["b", log.chain][-1])
@@ -198,7 +198,7 @@ def test_a_backup_beside_its_own_launch_hands_nothing_over() -> None:
 def test_a_state_that_was_stored_and_not_counted_is_never_the_newest() -> None:
     """The launch after it counts one further, so that no later launch takes it for the state that is counted."""
     cluster = Cluster("a", "b")
-    log = cluster.first("a", "b", heirs=("b",))
+    log = cluster.first("a", "b", recovery_quorum=("b",))
     log.append("grant", b"first")
     replica, chain = cluster.replicas["b"], log.chain
     replica.seat(chain).version += 1

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carnet_ref.systems.ablation import ChecksWithout
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.teechain.custody import CustodyLog, go_on
-from carnet_ref.systems.teechain.enforcement import EVERY, Checks
 from carnet_ref.systems.teechain.errors import ChainError, TeechainError
 from carnet_ref.systems.teechain.primary import Primary
 from tests.unit.reference_impl.systems.teechain.cluster import Cluster
@@ -105,7 +106,7 @@ def test_such_runs_notice_what_is_left_out(without: str) -> None:
     """The same moves, at random, break a design that lacks one of its checks."""
     draw = random.Random(1)
     with pytest.raises(AssertionError):
-        run_at_random(draw, Checks(frozenset({without})))
+        run_at_random(draw, ChecksWithout(frozenset({without})))
 
 
 def run_at_random(draw: random.Random, checks: Checks) -> None:

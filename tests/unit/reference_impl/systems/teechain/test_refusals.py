@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from carnet_ref.systems.checks import Checks
 from carnet_ref.systems.teechain.custody import CustodyLog
-from carnet_ref.systems.teechain.enforcement import Checks
 from carnet_ref.systems.teechain.errors import ChainError, QuoteError, SealedStateError, TeechainError
 from carnet_ref.systems.teechain.grants import Holder, grant, sign_grant
 from carnet_ref.systems.teechain.plans import FIRST, Plan
@@ -212,9 +212,9 @@ def test_a_holder_takes_its_own_grant_of_the_program(record_property: Verifies) 
 
 
 def test_plans_that_name_nobody_or_somebody_twice_are_refused() -> None:
-    for members, heirs in (((), ()), (("a", "a"), ()), (("a",), ("b",))):
+    for members, recovery_quorum in (((), ()), (("a", "a"), ()), (("a",), ("b",))):
         with pytest.raises(ChainError):
-            Plan(bytes(32), FIRST, members, heirs)
+            Plan(bytes(32), FIRST, members, recovery_quorum)
 
 
 @given(st.binary(max_size=200))

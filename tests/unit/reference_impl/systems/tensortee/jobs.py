@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.cpu import Cpu
 from carnet_ref.systems.tensortee.descriptors import Descriptor
-from carnet_ref.systems.tensortee.enforcement import EVERY, Checks
 from carnet_ref.systems.tensortee.layout import Layout, Shape, Side
 from carnet_ref.systems.tensortee.lines import LINE_BYTES
 from carnet_ref.systems.tensortee.memory import Memory, transfer

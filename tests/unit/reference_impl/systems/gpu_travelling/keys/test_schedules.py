@@ -23,7 +23,7 @@ from carnet_ref.keys import (
     engine_label,
     ratchet,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
 from carnet_ref.systems.gpu_travelling.keys.inner import InnerKey, InnerKeyExchange
 from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, key_schedule, wrapping_key
 from carnet_ref.transport.frames import ProtocolError
@@ -211,7 +211,9 @@ def test_an_order_is_followed_once_and_never_after_a_later_one(name: str) -> Non
 
 def test_an_end_without_either_check_takes_an_old_key_again() -> None:
     gpu = key_schedule(
-        "sealed-under-master", H100KeySchedule(EMK), checks=Checks(frozenset({"epochs-increase", "wrapped-key-once"}))
+        "sealed-under-master",
+        H100KeySchedule(EMK),
+        checks=ChecksWithout(frozenset({"epochs-increase", "wrapped-key-once"})),
     )
     orchestrator, _, orders = rotate("sealed-under-master", "ana", "orchestrator")
     for order in orders:
@@ -221,7 +223,9 @@ def test_an_end_without_either_check_takes_an_old_key_again() -> None:
 
 
 def test_wrapped_key_once_refuses_a_repeated_order_on_its_own() -> None:
-    gpu = key_schedule("sealed-under-master", H100KeySchedule(EMK), checks=Checks(frozenset({"epochs-increase"})))
+    gpu = key_schedule(
+        "sealed-under-master", H100KeySchedule(EMK), checks=ChecksWithout(frozenset({"epochs-increase"}))
+    )
     _, _, orders = rotate("sealed-under-master", "ana", "orchestrator")
     for order in orders:
         gpu.follow(order)

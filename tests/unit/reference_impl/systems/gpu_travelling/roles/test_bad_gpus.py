@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.device.mode import Mode
-from carnet_ref.systems.gpu_travelling.defences import Defences
-from carnet_ref.systems.gpu_travelling.parties.deployment import LEAKED, Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
+from carnet_ref.systems.gpu_travelling.parties.deployment import LEAKED, holder_names
 from tests.fixtures.worlds import world_of
 
-PLAIN = Deployment(holder_names(1), 1, chunks=1, chunk_bytes=64)
+PLAIN = AblatedDeployment(holder_names(1), 1, chunks=1, chunk_bytes=64)
 BAD = {
     "out of confidential mode": (replace(PLAIN, mode=Mode.OPEN), "mode-check", "mode: the mode is not said"),
     "debugged": (replace(PLAIN, mode=Mode.DEBUG), "debug-check", "debug: the device is or was debugged"),
@@ -52,7 +52,7 @@ def test_a_bad_gpu_is_never_lent(what: str) -> None:
 @pytest.mark.parametrize("what", BAD)
 def test_without_its_check_a_bad_gpu_is_lent(what: str) -> None:
     deployment, defence, _ = BAD[what]
-    world, _ = world_of(replace(deployment, defences=Defences(frozenset({defence}))))
+    world, _ = world_of(replace(deployment, off=frozenset({defence})))
     world.run()
     assert world.failure == ""
     assert world.taken("grant")

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.systems.gpu_travelling.defences import ALL, Defences
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.states import (
@@ -23,14 +22,12 @@ from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, world_of
 
 LASTS = 10.0
-UNCHECKED = Defences(frozenset({"attestation-age"}))
+UNCHECKED = frozenset({"attestation-age"})
 
 
-def _world(defences: Defences = ALL, rounds: int = 1) -> tuple[TestWorld, list[str]]:
+def _world(off: frozenset[str] = frozenset(), rounds: int = 1) -> tuple[TestWorld, list[str]]:
     """Return a world in which evidence lasts for ten seconds, and any answer may take longer."""
-    deployment = FastDeployment(
-        holder_names(1), rounds, chunks=1, patience=100.0, trainer=ChainTrainer(), defences=defences
-    )
+    deployment = FastDeployment(holder_names(1), rounds, chunks=1, patience=100.0, trainer=ChainTrainer(), off=off)
     world, told = world_of(deployment)
     job = world.orchestrator.job
     terms = replace(job.terms, evidence_lasts=LASTS)
@@ -116,12 +113,14 @@ def test_the_age_counts_from_the_nonce_and_not_from_the_appraisal() -> None:
     assert any("session renewed: the GPU's evidence is 6 seconds old" in line for line in told)
 
 
-@pytest.mark.parametrize(("defences", "sessions"), [(ALL, 2), (UNCHECKED, 1)], ids=["looked at", "not looked at"])
+@pytest.mark.parametrize(
+    ("off", "sessions"), [(frozenset[str](), 2), (UNCHECKED, 1)], ids=["looked at", "not looked at"]
+)
 def test_evidence_that_is_due_renews_the_session_between_rounds_and_nothing_is_lost(
-    defences: Defences, sessions: int
+    off: frozenset[str], sessions: int
 ) -> None:
     """Nothing failed, so no failure is counted; a long job would end by them."""
-    world, told = _world(defences, rounds=2)
+    world, told = _world(off, rounds=2)
     _delayed(world, lambda: isinstance(world.orchestrator.state, AwaitsTraining), LASTS / 2 + 1)
     assert (world.failure, world.orchestrator.job.failures) == ("", 0)
     assert (_granted(world), _sessions(world), world.orchestrator.job.books.lost) == (2, sessions, ())

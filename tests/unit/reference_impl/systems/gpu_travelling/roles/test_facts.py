@@ -19,6 +19,7 @@ from carnet_ref.keys import (
     KeyExhaustedError,
     UsageLimits,
 )
+from carnet_ref.systems.gpu_travelling.ablations.deployment import NO_LIMITS
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Start
 from carnet_ref.systems.gpu_travelling.device.orders import (
@@ -32,7 +33,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Scrubbed,
     Trained,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
@@ -52,7 +53,6 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
 )
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
-from carnet_ref.systems.gpu_travelling.weakened import design
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire.fields import join
 from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
@@ -68,11 +68,11 @@ LEAST = Start(b"")
 CODE, MODEL, OTHER = (sha384(each) for each in (b"code", b"model", b"other"))
 
 
-def link(off: frozenset[str] = frozenset(), limits: UsageLimits = LIMITS) -> Link:
+def link(limits: UsageLimits = LIMITS) -> Link:
     """Return the orchestrator's end of a session."""
     session = H100KeySchedule(SECRET)
     schedule = key_schedule("sealed-under-master", session)
-    return design.link(off)("s1", schedule, SessionKeys.of(session), design.limits(limits, off))
+    return Link("s1", schedule, SessionKeys.of(session), limits)
 
 
 def reported(ours: Link, report: Report) -> bytes:
@@ -104,7 +104,7 @@ def test_a_fact_stays_as_it_was_made(name: str, value: object) -> None:
     assert repr(rotated) == "KeyRotated(s1/1)"
 
 
-SAW = Came("gpu", b"a report")
+SAW = ReceivedMessage("gpu", b"a report")
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SETUP-04", "gpu-travelling-REQ-SETUP-05", "gpu-travelling-REQ-SETUP-07")
@@ -319,7 +319,7 @@ def test_a_key_is_used_to_its_limit_and_no_further() -> None:
     ours.seal(LEAST)
     with pytest.raises(KeyExhaustedError):
         ours.seal(LEAST)
-    free = link(frozenset({"key-usage-limit"}), UsageLimits(2, 2))
+    free = link(NO_LIMITS)
     for _ in range(9):
         free.seal(LEAST)
 

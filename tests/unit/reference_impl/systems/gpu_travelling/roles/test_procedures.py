@@ -10,6 +10,7 @@ from typing import get_type_hints
 import pytest
 
 from carnet_ref.keys import Budget
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import AwaitsReattachment, table_without
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import inputs, states
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Return
@@ -43,7 +44,6 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     OrchestratorState,
     Transition,
 )
-from carnet_ref.systems.gpu_travelling.weakened.orchestrator import AwaitsReattachment, table_without
 from carnet_ref.transport.frames import Proceed, ProtocolError, Remark
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, draws, world_of

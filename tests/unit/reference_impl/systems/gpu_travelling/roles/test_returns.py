@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_ref.systems.gpu_travelling.defences import Defences
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
+from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import Return
 from carnet_ref.systems.gpu_travelling.roles.inputs import Returned
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
@@ -16,9 +16,9 @@ from carnet_ref.transport.frames import Remark
 from tests.fixtures.worlds import world_of
 
 
-def lent(defences: Defences) -> tuple[Orchestrator, AwaitsReturn, Return]:
+def lent(*off: str) -> tuple[Orchestrator, AwaitsReturn, Return]:
     """Return the orchestrator while alice has the GPU, its state, and the return that is due."""
-    world, _ = world_of(Deployment(holder_names(2), 1, chunk_bytes=256, defences=defences))
+    world, _ = world_of(AblatedDeployment(holder_names(2), 1, chunk_bytes=256, off=frozenset(off)))
     while not isinstance(world.orchestrator.state, AwaitsReturn):
         assert world.step()
     state = world.orchestrator.state
@@ -38,7 +38,7 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_another_return_is_none(wrong: object) -> None:
     assert callable(wrong)
-    orchestrator, state, due = lent(Defences())
+    orchestrator, state, due = lent()
     after, effects = orchestrator.procedures.take(state, Returned(*wrong(due)))
     assert after is state
     assert [type(effect) for effect in effects] == [Remark]
@@ -46,5 +46,5 @@ def test_another_return_is_none(wrong: object) -> None:
 
 
 def test_without_the_check_anybody_gives_it_back() -> None:
-    orchestrator, state, due = lent(Defences(frozenset({"return-authenticated"})))
+    orchestrator, state, due = lent("return-authenticated")
     assert isinstance(orchestrator.procedures.take(state, Returned("anna", due))[0], Back)

@@ -14,7 +14,7 @@ import pytest
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.device.engines import CopyEngines
 from carnet_ref.keys.usage import Standing
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
@@ -128,4 +128,6 @@ def test_a_report_that_is_refused_at_any_other_step_is_refused() -> None:
 
     evidence = GpuEvidence(join(b"nonce", b"CONFIDENTIAL"), b"")
     with pytest.raises(ProtocolError, match="age: of last year"):
-        facts.attested(FastRequester(draws("requester")), evidence, b"nonce", Refusing(), Checks(), Came(GPU, b""))
+        facts.attested(
+            FastRequester(draws("requester")), evidence, b"nonce", Refusing(), Checks(), ReceivedMessage(GPU, b"")
+        )

@@ -8,7 +8,6 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_ref.recorder import write_trace
-from carnet_ref.systems.gpu_travelling.defences import Defences
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.transport.frames import FrameKind
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
@@ -28,7 +27,7 @@ DESIGNS = {
 @pytest.mark.parametrize("off", DESIGNS.values(), ids=DESIGNS)
 def test_an_honest_run_of_a_weaker_design_conforms(off: tuple[str, ...], tmp_path: Path) -> None:
     deployment = FastDeployment(
-        holder_names(2), 3, chunks=2, chunk_bytes=16, trainer=ChainTrainer(), defences=Defences(frozenset(off))
+        holder_names(2), 3, chunks=2, chunk_bytes=16, trainer=ChainTrainer(), off=frozenset(off)
     )
     world, _ = world_of(deployment)
     paths: list[FrameKind] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
@@ -16,11 +17,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from carnet_command.processes import isolated_spawn
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.systems.ring_all_reduce.exchange import CONFIDENTIAL, certify
-from carnet_ref.systems.ring_all_reduce.process import Kind, Manufactured, Work, framed, run_rank
 from carnet_ref.systems.ring_all_reduce.rank import Vector
+from tests.unit.reference_impl.systems.ring_all_reduce.process import Kind, Manufactured, Work, framed, run_rank
 
 _TRAINER = b"carnet ring all-reduce trainer"
 
@@ -88,7 +88,7 @@ def all_reduce(
 
 
 def _start(made: Manufactured, work: Work) -> tuple[Connection, BaseProcess]:
-    context = isolated_spawn()
+    context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=run_rank, args=(theirs, made, work), daemon=True)
     process.start()

@@ -8,11 +8,11 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.keys import LinkKeys
+from carnet_ref.systems.gpu_travelling.ablations.reports import ON_LINK, open_on_link
 from carnet_ref.systems.gpu_travelling.device.commands import Command
 from carnet_ref.systems.gpu_travelling.device.orders import Place, Rotate, placed
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Incoming, Link
-from carnet_ref.systems.gpu_travelling.weakened.reports import ON_LINK, open_on_link
 
 
 class HearsTheLink(Link):

@@ -1,11 +1,11 @@
-"""The line of instances that holders agreed on as their orchestrator: one in charge, and backups that log its custody.
+"""The instances that holders agreed on as their orchestrator: one in charge, and backups that log its custody.
 
 What the one in charge has to remember counts once every backup has logged it, and only then it acts. If it stops, a
 backup freezes the chain and goes on from the log; if it was not dead, the frozen chain acknowledges nothing more to it.
 An instance that starts again may go on only from the state that its platform's counter stands for.
 
-This module is also the platform's part: it keeps every state that an instance sealed, starts instances again, and has
-them befallen by mishaps. Source: Teechain, abstract; deck, Outlook: backup orchestrator.
+This module is also the platform's part: it keeps every state that an instance sealed, starts instances again, and
+injects faults. Source: Teechain, abstract; deck, Outlook: backup orchestrator.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import Random, sha384
-from carnet_ref.systems.gpu_travelling.parties.mishaps import Mishap, Mishaps
+from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.gpu_travelling.parties.fault_injection import Fault, FaultInjection
 from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
-from carnet_ref.systems.teechain.enforcement import EVERY, Checks
 from carnet_ref.systems.teechain.errors import ChainError, SealedStateError, SilentMemberError, TeechainError
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica, is_poll
@@ -35,7 +35,7 @@ class InstanceLostError(Exception):
     """The instance in charge has stopped, or a later one is in charge; what it was about to do is not done."""
 
 
-class LineEndedError(CarnetError):
+class GroupEndedError(CarnetError):
     """No instance can go on: what was acknowledged is not lost, and nobody acts on it."""
 
     kind = "run"
@@ -58,20 +58,20 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Line:
+class ReplicaGroup:
     """The instances, and the log of the one in charge.
 
     Args:
         backups: how many instances there are beside the one in charge.
         random: where keys come from.
-        mishaps: what befalls them.
+        faults: what the platform does to them.
         say: gets a line for people at every change.
-        checks: what instances insist on of each other; a weakened design waives some.
+        checks: what instances insist on of each other.
     """
 
     backups: int
     random: Random
-    mishaps: Mishaps = field(default_factory=Mishaps)
+    faults: FaultInjection = field(default_factory=FaultInjection)
     say: Callable[[str], None] = lambda _: None
     checks: Checks = EVERY
     tally: Tally = field(default_factory=Tally)
@@ -99,7 +99,7 @@ class Line:
         }
         self._replicas = {name: self._launched(name) for name in self.names}
         first, *others = self.names
-        primary = Primary(self._replicas[first], tuple(others), self._heirs(others))
+        primary = Primary(self._replicas[first], tuple(others), self._recovery_quorum(others))
         self._put_in_charge(found(primary, self._deliver))
 
     @property
@@ -107,7 +107,7 @@ class Line:
         """The instances."""
         return tuple(f"instance{number}" for number in range(1, self.backups + 2))
 
-    def _heirs(self, others: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    def _recovery_quorum(self, others: list[str] | tuple[str, ...]) -> tuple[str, ...]:
         """Return who has to vote for a take-over: of one backup, that one; of more, more than half of all."""
         return tuple(others) if len(others) == 1 else ()
 
@@ -121,9 +121,9 @@ class Line:
         """
         self._exposed = True
         try:
-            self._befall()
+            self._inject()
             self._until_logged(lambda: self.log.append(kind, payload))
-            self._befall()
+            self._inject()
         finally:
             self._exposed = False
 
@@ -154,14 +154,14 @@ class Line:
         """Put an instance in charge after the last one was lost: the same again, or a backup.
 
         Raises:
-            LineEndedError: no instance can go on.
+            GroupEndedError: no instance can go on.
         """
         forked, self.taken_over = self.taken_over, None
         if forked is not None:
             self._put_in_charge(forked)
         launched_since = self.log.primary.replica is not self._replicas[self._acting]
         if forked is None or launched_since or self._acting in self._dead:
-            self._put_in_charge((self._again() if self.mishaps.random.random() < 0.5 else None) or self._next())
+            self._put_in_charge((self._again() if self.faults.random.random() < 0.5 else None) or self._next())
         self.say(f"{self._acting} is in charge, with {len(self.log)} entries")
 
     def _put_in_charge(self, log: CustodyLog) -> None:
@@ -194,14 +194,14 @@ class Line:
         for successor in (name for name in before.members[1:] if name not in self._dead):
             others = tuple(name for name in self.names if name != successor)
             try:
-                primary = Primary(self._replicas[successor], others, self._heirs(others), before)
+                primary = Primary(self._replicas[successor], others, self._recovery_quorum(others), before)
                 taken = take_over(primary, before, functools.partial(self._gather, unasked))
             except TeechainError as error:
                 self.say(f"{successor} cannot take over: {error}")
                 continue
             self.tally.take_overs += 1
             return taken
-        raise LineEndedError("no instance of the orchestrator can go on; what was acknowledged is in sealed states")
+        raise GroupEndedError("no instance of the orchestrator can go on; what was acknowledged is in sealed states")
 
     def _gather(self, unasked: frozenset[str], member: str, message: bytes) -> bytes:
         """Bring a message of a take-over: a dead instance has no vote, and is started again to join the next chain."""
@@ -217,9 +217,9 @@ class Line:
 
     def carry(self, member: str, message: bytes) -> bytes:
         """Bring a message of the instance in charge to a backup, and the answer back, as far as nothing happens."""
-        self._befall()
+        self._inject()
         answer = self._deliver(member, message)
-        self._befall()
+        self._inject()
         return answer
 
     def _deliver(self, member: str, message: bytes) -> bytes:
@@ -230,7 +230,7 @@ class Line:
     def _launched(self, name: str) -> Replica:
         def store(chain: bytes, sealed: bytes) -> None:
             self._states[name, chain].append(sealed)
-            self._befall_while_storing(name)
+            self._inject_while_storing(name)
 
         return Replica(name, self._tees[name], self._policy, self.random, self.checks, store)
 
@@ -242,7 +242,7 @@ class Line:
         for chain in [chain for owner, chain in self._states if owner == name]:
             *before, newest = self._states[name, chain]
             if older and chain == self.log.chain and before:
-                if self._started(name, self.mishaps.random.choice(before)):
+                if self._started(name, self.faults.random.choice(before)):
                     continue
                 self.tally.rollbacks_refused += 1
             for state in (newest, *reversed(before)):  # the newest may have been stored and not counted
@@ -259,36 +259,36 @@ class Line:
             return False
         return True
 
-    def _befall(self) -> None:
-        """Let happen what happens at this moment.
+    def _inject(self) -> None:
+        """Inject the fault of this moment, if there is one.
 
         Raises:
             InstanceLostError: it happened to the instance in charge.
         """
-        match self.mishaps.moment():
-            case Mishap.KILL_HEAD:
+        match self.faults.moment():
+            case Fault.KILL_HEAD:
                 self._kill_head(older=False)
-            case Mishap.ROLL_BACK_HEAD:
+            case Fault.ROLL_BACK_HEAD:
                 self._kill_head(older=True)
-            case Mishap.KILL_BACKUP:
+            case Fault.KILL_BACKUP:
                 self._kill_backup(older=False)
-            case Mishap.ROLL_BACK_BACKUP:
+            case Fault.ROLL_BACK_BACKUP:
                 self._kill_backup(older=True)
-            case Mishap.FORK if self.taken_over is None:
+            case Fault.FORK if self.taken_over is None:
                 self._fork()
 
-    def _befall_while_storing(self, name: str) -> None:
+    def _inject_while_storing(self, name: str) -> None:
         """Let an instance be killed after it stored a state, and before it counts it.
 
         Raises:
             InstanceLostError: it was the one in charge.
             ConnectionResetError: it was another one.
         """
-        mishap = self.mishaps.moment() if self._exposed else None
-        if mishap is Mishap.FORK and self.taken_over is None:
+        fault = self.faults.moment() if self._exposed else None
+        if fault is Fault.FORK and self.taken_over is None:
             self._fork()
-        elif mishap not in (None, Mishap.FORK):
-            self._kill(name, older=mishap in (Mishap.ROLL_BACK_HEAD, Mishap.ROLL_BACK_BACKUP))
+        elif fault not in (None, Fault.FORK):
+            self._kill(name, older=fault in (Fault.ROLL_BACK_HEAD, Fault.ROLL_BACK_BACKUP))
             if name == self._acting:
                 raise InstanceLostError(f"{name} was killed")
             self.say(f"{name} was killed")
@@ -306,7 +306,7 @@ class Line:
         raise InstanceLostError(f"{self._acting} was killed")
 
     def _kill_backup(self, *, older: bool) -> None:
-        name = self.mishaps.random.choice([each for each in self.names if each != self._acting])
+        name = self.faults.random.choice([each for each in self.names if each != self._acting])
         self._kill(name, older=older)
         self.say(f"{name} was killed")
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Set
+from dataclasses import replace
+from typing import Any, Final
 
 from cryptography import x509
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.nvidia.policy import Firmware
-from carnet_ref.attestation.nvidia.report import Mode
+from carnet_ref.attestation.composite import Expected, parse_evidence
+from carnet_ref.attestation.nvidia.policy import Policy
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
+from carnet_ref.systems.gpu_travelling.roles.appraising import VALUES
 
 
 class TrustsAnyChain(GpuVerifier):
@@ -40,8 +42,9 @@ class TakesAnyMode(GpuVerifier):
 
     __slots__ = ()
 
-    def modes(self) -> frozenset[Mode] | None:
+    def policy(self) -> Policy:
         """Ask for no mode."""
+        return _leaving_out(super().policy(), {"mode"}, modes=None)
 
 
 class TakesAnyDebugMode(GpuVerifier):
@@ -49,9 +52,9 @@ class TakesAnyDebugMode(GpuVerifier):
 
     __slots__ = ()
 
-    def debuggable(self) -> bool:
+    def policy(self) -> Policy:
         """Allow every debug mode."""
-        return True
+        return _leaving_out(super().policy(), {"debug"}, allow_debug=True)
 
 
 class TakesAnyFirmware(GpuVerifier):
@@ -59,8 +62,13 @@ class TakesAnyFirmware(GpuVerifier):
 
     __slots__ = ()
 
-    def firmware(self) -> Firmware | None:
-        """Compare with no firmware."""
+    def policy(self) -> Policy:
+        """Ask for no version."""
+        return _leaving_out(super().policy(), VALUES, minimum_driver=None, minimum_vbios=None)
+
+    def reference_values(self) -> tuple[bytes, ...]:
+        """Compare with nothing."""
+        return ()
 
 
 class AsksNobody(GpuVerifier):
@@ -68,8 +76,13 @@ class AsksNobody(GpuVerifier):
 
     __slots__ = ()
 
-    def answers(self, chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...] | None:
+    def policy(self) -> Policy:
+        """Ask for no reply."""
+        return _leaving_out(super().policy(), {"revocation"})
+
+    def answers(self, chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
         """Ask nobody."""
+        return ()
 
 
 class TrustsAnyMeasurement(TdVerifier):
@@ -87,9 +100,10 @@ class TakesAnyChannel(TdVerifier):
 
     __slots__ = ()
 
-    def unbound(self) -> frozenset[str]:
-        """Leave the channel out, too."""
-        return super().unbound() | {"channel"}
+    def expected(self, evidence: bytes, known: Expected) -> Expected:
+        """Expect the channel that the evidence names."""
+        named = parse_evidence(evidence).binding.exporter
+        return replace(super().expected(evidence, known), exporter=named)
 
 
 class TakesAnyManifest(TdVerifier):
@@ -97,9 +111,14 @@ class TakesAnyManifest(TdVerifier):
 
     __slots__ = ()
 
-    def unbound(self) -> frozenset[str]:
-        """Leave the manifest out, too."""
-        return super().unbound() | {"manifest"}
+    def expected(self, evidence: bytes, known: Expected) -> Expected:
+        """Expect the manifest that the evidence names."""
+        named = parse_evidence(evidence).binding.manifest
+        return replace(super().expected(evidence, known), manifest=named)
+
+
+def _leaving_out(policy: Policy, steps: Set[str], **changes: Any) -> Policy:
+    return replace(policy, require=policy.require - steps, **changes)
 
 
 GPU: Final[Mapping[str, type[GpuVerifier]]] = {

@@ -1,6 +1,6 @@
-"""The orchestrator of weakened designs: for each defence that is off, the step that is taken in its place.
+"""The orchestrator of ablated designs: for each defence that is off, the step that is taken in its place.
 
-A check that is off is waived where it stands. What differs in more than a check is here: a step that a design leaves
+`ChecksWithout` leaves single checks out. What differs in more than a check is here: a step that a design leaves
 out or takes in another order overrides the secure one, and an input that a design believes has a row of its own.
 """
 
@@ -13,8 +13,13 @@ from typing import Final
 
 from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule
 from carnet_ref.recorder import step
+from carnet_ref.systems.ablation import without
+from carnet_ref.systems.gpu_travelling.ablations import facts, links
+from carnet_ref.systems.gpu_travelling.ablations.channels import OneChannel
+from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
+from carnet_ref.systems.gpu_travelling.ablations.reports import ON_LINK
 from carnet_ref.systems.gpu_travelling.device.orders import Place, Scrubbed, placed
-from carnet_ref.systems.gpu_travelling.enforcement import Came, Checks, noted
+from carnet_ref.systems.gpu_travelling.enforcement import ReceivedMessage, log_step
 from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts as secure
@@ -52,9 +57,6 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     OrchestratorState,
     Transition,
 )
-from carnet_ref.systems.gpu_travelling.weakened import design, facts
-from carnet_ref.systems.gpu_travelling.weakened.channels import OneChannel
-from carnet_ref.systems.gpu_travelling.weakened.reports import ON_LINK
 from carnet_ref.transport.frames import Note, Proceed, RoleEffect
 from carnet_ref.wire.fields import split
 
@@ -64,7 +66,7 @@ ALIKE: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"scrub-buffer": f
 
 def procedures(off: frozenset[str]) -> Procedures:
     """Return the orchestrator's steps in the design without the defences ``off``."""
-    return Weakened(off) if off else SECURE
+    return ProceduresWithout(off) if off else SECURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,12 @@ class AwaitsReattachment(AwaitsSession):
     interrupted: OrchestratorState | None = None
 
 
-class Weakened(Procedures):
+class ProceduresWithout(Procedures):
     """The steps of a design without the defences ``off``."""
 
     def __init__(self, off: frozenset[str]) -> None:
-        waived = off.union(*(ALIKE.get(name, frozenset()) for name in off))
-        super().__init__(Checks(waived), table_without(off))
+        alike = off.union(*(ALIKE.get(name, frozenset()) for name in off))
+        super().__init__(ChecksWithout(alike), table_without(off))
         self.off = off
 
     def take(self, state: OrchestratorState, event: Input) -> Transition:
@@ -251,14 +253,14 @@ class Weakened(Procedures):
 
     def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
         """Return a link without these defences."""
-        return design.link(self.off)(session, schedule, secrets, job.terms.limits)
+        return without(Link, links.ALTERNATIVES, self.off)(session, schedule, secrets, job.terms.limits)
 
     def report_shown(self, state: AwaitsReport, event: ReportOutside) -> Transition:
         """Take a report from outside the session."""
         if state.job.session is None:
             return state, []
         report, chain = split(event.body, "report", "report", "chain")
-        return self.accept(state, state.job.session, GpuEvidence(report, chain), Came(GPU, report))
+        return self.accept(state, state.job.session, GpuEvidence(report, chain), ReceivedMessage(GPU, report))
 
     def start_over(self, state: OrchestratorState, job: Job) -> Transition:
         """Open the session again, as a driver does that re-attaches by itself, and go on."""
@@ -274,7 +276,7 @@ class Weakened(Procedures):
         session, before = shaken.session, shaken.job
         if not session.established:
             return shaken, effects
-        attested = facts.attested_again(session.label)
+        attested = facts.attested_again(session)
         job = replace(self.take_keys(before, session), attested=attested, lent=before.lent)
         shown = show_all(job)
         after, more = self._take_up(job, state.interrupted)
@@ -283,8 +285,8 @@ class Weakened(Procedures):
     def _take_up(self, job: Job, interrupted: OrchestratorState | None) -> Transition:
         """Do again what was under way when the session died."""
         match interrupted:
-            case AwaitsRotationOut():
-                return self.order_rotation(job, facts.attested_again(job.live.session))
+            case AwaitsRotationOut() if job.attested is not None:
+                return self.order_rotation(job, job.attested)
             case AwaitsReturn() | Back():
                 return self.grant(job, facts.kept(job.live))
             case AwaitsAnswer(step=again, left=left, so_far=so_far):
@@ -297,16 +299,16 @@ class Weakened(Procedures):
 def table_without(off: frozenset[str]) -> Table:
     """Return the table of a design without these defences: what it believes is taken, and not left aside."""
     changed: dict[str, tuple[tuple[type[OrchestratorState], str, Handler], ...]] = {
-        "report-in-session": ((AwaitsReport, "report", Weakened.report_shown),),
+        "report-in-session": ((AwaitsReport, "report", ProceduresWithout.report_shown),),
         "rotation-ack": (
-            (AwaitsRotationOut, "turn", Weakened.rotated_out),
-            (AwaitsRotationIn, "turn", Weakened.rotated_in),
+            (AwaitsRotationOut, "turn", ProceduresWithout.rotated_out),
+            (AwaitsRotationIn, "turn", ProceduresWithout.rotated_in),
         ),
-        "fence-ack": ((AwaitsFence, "turn", Weakened.fenced),),
-        "scrub-ack": ((AwaitsScrub, "semaphore", Weakened.believe),),
+        "fence-ack": ((AwaitsFence, "turn", ProceduresWithout.fenced),),
+        "scrub-ack": ((AwaitsScrub, "semaphore", ProceduresWithout.believe),),
     }
     rows: dict[type[OrchestratorState], Row] = dict(TABLE)
-    rows[AwaitsReattachment] = replace(TABLE[AwaitsSession], session=Taken(Weakened.reattach))
+    rows[AwaitsReattachment] = replace(TABLE[AwaitsSession], session=Taken(ProceduresWithout.reattach))
     for state, column, step_taken in (each for name in changed if name in off for each in changed[name]):
         rows[state] = replace(rows[state], **{column: Taken(step_taken)})
     return rows
@@ -329,7 +331,7 @@ def _place(event: Reported) -> Place:
 
 
 def _noted(action: str) -> Note:
-    return noted(step(action, ORCHESTRATOR))
+    return log_step(step(action, ORCHESTRATOR))
 
 
 def _as(taken_as: HomeStep, action: str, taken: Transition) -> Transition:

@@ -1,4 +1,4 @@
-"""What befalls the instances of an orchestrator: kills, old states and forks, at moments that a seed decides."""
+"""Faults of the instances of an orchestrator: kills, old states and forks, at moments that a seed decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOMENTS_PER_ROUND = 8
 """Moments at which something may happen, in a round with one backup; with more there are more."""
 
 
-class Mishap(Enum):
+class Fault(Enum):
     """What the platform may do to the instances."""
 
     KILL_HEAD = auto()
@@ -26,8 +26,8 @@ class Mishap(Enum):
 
 
 @dataclass(slots=True)
-class Mishaps:
-    """So many mishaps, spread over a run; the same seed gives the same.
+class FaultInjection:
+    """So many faults, spread over a run; the same seed gives the same.
 
     Args:
         left: how many there are to be.
@@ -39,7 +39,7 @@ class Mishaps:
     left: int = 0
     rounds: int = 1
     seed: int = 0
-    kinds: tuple[Mishap, ...] = tuple(Mishap)
+    kinds: tuple[Fault, ...] = tuple(Fault)
     random: random.Random = field(init=False)
     _wait: int = field(init=False, default=0)
 
@@ -47,7 +47,7 @@ class Mishaps:
         self.random = random.Random(self.seed)
         self._draw()
 
-    def moment(self) -> Mishap | None:
+    def moment(self) -> Fault | None:
         """Return what happens at this moment, if anything does."""
         if not self.left:
             return None

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
-from carnet_ref.systems.gpu_travelling.parties.line import InstanceLostError, Line
+from carnet_ref.systems.gpu_travelling.parties.replica_group import InstanceLostError, ReplicaGroup
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 
 
 @dataclass(slots=True, kw_only=True)
-class BackedWorld(World):
-    """A world whose orchestrator is a line of instances."""
+class FailoverWorld(World):
+    """A world whose orchestrator is a group of replicas."""
 
     deployment: Deployment
-    line: Line
+    group: ReplicaGroup
     random: Random = field(repr=False)
 
     def begin(self) -> None:
@@ -32,7 +32,7 @@ class BackedWorld(World):
 
         Raises:
             StuckError: it never is.
-            LineEndedError: no instance can go on.
+            GroupEndedError: no instance can go on.
         """
         while True:
             try:
@@ -43,14 +43,14 @@ class BackedWorld(World):
     def _succeed(self, lost: InstanceLostError) -> None:
         """Put the next instance in charge, until one can begin."""
         while True:
-            self.line.say(str(lost))
-            self.line.succeed()
+            self.group.say(str(lost))
+            self.group.succeed()
             try:
                 return self._let_begin()
             except InstanceLostError as error:
                 lost = error
 
     def _let_begin(self) -> None:
-        orchestrator = self.deployment.orchestrator_from(self.line, self.random)
-        node = Node(ORCHESTRATOR, orchestrator, self.recorder, self.line, self.line.say)
+        orchestrator = self.deployment.orchestrator_from(self.group, self.random)
+        node = Node(ORCHESTRATOR, orchestrator, self.recorder, self.group, self.group.say)
         self.add(node, node.perform(orchestrator.begin(self.now)))

@@ -1,0 +1,38 @@
+"""What the ablations of all systems share: parties and checks of a design that lacks some defences.
+
+An ablation depends on the design that it weakens, and no shipped code on an ablation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from carnet_ref.systems.checks import Checks
+
+Part = TypeVar("Part")
+
+
+def without(secure: type[Part], alternatives: Mapping[str, type], off: Collection[str]) -> type[Part]:
+    """Return ``secure`` with the alternatives of the defences that are ``off``; with none of them, itself.
+
+    Args:
+        secure: the class with every defence.
+        alternatives: for each defence the subclass that overrides what it asks for; of two that override one step, the
+            first goes first and may call the other.
+        off: the defences that are left out.
+    """
+    chosen = tuple(dict.fromkeys(kind for defence, kind in alternatives.items() if defence in off))
+    return type(secure.__name__, (*chosen, secure), {"__slots__": ()}) if chosen else secure
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksWithout(Checks):
+    """The checks of a party in a design without the defences ``off``."""
+
+    off: frozenset[str]
+
+    def insist_on(self, defence: str) -> bool:
+        """Whether the defence is there."""
+        return defence not in self.off
