@@ -11,9 +11,9 @@ from carnet_ref.datapath.maxplus import makespan
 from carnet_ref.datapath.pipeline import Transfer
 from carnet_ref.datapath.quantities import Rate, Size
 from carnet_ref.datapath.schedules.sharing import conventional
-from carnet_ref.datapath.simulation import simulate
 from carnet_ref.datapath.sweeping import sweep
 from carnet_ref.datapath.throughput import measure
+from tests.fixtures.datapath_clocks import simulate
 
 MIB = Size(2**20)
 

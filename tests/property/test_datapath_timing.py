@@ -29,9 +29,8 @@ from carnet_ref.datapath.schedules.sharing import (
     shared_model,
 )
 from carnet_ref.datapath.schedules.speculation import Speculation, speculative
-from carnet_ref.datapath.simulation import simulate
-from carnet_ref.datapath.taskgraph import critical_path, critical_seconds, longest_path_seconds
 from tests.fixtures.datapath import COSTS, JOURNEYS, RINGS, SCHEDULES, SPECULATIONS, servings, splits, transfers
+from tests.fixtures.datapath_clocks import critical_path, critical_seconds, longest_path_seconds, simulate
 
 
 @given(SCHEDULES)

@@ -12,11 +12,10 @@ from carnet_ref.datapath.quantities import Duration, QuantityError, Rate, Size
 from carnet_ref.datapath.schedule import Stage
 from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation, confidential
 from carnet_ref.datapath.schedules.ring import Ring, ring_all_reduce
-from carnet_ref.datapath.simulation import simulate
 from carnet_ref.datapath.tables import ddp, fastrack, gpu_travelling, pipellm
 from carnet_ref.datapath.tables.box import points
 from carnet_ref.datapath.tables.model import FigureRole, Table, solve
-from carnet_ref.datapath.taskgraph import longest_path_seconds
+from tests.fixtures.datapath_clocks import longest_path_seconds, simulate
 
 SAMPLES, SEED = 20, 1
 TABLES: dict[str, Callable[[], Table]] = {
