@@ -5,7 +5,7 @@ COPY constraints.txt pyproject.toml README.md LICENSE ./
 COPY spec spec
 COPY model_check model_check
 COPY reference_impl reference_impl
-RUN pip install --no-cache-dir -c constraints.txt '.[fast,cvc5,eprover,plot]' && mkdir /runs && chown 1000 /runs
+RUN pip install --no-cache-dir -c constraints.txt '.[fast,cvc5,eprover]' && mkdir /runs && chown 1000 /runs
 USER 1000
 ENV HOME=/runs
 WORKDIR /runs

@@ -113,3 +113,12 @@ def test_the_doctor_knows_every_extra() -> None:
     named = {extra for tool in tools for extra in re.findall(r"'carnet\[(\w+)\]'", tool.get)}
     assert set(PROJECT["optional-dependencies"]) - FOR_DEVELOPMENT <= named
     assert {name for tool in tools if tool.required for name in tool.distributions} <= BASE
+
+
+def test_the_architecture_says_what_everything_is_for() -> None:
+    page = read(Path("docs/architecture.md"))
+    section = page.partition("## What is installed\n")[2].partition("\n## ")[0]
+    first = [cell for line in section.splitlines() if line.startswith("| `") for cell in line.split("|")[1:2]]
+    said = {name for cell in first for name in re.findall(r"`([\w-]+)`", cell)}
+    declared = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
+    assert said == declared | set(PROJECT["optional-dependencies"])

@@ -1,8 +1,7 @@
 """The timed data path: what a transfer between confidential machines costs, and where the time goes.
 
 A *schedule* is a list of tasks, each with a stage, a resource that does one thing at a time, a cost, and the tasks it
-waits for. Three readers that share nothing but that list say when every task ends: discrete events (SimPy), the
-longest path of a task graph (networkx) and a max-plus recurrence. A fourth reader moves real bytes through AES-256-GCM
-in the order that the clock gives. Costs come from `figures`, each with its source; a figure nobody has published is an
-interval.
+waits for. A max-plus recurrence says when every task ends; tests compare it with two other clocks, and move real bytes
+through AES-256-GCM in the order that it gives. Costs come from `figures`, each with its source; a figure nobody has
+published is an interval.
 """
