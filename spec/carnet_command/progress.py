@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
+from carnet_command.printable import printable
 from carnet_command.text import hanging
 
 HEARTBEAT_SECONDS = 30.0
+LIVE_SECONDS = 0.4
+ERASE = "\r\x1b[K"
+"""Puts a terminal at the beginning of its line, and takes away what stands there."""
 
 
 class Progress(Protocol):
     """Where long work says how far it is."""
 
     def status(self, text: str) -> None:
-        """Say what is going on now; replaces what was said before."""
+        """Say what is going on now; replaces what was said before. An empty text makes room for output."""
 
     def line(self, text: str) -> None:
         """Say something that stays."""
@@ -53,37 +59,9 @@ class Pace:
 
 
 def progress() -> Progress:
-    """Return a live line if both streams are terminals, and a heartbeat on standard error if not."""
-    if sys.stdout.isatty() and sys.stderr.isatty():
-        return LiveLine()
-    return Heartbeat()
-
-
-class LiveLine:
-    """A spinner and one line of text, by rich, on standard error."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console: Any = Console(stderr=True, highlight=False, markup=False)
-        self._status: Any = self._console.status("")
-
-    def __enter__(self) -> LiveLine:
-        self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._status.stop()
-
-    def status(self, text: str) -> None:
-        """Replace the live line."""
-        from rich.text import Text
-
-        self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
-
-    def line(self, text: str) -> None:
-        """Print above the live line."""
-        self._console.print(text)
+    """Return a live line if both streams are terminals that can write over it, and else a heartbeat."""
+    live = sys.stdout.isatty() and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return LiveLine() if live else Heartbeat()
 
 
 class Heartbeat:
@@ -111,10 +89,54 @@ class Heartbeat:
     def line(self, text: str) -> None:
         """Say something now, which counts as a sign of life."""
         self._spoke = time.monotonic()
-        sys.stderr.write("\n".join(hanging(text)) + "\n")
-        sys.stderr.flush()
+        _write("\n".join(hanging(text)) + "\n")
+
+    def _remind(self, text: str) -> None:
+        self.line(text)
 
     def _beat(self) -> None:
         while not self._stop.wait(min(self._every, 1.0) / 4):
             if time.monotonic() - self._spoke >= self._every:
-                self.line(f"[{time.monotonic() - self._began:.0f} s] {self._text}")
+                self._remind(f"[{time.monotonic() - self._began:.0f} s] {self._text}")
+
+
+class LiveLine(Heartbeat):
+    """A heartbeat on the last line of a terminal, where the next one is written over it."""
+
+    def __init__(self) -> None:
+        super().__init__(LIVE_SECONDS)
+        self._shown = ""
+        self._turn = threading.Lock()
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        self._show("")
+
+    def status(self, text: str) -> None:
+        """Remember what goes on; an empty text takes the line away until the next."""
+        super().status(text)
+        if not text:
+            self._show("")
+
+    def line(self, text: str) -> None:
+        """Print above the live line."""
+        with self._turn:
+            self._shown = ""
+            _write(ERASE)
+            super().line(text)
+
+    def _remind(self, text: str) -> None:
+        self._show(text if self._text else "")
+
+    def _show(self, text: str) -> None:
+        """Write over what is shown."""
+        said = printable(text)[: shutil.get_terminal_size().columns - 1]
+        with self._turn:
+            if said != self._shown:
+                _write(ERASE + said)
+                self._shown = said
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()

@@ -39,14 +39,17 @@ class ToolStatus:
 
 
 TOOLS = (
-    Tool("networkx", "graphs of states and of time", "pip install carnet", ("networkx",), required=True),
     Tool("jinja2", "the report", "pip install carnet", ("jinja2",), required=True),
+    Tool("signed XML", "reference values of GPUs", "pip install carnet", ("lxml", "signxml"), required=True),
     Tool(
         "evidence bundle",
         "signed evidence of a run",
         "pip install 'carnet[bundle]'",
         ("securesystemslib", "in-toto-attestation", "rfc8785"),
     ),
+    Tool("matplotlib", "carnet datapath --plot", "pip install 'carnet[plot]'", ("matplotlib",)),
+    Tool("joserfc", "signed results, carnet attest --ear", "pip install 'carnet[ear]'", ("joserfc",)),
+    Tool("nvidia-ml-py", "GPUs, for carnet attest --live", "pip install 'carnet[live]'", ("nvidia-ml-py",)),
     Tool("torch", "carnet run --trainer torch", "pip install 'carnet[train]'", ("torch",)),
     Tool("ray", "carnet verify --ray", "pip install 'carnet[cluster]'", ("ray",)),
     Tool(

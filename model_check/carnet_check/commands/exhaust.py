@@ -112,6 +112,7 @@ def exhaust(
             for each in _certified(source, plan, threat, campaign.profile, scope, out, shown.status):
                 found.append(each)
                 if not as_json:
+                    shown.status("")
                     say(each.line)
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=2))

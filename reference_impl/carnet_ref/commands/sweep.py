@@ -7,9 +7,8 @@ import csv
 import json
 import os
 import shlex
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +17,11 @@ import click
 from carnet_command.errors import UsageError
 from carnet_command.files import replacing, require_writable_file
 from carnet_command.interrupts import stoppable
+from carnet_command.progress import progress
 from carnet_command.text import LABEL_WIDTH, counted, hanging
 
 if TYPE_CHECKING:
     from carnet_ref.datapath.sweeping import Outcome
-
-HEARTBEAT_SECONDS = 30.0
 
 
 @click.command(short_help="Time many configurations of the data path.")
@@ -53,10 +51,12 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
     extent = f"{counted(configurations, 'configuration')} in {started:,} process{'' if started == 1 else 'es'}"
     click.echo(f"timing {extent}", err=True)
     began = time.monotonic()
+    outcomes: list[Outcome] = []
     with stoppable():
-        timed = sweeping.sweep(configurations, seed, workers)
-        with contextlib.closing(timed):
-            outcomes = list(_with_progress(timed, configurations, time.monotonic))
+        with progress() as live, contextlib.closing(sweeping.sweep(configurations, seed, workers)) as timed:
+            for outcome in timed:
+                outcomes.append(outcome)
+                live.status(f"{len(outcomes):,} of {counted(configurations, 'configuration')}")
         seconds = time.monotonic() - began
         if out:
             _write(out, outcomes)
@@ -78,22 +78,6 @@ def sweep(configurations: int, seed: int, jobs: int | None, out: Path | None, as
         return
     for line in _lines(shown):
         click.echo(line)
-
-
-def _with_progress(outcomes: Iterable[Outcome], total: int, clock: Callable[[], float]) -> Iterator[Outcome]:
-    """Pass outcomes on: a bar where somebody watches, otherwise a line every half minute."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import track
-
-        yield from track(outcomes, "timing", total, console=Console(stderr=True))
-        return
-    said = clock()
-    for done, outcome in enumerate(outcomes, 1):
-        yield outcome
-        if clock() - said >= HEARTBEAT_SECONDS:
-            said = clock()
-            click.echo(f"{done:,} of {counted(total, 'configuration')}", err=True)
 
 
 def _write(path: Path, outcomes: list[Outcome]) -> None:

@@ -7,9 +7,12 @@ import tempfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Final
 
+from carnet_command.errors import UsageError
 from carnet_ref.datapath.tables.model import FigureRole, Table
 
+EXTRA: Final = "the extra 'plot' (pip install 'carnet[plot]')"
 COLOURS = {
     FigureRole.FITTED: "#9aa5b1",
     FigureRole.PREDICTED: "#1f6feb",
@@ -20,11 +23,18 @@ BAR = 0.38
 
 
 def plot(table: Table, path: Path) -> None:
-    """Write ``table`` to ``path`` as SVG, one pair of bars for each cell, on a logarithmic scale."""
-    with _elsewhere():
-        from matplotlib import rc_context, rcdefaults, rcParams
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
+    """Write ``table`` to ``path`` as SVG, one pair of bars for each cell, on a logarithmic scale.
+
+    Raises:
+        UsageError: Matplotlib is not installed.
+    """
+    try:
+        with _elsewhere():
+            from matplotlib import rc_context, rcdefaults, rcParams
+            from matplotlib.backends.backend_svg import FigureCanvasSVG
+            from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError(f"a picture needs {EXTRA}") from None
 
     with rc_context():
         rcdefaults()

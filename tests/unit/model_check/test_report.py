@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from carnet_check.semantics import Interpreter, State
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
 from carnet_check.wording.sentences import filled, knowers, known, listed
-from carnet_command.progress import Heartbeat, Pace
 from carnet_command.text import wrapped
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
 from carnet_spec.trace import Trace
@@ -64,33 +62,6 @@ def test_what_is_expected_to_fall_is_marked_and_what_is_not_stands_out() -> None
     assert any(line.startswith("* expected") for line in lines)
     assert "  UNKNOWN  secrecy · collusion · explicit (expected EXHAUSTED)" in lines
     assert "    why" in lines
-
-
-def test_silence_is_broken_by_a_heartbeat(capsys: pytest.CaptureFixture[str]) -> None:
-    with Heartbeat(every=0.1) as shown:
-        shown.status("counting states")
-        time.sleep(0.5)
-    spoken = capsys.readouterr()
-    assert "counting states" in spoken.err
-    assert spoken.out == ""
-
-
-def test_a_long_line_of_progress_hangs(capsys: pytest.CaptureFixture[str]) -> None:
-    Heartbeat().line("engine-per-holder · collusion: " + "1,234 states, depth 40, " * 4 + "in 1.0 s")
-    first, second = capsys.readouterr().err.splitlines()
-    assert len(first) <= 80
-    assert second.startswith("  ")
-
-
-def test_the_time_left_is_guessed_once_there_is_something_to_go_by() -> None:
-    times = iter([0.0, 10.0, 12.0, 20.0, 30.0, 40.0, 41.0])
-    pace = Pace(clock=lambda: next(times))
-    assert pace.left(1, 100) == ""  # the clock starts here, at 10 s
-    assert pace.left(2, 100) == "", "two seconds are too few"
-    assert pace.left(11, 100) == ", about 89 s left"
-    assert pace.left(21, 1000) == ", about 16 min left"
-    assert pace.left(1, 50) == "", "another count, another clock"
-    assert pace.left(50, 50) == ""
 
 
 def test_files_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,9 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from carnet_check.engines.explicit.components import NOWHERE, Marks, Numbers, components, gathered
+from carnet_check.engines.explicit.components import Marks, Numbers, components, gathered
 from carnet_check.engines.explicit.graph import UNNAMED, Graph
+from carnet_check.graphs import NOWHERE
 
 Step = tuple[int, int, int]
 """A step of a graph: from which state to which, and its label."""
