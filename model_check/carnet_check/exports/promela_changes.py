@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import networkx
+
 from carnet_check.exports.ground.closing import Group
 from carnet_check.exports.ground.conditions import Fact, Place, denied, facts_in, some
 from carnet_check.exports.ground.excluding import Change
 from carnet_check.exports.ground.system import Step
 from carnet_check.exports.promela_names import Names
-from carnet_check.graphs import components
 
 
 def assignments(step: Step, names: Names) -> Iterator[tuple[str, str]]:
@@ -20,8 +21,8 @@ def assignments(step: Step, names: Names) -> Iterator[tuple[str, str]]:
     """
     changes = {change.place: (", ".join(named), change) for named, change in step.changes}
     for together in _in_order({place: change for place, (_, change) in changes.items()}):
-        written = [(place, *changes[place]) for place in together]
-        before = {place: names.place(place) for place in together if len(together) > 1}
+        written = [(place, *changes[place]) for place in changes if place in together]
+        before = {place: names.place(place) for place in changes if place in together and len(together) > 1}
         kept = {names.save(place): variable for place, variable in before.items()}
         expressions = [(place, _expression(change, names), named) for place, named, change in written]
         names.forget()
@@ -89,10 +90,11 @@ def _copied(change: Change, names: Names) -> Place | None:
     return source if whole and source is not None and names.same_sort(source, change.place) else None
 
 
-def _in_order(changes: Mapping[Place, Change]) -> list[list[Place]]:
-    """Return the places of a step in an order in which each is written after those that read it."""
-    read_by: dict[Place, list[Place]] = {place: [] for place in changes}
+def _in_order(changes: Mapping[Place, Change]) -> Iterator[set[Place]]:
+    """Yield the places of a step in an order in which each is written after those that read it."""
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(changes)
     for place, change in changes.items():
-        for other in {fact.place for _, when in change.cases for fact in facts_in(when)} & changes.keys() - {place}:
-            read_by[other].append(place)
-    return components(read_by)
+        read = {fact.place for _, when in change.cases for fact in facts_in(when)} - {place}
+        graph.add_edges_from((other, place) for other in read if other in changes)
+    yield from networkx.strongly_connected_components(graph)

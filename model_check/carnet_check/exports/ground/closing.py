@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import networkx
+
 from carnet_check.exports.ground.conditions import Fact, Place, Value, assuming, facts_in, known_from
 from carnet_check.exports.ground.excluding import Change
 from carnet_check.exports.ground.system import Clause, Ground, Step
-from carnet_check.graphs import components
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,11 @@ def _woken_by(clause: Clause, place: Place, values: Iterable[Value]) -> bool:
 
 
 def _in_order(woken: Mapping[Place, tuple[Clause, ...]]) -> Iterator[Group]:
-    read = {
-        fact: [each.place for clause in clauses for each in facts_in(clause.when) if each.place in woken]
-        for fact, clauses in woken.items()
-    }
-    for together in components(read):
-        yield Group({fact: woken[fact] for fact in together}, repeated=len(together) > 1)
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(woken)
+    for fact, clauses in woken.items():
+        read = dict.fromkeys(each.place for clause in clauses for each in facts_in(clause.when))
+        graph.add_edges_from((fact, place) for place in read if place in woken)
+    for together in networkx.strongly_connected_components(graph):
+        facts = {fact: woken[fact] for fact in woken if fact in together}
+        yield Group(facts, repeated=len(facts) > 1)

@@ -1,4 +1,4 @@
-"""State graphs as coordinates for SVG: a column to a depth, and its states one below the other, about the middle."""
+"""State graphs as coordinates for SVG: the layout is networkx's, the scale is chosen so that nothing overlaps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,25 @@ def drawn(graph: Mapping[str, Any]) -> dict[str, Any]:
 
     A state is named, under its circle, by the phase that is entered there.
     """
-    depths, placed = Counter(node["depth"] for node in graph["nodes"]), Counter[int]()
-    most = max(depths.values())
-    nodes = []
-    for number, node in enumerate(graph["nodes"]):
-        depth = node["depth"]
-        y = MARGIN + DOWN * (most - depths[depth] + 1 + 2 * placed[depth]) // 2
-        placed[depth] += 1
-        nodes.append({**node, "number": number, "entered": "", "x": MARGIN + depth * ACROSS, "y": y})
+    import networkx
+
+    layered = networkx.DiGraph()
+    layered.add_nodes_from((number, {"depth": node["depth"]}) for number, node in enumerate(graph["nodes"]))
+    layered.add_edges_from((edge["from"], edge["to"]) for edge in graph["edges"])
+    places = networkx.multipartite_layout(layered, subset_key="depth")
+    depths = Counter(node["depth"] for node in graph["nodes"])
+    height = max(depths.values()) * DOWN
+    spread = max((abs(float(y)) for _, y in places.values()), default=0.0) or 1.0
+    nodes = [
+        {
+            **node,
+            "number": number,
+            "entered": "",
+            "x": MARGIN + node["depth"] * ACROSS,
+            "y": round(MARGIN + height / 2 * (1 + float(places[number][1]) / spread)),
+        }
+        for number, node in enumerate(graph["nodes"])
+    ]
     for edge in graph["edges"]:
         head, tail = nodes[edge["to"]], nodes[edge["from"]]
         changed = zip(head["label"].split(", "), tail["label"].split(", "), strict=True)
@@ -36,7 +47,7 @@ def drawn(graph: Mapping[str, Any]) -> dict[str, Any]:
         "nodes": nodes,
         "edges": [{**edge, **_ends(nodes[edge["from"]], nodes[edge["to"]])} for edge in graph["edges"]],
         "width": 2 * MARGIN + max(depths) * ACROSS,
-        "height": 2 * MARGIN + most * DOWN,
+        "height": 2 * MARGIN + height,
         "radius": RADIUS,
     }
 
