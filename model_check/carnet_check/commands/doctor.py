@@ -40,6 +40,7 @@ class ToolStatus:
 
 TOOLS = (
     Tool("jinja2", "the report", "pip install carnet", ("jinja2",), required=True),
+    Tool("networkx", "state graphs, and exported models", "pip install carnet", ("networkx",), required=True),
     Tool("signed XML", "reference values of GPUs", "pip install carnet", ("lxml", "signxml"), required=True),
     Tool(
         "evidence bundle",
