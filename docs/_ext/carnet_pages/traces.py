@@ -88,6 +88,7 @@ class Traces:
         """Write the file, if there is anything to write."""
         if self._kept:
             text = json.dumps(dict(sorted(self._kept.items())), ensure_ascii=False, separators=(",", ":"))
+            self._file.parent.mkdir(exist_ok=True)
             self._file.write_bytes(lzma.compress(text.encode()))
 
 

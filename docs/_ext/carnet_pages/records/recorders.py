@@ -79,11 +79,17 @@ def attacks(family: Family) -> None:
     rows = {row["rerun"]: row for row in (json.loads(path.read_text("utf-8")) if path.exists() else ())}
     asked = [(finding, command, " ".join(command)) for finding, command in commands(family)]
     traces = Traces(family, "attacks")
-    for finding, command, rerun in asked:
-        if rerun not in rows or digest_of(family, rows[rerun]) != rows[rerun]["digest"]:
-            rows[rerun] = _still_holds(family, traces, rows.get(rerun)) or _looked_for(finding, command, traces)
+    stale = [each for each in asked if each[2] not in rows or not _is_current(family, rows[each[2]])]
+    rows |= {rerun: kept for _, _, rerun in stale if (kept := _still_holds(traces, rows.get(rerun)))}
+    for finding, command, rerun in stale:
+        if rerun not in rows or not _is_current(family, rows[rerun]):
+            rows[rerun] = _looked_for(finding, command, traces)
             traces.write()
-            _write(path, [rows[each] for _, _, each in asked if each in rows])
+        _write(path, [rows[each] for _, _, each in asked if each in rows])
+
+
+def _is_current(family: Family, row: Mapping[str, Any]) -> bool:
+    return digest_of(family, row) == row["digest"]
 
 
 def digest_of(family: Family, row: Mapping[str, Any]) -> str | None:
@@ -95,7 +101,7 @@ def digest_of(family: Family, row: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _still_holds(family: Family, traces: Traces, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _still_holds(traces: Traces, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the answer with the digest of the changed design, if its attack is one there, too."""
     if row is None or row["verdict"] != "VIOLATED":
         return None
