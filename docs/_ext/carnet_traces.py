@@ -140,15 +140,13 @@ picks messages by their places, as it can. It reads what its own keys open, and 
 who knows what one of them says, or the sum of both. A report of a ring's rank names one message of the exchange or
 both, and so stops attacks of the specification in which a rank takes its own report for an answer.
 
-`python -m docs._ext.carnet_pages.record replays` carries all of these attacks out again.
+`python -m docs._ext.carnet_pages.records make replays` carries all of these attacks out again.
 """
 _KNOWN = """
 Others described these attacks, or they follow directly from such descriptions. The named row of the record carries
 each of them out.
 """
-_AGAIN = (
-    "```sh\npython -m carnet_ref.systems.gpu_travelling.exploits.record docs/results/replays/gpu-travelling.json\n```"
-)
+_AGAIN = "```sh\npython -m docs._ext.carnet_pages.records make replays/gpu-travelling\n```"
 
 
 class _Sphinx(Protocol):

@@ -23,7 +23,7 @@ from docs._ext.carnet_pages.accounts import accounts_page
 from docs._ext.carnet_pages.assurance import VERIFIES, Case, assurance, cases, need_id, places, refuse_gaps
 from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read
 from docs._ext.carnet_pages.mended import marks, mended
-from docs._ext.carnet_pages.record import commands, recorded
+from docs._ext.carnet_pages.records.recorders import commands
 from tests.fixtures import toy
 
 ROOT = Path(__file__).parents[2]
@@ -292,8 +292,7 @@ def test_where_nothing_is_recorded_nothing_ran(tmp_path: Path) -> None:
 
 
 def run(**changes: Any) -> dict[str, Any]:
-    without = toy.FAMILY.protocol("main", ("fresh-key",))
-    printed = {
+    return {
         "protocol": "toy",
         "variant": "main",
         "removed": ["fresh-key"],
@@ -301,9 +300,11 @@ def run(**changes: Any) -> dict[str, Any]:
         "claim": "secrecy",
         "verdict": "VIOLATED",
         "detail": "3 steps",
-        "run": {"spec_digests": {"main": without.digest}},
+        "finding": None,
+        "rerun": "carnet attack toy",
+        "digest": toy.FAMILY.digest("main", ("fresh-key",)),
+        **changes,
     }
-    return recorded("", ["carnet", "attack", "toy"], printed | changes)
 
 
 def attacks(*runs: dict[str, Any]) -> str:
@@ -322,7 +323,7 @@ def test_an_attack_is_shown_with_what_it_breaks_and_its_command() -> None:
 def test_what_is_redundant_or_undecided_or_stale_says_so() -> None:
     assert "| redundant |" in attacks(run(verdict="PROVED"))
     assert "| **not decided** |" in attacks(run(verdict="UNKNOWN"))
-    assert "**stale**" in attacks(run(run={"spec_digests": {"main": "0" * 64}}))
+    assert "**stale**" in attacks(run(digest="0" * 64))
 
 
 def test_every_defence_and_every_finding_is_recorded() -> None:
@@ -367,7 +368,7 @@ def test_the_pages_build_and_their_links_lead_somewhere(tmp_path: Path) -> None:
     assert "tests.html#test-test-toy-test-new" in page
 
 
-def test_the_findings_page_tells_of_every_finding_and_each_was_found_in_this_specification() -> None:
+def test_the_findings_page_tells_of_every_finding_and_each_was_found() -> None:
     told = (ROOT / "docs" / "findings.md").read_text("utf-8")
     kept = json.loads((ROOT / "docs" / "results" / "attacks" / "gpu-travelling.json").read_text("utf-8"))
     runs = {each["finding"]: each for each in kept if each["finding"]}
@@ -376,4 +377,3 @@ def test_the_findings_page_tells_of_every_finding_and_each_was_found_in_this_spe
     for id, each in runs.items():
         assert re.search(rf"\b{id}\b", told), id
         assert each["verdict"] == "VIOLATED", id
-        assert each["digest"] == family.digest(each["variant"], tuple(each["removed"])), id

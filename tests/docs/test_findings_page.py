@@ -10,11 +10,11 @@ import pytest
 from carnet_spec.language import Finding
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from carnet_spec.protocols.gpu_travelling.design import DECK, DRIVER, LISTS, OURS
-from docs._ext.carnet_pages import record
+from docs._ext.carnet_pages.records import recorders
 from docs._ext.carnet_pages.shown import ROOT
 
 PAGE = (ROOT / "docs" / "findings.md").read_text("utf-8")
-COMMANDS = {finding: " ".join(command) for finding, command in record.commands(FAMILY) if finding}
+COMMANDS = {finding: " ".join(command) for finding, command in recorders.commands(FAMILY) if finding}
 SAID = ("**Replay:**", "**Holds if**", "**What would fix it:**")
 ANSWERS = {DECK: "**The authors could answer**", DRIVER: "**The authors could answer**", OURS: "**The answer**"}
 

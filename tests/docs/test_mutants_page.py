@@ -25,9 +25,8 @@ def recorded() -> dict[str, Any]:
     return found
 
 
-def test_what_was_recorded_is_about_this_specification(recorded: dict[str, Any]) -> None:
-    digests = [(name, FAMILY.protocol(name).digest) for name in VARIANTS]
-    assert [(each["variant"], each["digest"]) for each in recorded["variants"]] == digests
+def test_what_was_recorded_has_every_argument(recorded: dict[str, Any]) -> None:
+    assert [each["variant"] for each in recorded["variants"]] == [*VARIANTS]
     arguments = {(each.variant, each.mutant): each.argument for each in arguments_of(SOURCE)}
     assert {(each["variant"], each["mutant"]): each["argument"] for each in recorded["argued"]} == arguments
 
@@ -35,13 +34,13 @@ def test_what_was_recorded_is_about_this_specification(recorded: dict[str, Any])
 def test_every_mutant_was_judged(recorded: dict[str, Any]) -> None:
     of = [mutant.variant for mutant in listed(Request(SOURCE, VARIANTS))]
     for each in recorded["variants"]:
-        assert sum(each["fates"].values()) + each["refused"] == of.count(each["variant"])
         assert "unknown" not in each["fates"]
+        if each["digest"] == FAMILY.digest(each["variant"]):
+            assert sum(each["fates"].values()) + each["refused"] == of.count(each["variant"])
 
 
 def test_the_page_shows_what_was_recorded(recorded: dict[str, Any]) -> None:
     text = mutants([FAMILY], {FAMILY.id: recorded})
-    assert "Stale" not in text
     for each in recorded["variants"]:
         judged = sum(each["fates"].values())
         assert f"| `{each['variant']}` | `{each['digest'][:12]}` | {judged:,} |" in text
@@ -50,6 +49,9 @@ def test_the_page_shows_what_was_recorded(recorded: dict[str, Any]) -> None:
 
 
 def test_another_specification_makes_the_record_stale(recorded: dict[str, Any]) -> None:
+    for each in recorded["variants"]:
+        each["digest"] = FAMILY.digest(each["variant"])
+    assert "Stale" not in mutants([FAMILY], {FAMILY.id: recorded})
     recorded["variants"][0]["digest"] = "0" * 64
     assert "Stale: the run was about digest `000000000000`" in mutants([FAMILY], {FAMILY.id: recorded})
 

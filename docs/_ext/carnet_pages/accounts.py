@@ -149,9 +149,8 @@ def _freshness(family: Family, name: str, kept: Values, variant: Values) -> str:
     then = code(variant["digest"][:16])
     fresh = f"Specification {then}" if now == variant["digest"] else f"**Stale**: this was recorded of {then}"
     budget = f"{kept['budget']:,} solver units to an obligation, {kept['states']:,} states to an instance"
-    return (
-        f"{fresh}; {variant['solver']}; {budget}. `python -m docs._ext.carnet_pages.record accounts` records it again."
-    )
+    again = "`python -m docs._ext.carnet_pages.records make accounts` records it again."
+    return f"{fresh}; {variant['solver']}; {budget}. {again}"
 
 
 def _certainty(variant: Values, known: Collection[tuple[str, ...]]) -> str:

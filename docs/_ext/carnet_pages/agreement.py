@@ -1,7 +1,4 @@
-"""What every engine says of every proof obligation, as recorded.
-
-``python -m docs._ext.carnet_pages.record agreement`` asks them by the command that a reader would type; some minutes.
-"""
+"""What every engine says of every proof obligation, as recorded: a command that a reader would type asks them."""
 
 from __future__ import annotations
 

@@ -297,7 +297,7 @@ def _of(family: str, protocol: Protocol) -> str:
 
 def _fresh(families: Sequence[Family], ran: TestRun) -> Lines:
     yield from ("Read from the JUnit report of a recorded run, in which each test names what it verifies.", "")
-    yield from ("```sh", "python -m docs._ext.carnet_pages.record tests", "```", "")
+    yield from ("```sh", "python -m docs._ext.carnet_pages.records make tests", "```", "")
     for family in families:
         for name in family.with_layers(family.main):
             yield from (

@@ -7,62 +7,64 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from carnet_check.attacks.hunt import Hunt, attack_target, hunt
+from carnet_check.attacks.hunt import attack_target, hunt
 from carnet_check.loading.families import load
 from carnet_check.results import steps_as_json
 from carnet_check.wording.narrate import told_place
-from carnet_ref.systems import replay_of
 from carnet_ref.systems.replaying import Replay
 from carnet_spec.language import Action, Family, Finding
 
 from .markdown import Lines, code, prose, table
+from .traces import Attacked, Traces
 
 Values = Mapping[str, Any]
 STALE = "Stale: the specification has changed since these attacks were recorded."
 
 
-def record(family: Family) -> list[dict[str, Any]]:
-    """Look for the attack of every finding and without every defence, and carry out those that there are.
+def record(family: Family, rows: Sequence[Values], traces: Traces, replay: Replay[Any]) -> list[dict[str, Any]]:
+    """Carry out the attack of every finding and without every defence, where there is one.
 
-    Nothing is returned for a system that keeps a record of its own.
+    An attack of the last time, which ``rows`` name, is looked for again only if it is none any more.
     """
-    replay = replay_of(family.id)
-    if not isinstance(replay, Replay):
-        return []
+    known = {row["id"]: row for row in rows}
     asked = [
         *((finding.id, finding) for finding in family.findings),
         *((f"without {each.id}", Finding("", "", "", "", without=(each.id,))) for each in family.protocol().defences),
     ]
-    found = ((name, attack(family, each)) for name, each in asked)
+    found = ((name, (name in known and traces.recorded(known[name])) or attack(traces, each)) for name, each in asked)
     return [_recorded(name, each, replay) for name, each in found if each is not None]
 
 
-def attack(family: Family, finding: Finding) -> Hunt | None:
+def attack(traces: Traces, finding: Finding) -> Attacked | None:
     """Look for an attack under the finding's threat model, or under each in turn if it names none."""
     target = partial(
-        attack_target, load(family.id), variant=finding.variant, without=finding.without, claim=finding.claim
+        attack_target, traces.source, variant=finding.variant, without=finding.without, claim=finding.claim
     )
     first = target(threat=finding.threat)
-    others = [] if finding.threat else [each.id for each in family.protocol().threats if each != first.threat]
+    others = [] if finding.threat else [each.id for each in first.protocol.threats if each != first.threat]
     targets = chain([first], (target(threat=each) for each in others))
-    hunts = (hunt(each, jobs=1, progress=lambda _: None) for each in targets)
-    return next((found for found in hunts if found.trace is not None), None)
+    for found in (hunt(each, jobs=1, progress=lambda _: None) for each in targets):
+        if found.trace is not None and found.profile is not None:
+            attacked = Attacked(found.target.protocol, found.target.removed, found.claim, found.profile, found.trace)
+            traces.keep(attacked)
+            return attacked
+    return None
 
 
-def _recorded(name: str, found: Hunt, replay: Replay[Any]) -> dict[str, Any]:
-    assert found.trace is not None
-    design = {"variant": found.trace.variant, "removed": list(found.target.removed)}
-    instance = found.judge.instance.words if found.judge else ""
-    outcome = replay({**design, "claim": found.claim, "steps": steps_as_json(found.trace.steps), "instance": instance})
+def _recorded(name: str, found: Attacked, replay: Replay[Any]) -> dict[str, Any]:
+    protocol, removed, claim, profile, trace = found
+    design = {"variant": trace.variant, "removed": list(removed)}
+    instance = load(trace.protocol).instance(protocol, trace.threat, profile).words
+    outcome = replay({**design, "claim": claim, "steps": steps_as_json(trace.steps), "instance": instance})
     kept = {"reproduced": outcome["reproduced"], "stopped": _place(outcome["stopped"])}
     defended = {
         "reproduced": outcome["defended"]["reproduced"],
         "stopped": _place(outcome["defended"]["stopped"]),
     }
     return {
-        **{"id": name, **design, "threat": found.target.threat.id, "claim": found.claim},
-        "digest": found.target.protocol.digest,
-        "actions": [step.action for step in found.trace.steps],
+        **{"id": name, **design, "threat": trace.threat, "claim": claim},
+        "digest": protocol.digest,
+        "actions": [step.action for step in trace.steps],
         "replay": {**kept, "defended": defended},
     }
 

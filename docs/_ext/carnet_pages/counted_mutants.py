@@ -1,7 +1,7 @@
 """What became of every mutant of a specification, as recorded.
 
-``python -m docs._ext.carnet_pages.record mutants`` judges all mutants and pairs by the command that a reader would
-type; the better part of an hour on two cores. What was found lies in ``FOUND``, where an interrupted run goes on.
+The command that a reader would type judges all mutants and pairs; the better part of an hour on two cores. What was
+found lies in ``FOUND``, where an interrupted run goes on.
 """
 
 from __future__ import annotations

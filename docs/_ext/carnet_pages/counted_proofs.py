@@ -1,8 +1,7 @@
 """What certificates came to, as recorded, and what remains to be trusted, counted in the source.
 
-``python -m docs._ext.carnet_pages.record proofs`` makes every certificate of a protocol anew from those beside it, has
-both checkers judge them, and compiles the theorems, by the commands that a reader would type; and it makes all of them
-from nothing. Some minutes, with Coq.
+The record makes every certificate of a protocol anew from those beside it, has both checkers judge them, and compiles
+the theorems, by the commands that a reader would type; and it makes all of them from nothing. Some minutes, with Coq.
 """
 
 from __future__ import annotations
@@ -136,18 +135,24 @@ def lines(path: str) -> int:
 # -- the record -------------------------------------------------------------------------------------------------------
 
 
-def measured(family: Family) -> dict[str, Any] | None:
-    """Return what certificates come to; nothing for a protocol that has none beside it.
-
-    Raises:
-        SystemExit: something is not certified, not accepted or not compiled; nothing is kept.
-    """
+def certificates(family: Family) -> Path | None:
+    """Return the file of certificates beside a protocol, if there is one."""
     from carnet_check.certificates.place import place_of
     from carnet_check.loading.families import load
 
     place = place_of(load(family.id))
-    if place is None or not place.exists():
-        return None
+    return place if place and place.exists() else None
+
+
+def measured(family: Family) -> dict[str, Any]:
+    """Return what the certificates beside a protocol come to.
+
+    Raises:
+        SystemExit: something is not certified, not accepted or not compiled; nothing is kept.
+    """
+    place = certificates(family)
+    if place is None:
+        raise SystemExit(f"{family.id} has no certificates, so nothing is recorded")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "proofs"
         _made("all", "program")

@@ -53,7 +53,7 @@ def _map_and_parts(family: Family, rows: Sequence[Values]) -> Lines:
     yield from ("```{raw} html", as_html(_map(family, rows)).rstrip(), "```", "")
     stale = [row["defence"] for row in rows if not is_current(family, row)]
     if stale:
-        again = "`python -m docs._ext.carnet_pages.record falls` records them again."
+        again = "`python -m docs._ext.carnet_pages.records make falls` records them again."
         yield from (":::{warning}", f"Stale, the specification has changed: {listed(stale)}. {again}", ":::", "")
     yield from ("## Defence by defence", "", _STEPS, "")
     titles = {each.id: each for each in family.protocol().defences}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from carnet_check.engines.exploration import Caps, Search
@@ -16,15 +17,14 @@ from carnet_check.engines.exploring.searches import moves, search_scope
 from carnet_check.engines.induction import houdini, prove
 from carnet_check.engines.induction.proof import ProofResult
 from carnet_check.engines.registry import explorer
-from carnet_check.loading.families import Source, load
+from carnet_check.loading.families import Source
 from carnet_check.loading.scope import scope_of
-from carnet_spec.language import Defence, Family, Profile, Protocol, SpecificationError, Threat
+from carnet_spec.language import Defence, Family, Protocol, SpecificationError, Threat
+
+from .traces import Attacked, Traces, sizes
 
 MOST_STATES = 500_000
 """Where each search ends. What it found until then is an attack all the same."""
-
-BESIDE = {"gpu-travelling": (Profile("two honest holders", {"holders": 2}, budget=1),)}
-"""Sizes beside those of the hunts of a protocol: some attacks need a second honest party."""
 
 Values = Mapping[str, Any]
 
@@ -76,33 +76,56 @@ class Cell:
 class Judge:
     """Judges a family's designs that lack one defence; the proofs of the whole designs are made once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, traces: Traces) -> None:
         self.source = source
+        self.traces = traces
         self._proofs: dict[tuple[str, str], ProofResult] = {}
 
-    def row(self, defence: Defence) -> dict[str, Any]:
-        """Return what is recorded of the design without a defence."""
+    def row(self, defence: Defence, kept: Values | None = None) -> dict[str, Any]:
+        """Return what is recorded of the design without a defence.
+
+        Args:
+            defence: what the design lacks.
+            kept: what was recorded of an earlier design. Attacks that still are some are not looked for again, and what
+                was proved is proved again first; where it no longer is, all is judged anew.
+        """
         variant, weakened = weakened_by(self.source.family, defence)
+        known = {each["threat"]: each for each in kept["threats"]} if kept else {}
+        cells = self.cells(variant, weakened, defence.id, known)
+        if any(cell.row["open"] and _was_proved(known.get(cell.threat.id)) for cell in cells):
+            cells = self.cells(variant, weakened, defence.id)
         return {
             "defence": defence.id,
             "variant": variant,
             "digest": weakened.digest,
-            "threats": [cell.row for cell in self.cells(variant, weakened, defence.id)],
+            "threats": [cell.row for cell in cells],
         }
 
-    def cells(self, variant: str, weakened: Protocol, without: str) -> list[Cell]:
+    def cells(
+        self, variant: str, weakened: Protocol, without: str, known: Mapping[str, Values] = MappingProxyType({})
+    ) -> list[Cell]:
         """Judge a design under every threat model under which the whole one claims something."""
         whole = self.source.protocol(variant)
         cells = [cell for threat in weakened.threats if (cell := Cell(threat, made(whole, threat.id))).made]
         by_axioms = sorted(cells, key=lambda cell: len(cell.threat.axioms))
         for cell in reversed(by_axioms):
             cell.take_over_falls(cells)
-            cell.falls |= self._attacked(weakened, without, cell)
+            recorded = known.get(cell.threat.id)
+            if not _was_proved(recorded) and not self._falls_again(weakened, without, cell, recorded):
+                cell.falls |= self._attacked(weakened, without, cell)
         for cell in by_axioms:
             cell.take_over_proofs(cells)
             if not cell.falls:
                 cell.proved |= self._proved(weakened, cell)
         return cells
+
+    def _falls_again(self, weakened: Protocol, without: str, cell: Cell, recorded: Values | None) -> bool:
+        """Let fall what a recorded attack breaks still; return whether that is all that was recorded as fallen."""
+        for name in recorded["falls"] if recorded else ():
+            if name in cell.standing:
+                kept = self.traces.attack(weakened, (without,), cell.threat.id, name)
+                cell.falls |= {name: moves(weakened, kept.trace)} if kept else {}
+        return bool(recorded and recorded["falls"] and cell.falls.keys() >= recorded["falls"].keys())
 
     def _attacked(self, weakened: Protocol, without: str, cell: Cell) -> dict[str, int]:
         """Look for an attack on each claim that still stands, in every size.
@@ -111,8 +134,7 @@ class Judge:
             ValueError: the interpreter does not reproduce what is found, or the instance is none.
         """
         found: dict[str, int] = {}
-        family = self.source.family
-        for size in (*family.sizes_to_hunt(weakened.variant), *BESIDE.get(family.id, ())):
+        for size in sizes(self.source.family, weakened.variant):
             left = tuple(name for name in cell.standing if name not in found)
             scope = scope_of(self.source, weakened, cell.threat.id, size, left).shared
             task = Search(
@@ -128,7 +150,9 @@ class Judge:
             covered = search_scope(explorer(), task, weakened, scope)
             if covered.problems:
                 raise ValueError(f"without {without}: {'; '.join(covered.problems)}")
-            found |= {name: moves(weakened, trace) for name, trace in covered.violations.items()}
+            for name, trace in covered.violations.items():
+                self.traces.keep(Attacked(weakened, (without,), name, size, trace))
+                found[name] = moves(weakened, trace)
         return found
 
     def _proved(self, weakened: Protocol, cell: Cell) -> set[str]:
@@ -150,6 +174,10 @@ class Judge:
         return self._proofs[variant, threat]
 
 
+def _was_proved(recorded: Values | None) -> bool:
+    return recorded is not None and not recorded["falls"] and not recorded["open"]
+
+
 def weakened_by(family: Family, defence: Defence) -> tuple[str, Protocol]:
     """Return the variant that a defence belongs to, and the design without the defence."""
     variant = defence.base or family.main[0]
@@ -161,19 +189,20 @@ def made(protocol: Protocol, threat: str) -> tuple[str, ...]:
     return tuple(claim.name for claim in protocol.claims if not claim.declared and threat in claim.under)
 
 
-def record(family: Family, kept: Sequence[Values]) -> Iterator[list[Values]]:
+def record(family: Family, kept: Sequence[Values], traces: Traces) -> Iterator[list[Values]]:
     """Yield all rows, in the order of the defences, each time that one was judged.
 
     Args:
         family: the protocol.
         kept: the rows of the last time; those about designs as they are now stay.
+        traces: the attacks of the last time; those that are found are added.
     """
-    judge = Judge(load(family.id))
+    judge = Judge(traces.source, traces)
     defences = family.protocol().defences
     rows = {row["defence"]: row for row in kept}
     for defence in defences:
         if not is_current(family, rows.get(defence.id)):
-            rows[defence.id] = judge.row(defence)
+            rows[defence.id] = judge.row(defence, rows.get(defence.id))
             yield [rows[each.id] for each in defences if each.id in rows]
 
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from carnet_check.attacks.brief import brief
 from carnet_check.attacks.decisive import decisive_step
-from carnet_check.attacks.hunt import attack_target, hunt
 from carnet_check.attacks.record import Attack
 from carnet_check.commands.catalogue import attack_command
-from carnet_check.loading.families import load
 from carnet_check.report.html import write_gallery
 from carnet_check.report.html.views import attack_page
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import Family, Finding
-from carnet_spec.trace import Trace
+from carnet_spec.language import Family
 
 from .markdown import Lines, indexed, label, page, prose
+from .traces import Traces
 
 Values = Mapping[str, Any]
 FOLDER = "gallery"
@@ -26,40 +24,24 @@ FOLDER = "gallery"
 
 
 EXPLAINED = (
-    "Each finding as an attack: the shortest in a small instance, in a few lines. Honest steps are folded. `<<<` marks "
-    "the decisive step, at which the design with nothing removed parts from the attacked one. The link below opens the "
-    "whole attack as a diagram, step by step, with what each step changed and who knows what. {doc}`/findings` says "
-    "which design falls, and {doc}`/conformance/replays` tells what each attack did with real bytes."
+    "Each finding as an attack: the shortest that was found in a small instance, in a few lines. Honest steps are "
+    "folded. `<<<` marks the decisive step, at which the design with nothing removed parts from the attacked one. The "
+    "link below opens the whole attack as a diagram, step by step, with what each step changed and who knows what. "
+    "{doc}`/findings` says which design falls, and {doc}`/conformance/replays` tells what each attack did with real "
+    "bytes."
 )
-STALE = "Stale: the specification has changed since this attack was recorded."
-
-
-def record(family: Family) -> list[dict[str, Any]]:
-    """Look for the attack of every finding again, and keep its steps."""
-    return [_recorded(family, finding) for finding in family.findings]
-
-
-def _recorded(family: Family, finding: Finding) -> dict[str, Any]:
-    source = load(family.id)
-    target = attack_target(
-        source, variant=finding.variant, without=finding.without, threat=finding.threat, claim=finding.claim
-    )
-    found = hunt(target, progress=lambda _: None)
-    assert found.trace is not None, f"{finding.id}: {found.detail}"
-    assert found.profile is not None
-    digest, profile = target.protocol.digest, found.profile.name
-    return {"finding": finding.id, "digest": digest, "profile": profile, "trace": found.trace.to_json()}
+STALE = "Stale: the specification has changed, and the recorded attack is none any more."
 
 
 def shown(family: Family, row: Values) -> dict[str, Any] | None:
-    """Return a recorded attack as a run folder keeps it, after the interpreter replayed it; nothing if it is stale."""
+    """Return a recorded attack as a run folder keeps it, if the interpreter finds that it still is an attack."""
     (finding,) = (each for each in family.findings if each.id == row["finding"])
-    source = load(family.id)
-    protocol = family.protocol(finding.variant, finding.without)
-    if protocol.digest != row["digest"]:
+    traces = Traces(family, "attacks")
+    found = traces.recorded(row)
+    if found is None:
         return None
-    (profile,) = (each for each in family.sizes_to_hunt(protocol.variant) if each.name == row["profile"])
-    trace = Trace.from_json(row["trace"])
+    protocol, _, _, profile, trace = found
+    source = traces.source
     judge = Interpreter(protocol, source.instance(protocol, trace.threat, profile))
     states = judge.replay(trace)
     attack = Attack(
@@ -71,7 +53,7 @@ def shown(family: Family, row: Values) -> dict[str, Any] | None:
         profile=profile,
         expected=True,
         rerun=attack_command(family, finding, family.id),
-        digest=row["digest"],
+        digest=protocol.digest,
         removed=finding.without,
         finding=finding,
         decisive=decisive_step(source, protocol, finding.without, judge, trace, states),
@@ -80,9 +62,14 @@ def shown(family: Family, row: Values) -> dict[str, Any] | None:
     return {**attack.as_json(), "brief": brief(protocol, states, trace, decides), "replay": f"{attack.rerun} --replay"}
 
 
-def gallery(families: Sequence[Family], recorded: Mapping[str, Sequence[Values]]) -> str:
+def findings(family: Family, attacks: Iterable[Values]) -> list[Values]:
+    """Return the recorded attacks on a protocol that show its findings."""
+    return [each for each in attacks if each["protocol"] == family.id and each["finding"]]
+
+
+def gallery(families: Sequence[Family], attacks: Sequence[Values]) -> str:
     """Return the page: what falls, the few lines that say why, and where the diagram is."""
-    lines = (line for family in families for line in _family(family, recorded.get(family.id, ())))
+    lines = (line for family in families for line in _family(family, findings(family, attacks)))
     return page(
         "# Gallery of attacks",
         EXPLAINED,
@@ -91,9 +78,9 @@ def gallery(families: Sequence[Family], recorded: Mapping[str, Sequence[Values]]
 
 
 def _family(family: Family, rows: Sequence[Values]) -> Lines:
-    findings = {finding.id: finding for finding in family.findings}
+    titles = {finding.id: finding.title for finding in family.findings}
     for row in rows:
-        title = findings[row["finding"]].title
+        title = titles[row["finding"]]
         yield from (
             indexed(row["finding"]),
             f"({label(family.id, row['finding'], 'gallery')})=",
@@ -116,9 +103,9 @@ def _diagram(family: Family, attack: Values) -> Iterator[str]:
     yield from ("```{raw} html", f'<p><a href="{place}">Step through it</a></p>', "```", "")
 
 
-def write_diagrams(families: Sequence[Family], recorded: Mapping[str, Sequence[Values]], folder: Path) -> None:
+def write_diagrams(families: Sequence[Family], attacks: Sequence[Values], folder: Path) -> None:
     """Write the diagrams of every protocol that has some."""
     for family in families:
-        attacks = [attack for row in recorded.get(family.id, ()) if (attack := shown(family, row)) is not None]
-        if attacks:
-            write_gallery(attacks, family.title, folder / FOLDER / family.id)
+        still = [attack for row in findings(family, attacks) if (attack := shown(family, row)) is not None]
+        if still:
+            write_gallery(still, family.title, folder / FOLDER / family.id)

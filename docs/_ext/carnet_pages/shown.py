@@ -6,14 +6,17 @@ that nobody runs. A ``console`` block holds a command and what it prints. ``rend
 that the command prints. A line that starts with ``⋮`` stands for any lines; times and the version of Python are not
 compared.
 
-``python -m docs._ext.carnet_pages.record shown`` types every command again and mends the blocks that are stale. A
-command that is too long for that is typed once and its output kept in ``results/printed``; CI compares the kept text
-with what the README's command prints: ``python -m docs._ext.carnet_pages.shown FILE``.
+The record ``shown`` types every command again and mends the blocks that are stale. A command that is too long for that
+is typed once and its output kept in ``results/printed``; CI compares the kept text with what the README's command
+prints: ``python -m docs._ext.carnet_pages.shown FILE``. Beside it, ``pages.json`` says for each page which protocols
+its commands are about, each by a digest of all its designs. A page about a protocol that has changed since is stale.
 """
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import os
 import re
 import subprocess
@@ -22,8 +25,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
+
+from carnet_check.loading.families import known_protocols, load
 
 ANY = "⋮"
 RENDERED = "rendered "
@@ -32,7 +38,8 @@ PRINTED = ROOT / "docs" / "results" / "printed"
 VERIFY = "carnet verify gpu-travelling"
 KEPT = {VERIFY: PRINTED / "verify-gpu-travelling.txt"}
 """Commands that take a minute, each with the file that keeps what it printed."""
-AGAIN = "python -m docs._ext.carnet_pages.record shown"
+SPECIFICATIONS = PRINTED / "pages.json"
+AGAIN = "python -m docs._ext.carnet_pages.records make shown"
 _COLUMNS = {"COLUMNS": "80"}
 _BLOCK = re.compile(
     r"^(?:% (?P<what>[^\n]+)\n)?(?P<fence> *```)(?P<language>[^\n`]+)\n(?P<text>.*?)^(?P=fence)$",
@@ -255,6 +262,25 @@ def filled(page: str, folder: Path) -> str:
     return page
 
 
+def about(page: str) -> dict[str, str]:
+    """Return the protocols that the commands of a page name, each with a digest of all its designs."""
+    commands = " ".join(block.command for block in blocks(page) if block.answers)
+    return {id: _digest(id) for id in known_protocols() if re.search(rf"\b{id}\b", commands)}
+
+
+@cache
+def _digest(protocol: str) -> str:
+    family = load(protocol).family
+    return hashlib.sha256(" ".join(map(family.digest, family.variants)).encode()).hexdigest()
+
+
+def parts() -> list[tuple[str, str | None, str]]:
+    """Return each page with the digests of what it showed, and of what it would show now."""
+    then = json.loads(SPECIFICATIONS.read_text("utf-8")) if SPECIFICATIONS.exists() else {}
+    now = {path.relative_to(ROOT).as_posix(): about(path.read_text("utf-8")) for path in pages()}
+    return [(name, str(then.get(name)), str(now[name])) for name in now if now[name]]
+
+
 def record() -> None:
     """Type every shown command again, and write what is stale anew."""
     for command, file in KEPT.items():
@@ -266,6 +292,8 @@ def record() -> None:
             new = filled(text, Path(folder))
         if new != text:
             path.write_text(new, "utf-8")
+    written = {path.relative_to(ROOT).as_posix(): about(path.read_text("utf-8")) for path in pages()}
+    SPECIFICATIONS.write_text(json.dumps({name: each for name, each in written.items() if each}, indent=1) + "\n")
 
 
 def keep(file: Path, printed: str) -> None:

@@ -275,16 +275,12 @@ def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hu
     states = judge.replay(trace)
     if judge.holds(invariant.formula, states[-1]):
         raise EngineError(f"the minimised attack on {claim} does not replay")
-    taken = sum(not silent(target.protocol.action(step.action)) for step in trace.steps)
-    detail = (
-        f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
-    )
     decisive = decisive_step(target.source, target.protocol, target.removed, judge, trace, states)
     return Hunt(
         target,
         Verdict.VIOLATED,
         claim,
-        detail,
+        replayed_in(target.protocol, trace, profile),
         trace,
         tuple(states),
         judge,
@@ -292,6 +288,12 @@ def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hu
         tuple(stages),
         decisive=decisive,
     )
+
+
+def replayed_in(protocol: Protocol, trace: Trace, profile: Profile) -> str:
+    """Say how long an attack is, and in which size it was replayed."""
+    taken = sum(not silent(protocol.action(step.action)) for step in trace.steps)
+    return f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
 
 
 def _redundant(target: AttackTarget, jobs: int, progress: Say) -> str:

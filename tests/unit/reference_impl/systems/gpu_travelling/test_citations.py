@@ -86,7 +86,7 @@ def test_every_place_can_be_found(place: str) -> None:
 
 def test_every_line_that_enforced_something_does_so_still() -> None:
     """One of several lines with the same id may not go unnoticed; a change that is meant is recorded again."""
-    assert Counter(cited(SYSTEM)) == Counter(KEPT), "python -m docs._ext.carnet_pages.record places"
+    assert Counter(cited(SYSTEM)) == Counter(KEPT), "python -m docs._ext.carnet_pages.records make places"
 
 
 @pytest.mark.parametrize(

@@ -1,58 +1,33 @@
-"""Record what the pages show of runs: ``python -m docs._ext.carnet_pages.record WHAT [PROTOCOL…]``.
-
-* ``attacks``: every defence is taken away by itself and every finding is looked for again, by the commands that a
-  reader would type, unless the answer is about the design as it is; about an hour.
-* ``falls``: every claim is attacked without each defence, under each threat model; more than an hour.
-* ``replays``: the attack of every finding and without every defence is looked for, and carried out with real bytes; a
-  minute for each protocol. GPU Travelling keeps a record of its own.
-* ``gallery``: the attack of each finding is looked for again, to be shown step by step; some five minutes.
-* ``verdicts``: each protocol is verified, about a minute and a half.
-* ``rounds``: a run to the first goal that takes a whole round is looked for, and drawn; seconds.
-* ``agreement``: every engine is asked about every obligation, some four minutes.
-* ``accounts``: what each proof cannot do without, and what falls if an assumption falls; some four minutes.
-* ``discriminating``: a design for each claim in which it alone falls, and what is proved there; minutes.
-* ``proofs``: certificates are made, judged and compiled into theorems; a minute, with Coq.
-* ``mutants``: every small change is made, and judged; the better part of an hour.
-* ``tests``: the tests that verify requirements are run, about two minutes.
-* ``shown``: every command that a page shows is typed again, about three minutes.
-"""
+"""How each record is made; what still holds of the last one is kept."""
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import re
+import secrets
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from carnet_check.attacks.hunt import Hunt, attack_target, hunt, replayed_in
 from carnet_ref.citations import citations
+from carnet_ref.systems import replay_of
+from carnet_ref.systems.replaying import Replay
 from carnet_spec.language import Family, SpecificationError
 
-from . import (
-    accounts,
-    agreement,
-    carried_out,
-    counted_mutants,
-    counted_proofs,
-    discriminating,
-    falls,
-    gallery,
-    round_picture,
-    shown,
-)
-from .junit import VERIFIES, kept
-from .without_delay import without_delay
+from .. import accounts, agreement, carried_out, counted_mutants, counted_proofs, falls, round_picture
+from ..junit import VERIFIES, kept
+from ..traces import Attacked, Traces
+from ..without_delay import without_delay
 
 if TYPE_CHECKING:
     from carnet_check.attacks.sequence import ShownStep
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 RESULTS = ROOT / "docs" / "results"
 SHOWN = (
     *("protocol", "variant", "claim", "threat", "engine", "verdict", "bound", "expected"),
@@ -71,11 +46,21 @@ def commands(family: Family) -> Iterator[tuple[str, list[str]]]:
         yield finding.id, ["carnet", "attack", family.id, *chosen, "--threat", finding.threat, "--claim", finding.claim]
 
 
-def recorded(finding: str, command: list[str], printed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of what ``carnet attack --json`` printed."""
-    kept = {name: printed[name] for name in ("protocol", "variant", "removed", "threat", "claim", "verdict", "detail")}
-    (digest,) = printed["run"]["spec_digests"].values()
-    return {**kept, "finding": finding or None, "rerun": " ".join(command), "digest": digest}
+def recorded(finding: str, command: list[str], found: Hunt) -> dict[str, Any]:
+    """Return what is kept of an attack beside its steps, or of a proof that there is none."""
+    target = found.target
+    return {
+        "protocol": target.protocol.id,
+        "variant": target.protocol.variant,
+        "removed": list(target.removed),
+        "threat": target.threat.id,
+        "claim": found.claim,
+        "verdict": str(found.verdict),
+        "detail": found.detail,
+        "finding": finding or None,
+        "rerun": " ".join(command),
+        "digest": target.protocol.digest,
+    }
 
 
 def verified(printed: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,57 +71,107 @@ def verified(printed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def attacks(family: Family) -> None:
-    """Run every command of a protocol and keep the answers, each as it comes.
+    """Look for every attack and keep each answer as it comes.
 
-    An answer about the design as it is now stays; remove the file to have all of them anew.
+    An answer about the design as it is now stays, and so does an attack that still is one on the changed design.
     """
     path = RESULTS / "attacks" / f"{family.id}.json"
-    kept = json.loads(path.read_text("utf-8")) if path.exists() else []
-    old = {row["rerun"]: row for row in kept}
-    current = {row["rerun"]: row for row in kept if _is_current(family, row)}
-    asked = list(commands(family))
-    for finding, command in asked:
-        if " ".join(command) not in current:
-            current[" ".join(command)] = recorded(finding, command, _printed(command))
-            rows = (current.get(" ".join(each), old.get(" ".join(each))) for _, each in asked)
-            _write(path, [row for row in rows if row is not None])
+    rows = {row["rerun"]: row for row in (json.loads(path.read_text("utf-8")) if path.exists() else ())}
+    asked = [(finding, command, " ".join(command)) for finding, command in commands(family)]
+    traces = Traces(family, "attacks")
+    stale = [each for each in asked if each[2] not in rows or not _is_current(family, rows[each[2]])]
+    rows |= {rerun: kept for _, _, rerun in stale if (kept := _still_holds(traces, rows.get(rerun)))}
+    for finding, command, rerun in stale:
+        if rerun not in rows or not _is_current(family, rows[rerun]):
+            rows[rerun] = _looked_for(finding, command, traces)
+            traces.write()
+        _write(path, [rows[each] for _, _, each in asked if each in rows])
 
 
 def _is_current(family: Family, row: Mapping[str, Any]) -> bool:
-    """Whether a recorded answer is about the specification as it is."""
+    return digest_of(family, row) == row["digest"]
+
+
+def digest_of(family: Family, row: Mapping[str, Any]) -> str | None:
+    """Return the digest that the design of a row has now, if there still is such a design."""
+    removed = row["removed"] if "removed" in row else [row["defence"]]
     try:
-        return bool(family.digest(row["variant"], tuple(row["removed"])) == row["digest"])
+        return family.digest(row["variant"], tuple(removed))
     except SpecificationError:
-        return False
+        return None
+
+
+def _still_holds(traces: Traces, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the answer with the digest of the changed design, if its attack is one there, too."""
+    if row is None or row["verdict"] != "VIOLATED":
+        return None
+    kept = traces.recorded(row)
+    if kept is None:
+        return None
+    detail = replayed_in(kept.protocol, kept.trace, kept.profile)
+    return {**row, "detail": detail, "digest": kept.protocol.digest}
+
+
+def _looked_for(finding: str, command: list[str], traces: Traces) -> dict[str, Any]:
+    """Do what the command does, and keep the steps."""
+    from carnet_check.commands.common import cores
+
+    given = dict(zip(command[3::2], command[4::2], strict=True))
+    target = attack_target(
+        traces.source,
+        variant=given.get("--variant", ""),
+        without=tuple(given["--without"].split(",")) if "--without" in given else (),
+        threat=given.get("--threat", ""),
+        claim=given.get("--claim", ""),
+    )
+    found = hunt(target, jobs=cores())
+    if found.trace is not None and found.profile is not None:
+        traces.keep(Attacked(target.protocol, target.removed, found.claim, found.profile, found.trace))
+    return recorded(finding, command, found)
 
 
 def fallen(family: Family) -> None:
     """Keep which claims fall without each defence; what is about the designs as they are now stays."""
     path = RESULTS / "falls" / f"{family.id}.json"
     kept = json.loads(path.read_text("utf-8")) if path.exists() else []
-    for rows in falls.record(family, kept) if family.hunts else ():
+    traces = Traces(family, "falls")
+    for rows in falls.record(family, kept, traces):
+        traces.write()
         _write(path, rows)
 
 
-def shown_attacks(family: Family) -> None:
-    """Keep the attack of each finding as the gallery shows it."""
-    if family.findings:
-        _write(RESULTS / "gallery" / f"{family.id}.json", gallery.record(family))
+def is_carried_out(family: Family) -> bool:
+    """Whether attacks on a protocol are carried out with real bytes."""
+    return replay_of(family.id) is not None
 
 
 def replays(family: Family) -> None:
     """Keep what becomes of the attacks on a protocol when they are carried out with real bytes.
 
-    One that is not reproduced is kept as such, with where it was stopped.
+    One that is not reproduced is kept as such, with where it was stopped. Attacks on GPU Travelling are chosen by hand.
 
     Raises:
         SystemExit: an attack is reproduced with every defence on; nothing is kept.
     """
-    rows = carried_out.record(family)
+    path = RESULTS / "replays" / f"{family.id}.json"
+    rows = json.loads(path.read_text("utf-8")) if path.exists() else []
+    replay, traces = replay_of(family.id), Traces(family, "attacks")
+    if isinstance(replay, Replay):
+        rows = carried_out.record(family, rows, traces, replay)
+        traces.write()
+    else:
+        rows = _carried_out_again(family, rows)
     if any(row["replay"]["defended"]["reproduced"] for row in rows):
         raise SystemExit("a replay is not as expected, so nothing is recorded")
-    if rows:
-        _write(RESULTS / "replays" / f"{family.id}.json", rows)
+    _write(path, rows)
+
+
+def _carried_out_again(family: Family, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Carry chosen attacks out again; each says about which design that is."""
+    from carnet_ref.systems.gpu_travelling.exploits.record import replayed
+
+    about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
+    return replayed(about, secrets.token_bytes)
 
 
 def verdicts(family: Family) -> None:
@@ -153,8 +188,6 @@ def verdicts(family: Family) -> None:
 
 def rounds(family: Family) -> None:
     """Look for a run of honest parties to the goal of a whole round, and keep who says what to whom."""
-    if not family.round_goal:
-        return
     from carnet_check.attacks.sequence import sequence_chart
     from carnet_check.engines.exploration import Search
     from carnet_check.engines.exploring.searches import search
@@ -200,8 +233,14 @@ def _event(shown: ShownStep) -> dict[str, Any]:
 
 def accounted(family: Family) -> None:
     """Look for a minimal set of assumptions and defences for each claim, and for attacks without an assumption."""
-    if family.hunts and family.protocol().assumptions:
-        _write(accounts.RECORDS / f"{family.id}.json", accounts.record(family))
+    _write(accounts.RECORDS / f"{family.id}.json", accounts.record(family))
+
+
+def tested(families: Sequence[Family]) -> dict[str, str]:
+    """Return the digests of what the tests are about."""
+    return {
+        f"{family.id}/{name}": family.digest(name) for family in families for name in family.with_layers(family.main)
+    }
 
 
 def tests(families: Sequence[Family]) -> None:
@@ -214,46 +253,41 @@ def tests(families: Sequence[Family]) -> None:
     said = re.compile(rf'record_property\("{VERIFIES}"|mark\.{VERIFIES}\(')
     named = [path.relative_to(ROOT).as_posix() for path in files if said.search(path.read_text("utf-8"))]
     command = ["pytest", "-q", "-n", "2", *named]
-    digests = {
-        f"{family.id}/{name}": family.digest(name) for family in families for name in family.with_layers(family.main)
-    }
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "tests.xml"
         if subprocess.run([*command, f"--junitxml={report}"], check=False, cwd=ROOT).returncode:
             raise SystemExit("a test failed, so nothing is recorded")
-        tree = kept(ElementTree.parse(report).getroot(), digests, " ".join(command))
+        tree = kept(ElementTree.parse(report).getroot(), tested(families), " ".join(command))
     ElementTree.indent(tree, " ")
     (RESULTS / "tests.xml").write_text(ElementTree.tostring(tree, "unicode", xml_declaration=True) + "\n", "utf-8")
 
 
+def cited(family: Family) -> list[tuple[str, str]]:
+    """Return the lines of the implementation that enforce something, by what they enforce."""
+    return sorted((each.id, each.place) for each in citations(family.id))
+
+
 def places(family: Family) -> None:
     """Keep which lines of the implementation enforce what, so that none is lost unnoticed."""
-    found = citations(family.id)
-    if not found:
-        return
     with (RESULTS / "places" / f"{family.id}.csv").open("w", newline="") as kept:
         written = csv.writer(kept, lineterminator="\n")
         written.writerow(("id", "place"))
-        written.writerows(sorted((each.id, each.place) for each in found))
+        written.writerows(cited(family))
 
 
 def agreed(family: Family) -> None:
-    """Keep what every engine says of the obligations of a protocol that says where attacks on it are looked for."""
-    if family.hunts:
-        agreement.record(family, RESULTS / "agreement" / f"{family.id}.csv")
+    """Keep what every engine says of the obligations of a protocol."""
+    agreement.record(family, RESULTS / "agreement" / f"{family.id}.csv")
 
 
 def certified(family: Family) -> None:
-    """Keep what the certificates of a protocol come to, if it has any."""
-    found = counted_proofs.measured(family)
-    if found:
-        _write(RESULTS / "proofs" / f"{family.id}.json", found)
+    """Keep what the certificates of a protocol come to."""
+    _write(RESULTS / "proofs" / f"{family.id}.json", counted_proofs.measured(family))
 
 
 def mutated(family: Family) -> None:
-    """Keep what became of the mutants of a protocol that says where attacks on it are looked for."""
-    if family.hunts:
-        _write(RESULTS / "mutants" / f"{family.id}.json", counted_mutants.judged(family))
+    """Keep what became of the mutants of a protocol."""
+    _write(RESULTS / "mutants" / f"{family.id}.json", counted_mutants.judged(family))
 
 
 RECORDERS: Mapping[str, Callable[[Family], None]] = {
@@ -261,7 +295,6 @@ RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "agreement": agreed,
     "attacks": attacks,
     "falls": fallen,
-    "gallery": shown_attacks,
     "mutants": mutated,
     "replays": replays,
     "verdicts": verdicts,
@@ -280,31 +313,3 @@ def _printed(command: list[str]) -> Any:
 def _write(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Record one kind of run of every registered protocol, or of those that are named."""
-    from . import registered_families
-
-    families = registered_families()
-    together: dict[str, Callable[[], None]] = {
-        "shown": shown.record,
-        "discriminating": discriminating.record,
-        "tests": lambda: tests(families),
-    }
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=sorted({*RECORDERS, *together}))
-    parser.add_argument("only", nargs="*", metavar="PROTOCOL", help="of which protocols; of all, if none is named")
-    asked = parser.parse_args(arguments)
-    if strange := set(asked.only) - {family.id for family in families}:
-        parser.error(f"no protocol is called {min(strange)}")
-    if asked.what in together:
-        together[asked.what]()
-        return
-    for family in families:
-        if not asked.only or family.id in asked.only:
-            RECORDERS[asked.what](family)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,0 +1,62 @@
+"""Records that are about no design: measurements, comparisons and lists, with the command that makes each anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
+    "seeded-faults": (
+        *(3600, ("seeded-faults.csv",)),
+        "CARNET_SEEDED_FAULTS=docs/results/seeded-faults.csv pytest -q -m slow tests/faults/test_faults.py",
+    ),
+    "removed-checks": (
+        *(7200, ("removed-checks.csv",)),
+        "python -m tests.faults.trying --out docs/results/removed-checks.csv",
+    ),
+    "coq-faults": (
+        *(1800, ("coq-faults.csv",)),
+        "CARNET_COQ_FAULTS=docs/results/coq-faults.csv pytest -q -m slow tests/coq/test_faults.py",
+    ),
+    "random-protocols": (
+        *(7200, ("random-protocols.csv",)),
+        "CARNET_RANDOM_PROTOCOLS=5000 CARNET_RANDOM_SEED=11 CARNET_RANDOM_RECORD=docs/results/random-protocols.csv "
+        "pytest -q tests/property/test_verdicts_are_true.py",
+    ),
+    "random-searches": (
+        *(1500, ("random-searches.csv",)),
+        "CARNET_RANDOM_SEARCHES=1100 CARNET_SEARCHES_RECORD=docs/results/random-searches.csv "
+        "pytest -q tests/property/test_searches_agree.py",
+    ),
+    "random-campaign": (
+        *(3600, ("random-campaign.csv",)),
+        "python -m tests.campaign --protocols 10000 --seed 1 --jobs 2 --e-every 4 "
+        "--out docs/results/random-campaign.csv",
+    ),
+    "random-campaign-explorers": (
+        *(720, ("random-campaign-explorers.csv",)),
+        "python -m tests.campaign --protocols 10000 --seed 1 --explorers-only "
+        "--out docs/results/random-campaign-explorers.csv",
+    ),
+    "spoilt-certificates": (
+        *(600, ("spoilt-certificates.csv",)),
+        "python -m tests.campaign.kernels_agree gpu-travelling --count 10000 "
+        "--out docs/results/spoilt-certificates.csv",
+    ),
+    "large-searches": (
+        *(1800, ("large-searches.csv",)),
+        "python -m tests.benchmarks.large --folder docs/_build/large --out docs/results/large-searches.csv",
+    ),
+    "spin": (600, ("spin.csv",), "python -m tests.benchmarks.spin --out docs/results/spin.csv"),
+    "fuzzing": (
+        *(700, ("fuzzing.csv",)),
+        "python -m tests.fuzz.coverage_guided --inputs 600000 --seconds 70 --table docs/results/fuzzing.csv",
+    ),
+    "datapath": (120, ("datapath/*",), "python -m tests.benchmarks.datapath_pages"),
+    "evidence-amd": (60, ("evidence-amd.csv",), "python -m tests.evidence.amd_table"),
+    "evidence-intel": (60, ("evidence-intel.csv", "agreement-intel.csv"), "python -m tests.evidence.intel_table"),
+    "evidence-nvidia": (60, ("evidence-nvidia.csv",), "python -m tests.evidence.nvidia_table"),
+    "spdm-recordings": (30, ("spdm-recordings.csv",), "python -m tests.evidence.spdm_table"),
+    "throughput-intel": (60, ("throughput-intel.csv",), "python -m tests.benchmarks.intel_throughput"),
+    "throughput-nvidia": (60, ("throughput-nvidia.csv",), "python -m tests.benchmarks.nvidia_throughput"),
+}
+"""For each its cost in seconds on two cores, its files and a line of shell. ``faults.csv`` is written by hand."""

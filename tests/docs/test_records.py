@@ -1,0 +1,108 @@
+"""Every record has a target, what is stale is reported once, and one command makes it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from fnmatch import fnmatch
+
+import pytest
+
+from docs._ext.carnet_pages.records import __main__ as command
+from docs._ext.carnet_pages.records.graph import RESULTS, Target, stale, targets
+from tests.repo.tracked import tracked_files
+
+BY_HAND = ("faults.csv",)
+
+
+def test_no_record_is_stale() -> None:
+    """A stale record is no fault of the code: it is reported here, once, and tests look at what records say."""
+    if found := stale():
+        names = ", ".join(each.name for each in found)
+        pytest.skip(f"{command.summary(found)}: {names}")
+
+
+def test_every_file_of_the_results_belongs_to_one_record() -> None:
+    below = RESULTS.relative_to(RESULTS.parents[1])
+    files = [path.relative_to(below).as_posix() for path in tracked_files() if path.is_relative_to(below)]
+    assert files
+    for file in files:
+        owners = [each.name for each in targets().values() if any(fnmatch(file, kept) for kept in each.files)]
+        assert len(owners) == (file not in BY_HAND), (file, owners)
+
+
+def test_what_a_record_reads_is_a_record() -> None:
+    assert {name for each in targets().values() for name in each.after} <= targets().keys()
+
+
+def target(name: str, *parts: tuple[str, str, str], after: tuple[str, ...] = ()) -> Target:
+    return Target(name, (), lambda: None, 600, lambda: parts, after)
+
+
+OLD, NEW = ("gone", "1", "2"), ("same", "1", "1")
+
+
+def test_what_is_stale_says_which_parts_and_what_it_costs() -> None:
+    lines = [*command.reported([target("falls/toy", OLD, NEW, OLD), target("rounds/toy", NEW)])]
+    assert lines[0] == "falls/toy: gone, gone (6 min)"
+    assert lines[1:] == [f"stale records: 1, at most 6 min on two cores; python -m {command.HERE} make"]
+    assert [*command.reported([])] == ["no record is stale"]
+
+
+def test_a_measurement_is_never_stale() -> None:
+    measured = Target("spin", (), lambda: None, 600)
+    assert (measured.stale, measured.cost) == ([], 1)
+
+
+class Process:
+    """Stands for the process that makes a record."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.returncode = int(words[-1] == "bad")
+
+    def poll(self) -> int:
+        return self.returncode
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """List the records that processes are begun for, which end at once."""
+    names: list[str] = []
+
+    def begin(words: list[str]) -> Process:
+        names.append(words[-1])
+        return Process(words)
+
+    monkeypatch.setattr(subprocess, "Popen", begin)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    return names
+
+
+def test_what_is_read_by_others_is_made_before_them_and_the_longest_first(begun: list[str]) -> None:
+    chosen = [target("replays", OLD, after=("attacks",)), target("attacks", OLD, NEW), target("falls", OLD)]
+    assert command.made(chosen, 1) == 0
+    assert begun == ["falls", "attacks", "replays"]
+
+
+def test_what_could_not_be_made_is_named(begun: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.made([target("bad", OLD), target("good", OLD)], 2) == 1
+    assert "not made: bad" in capsys.readouterr().out
+
+
+def test_a_name_stands_for_a_record_or_for_all_of_a_kind() -> None:
+    assert [each.name for each in command._named(["rounds/fastrack"])] == ["rounds/fastrack"]
+    assert len([*command._named(["rounds"])]) > 1
+
+
+@pytest.mark.parametrize("words", [["make", "nothing"], ["remake"]], ids=" ".join)
+def test_what_does_not_exist_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(words)
+    assert "error: " in capsys.readouterr().err
+
+
+def test_it_is_one_command() -> None:
+    """What it lists is every record, with what making it costs."""
+    ran = subprocess.run([sys.executable, "-m", command.HERE, "list"], capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in ran.stdout.splitlines()] == [*targets()]
