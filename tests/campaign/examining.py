@@ -25,7 +25,7 @@ from carnet_check.engines.native.engine import Native
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT
 from carnet_check.obligations import Layer, Obligation, obligations
 from carnet_spec.language import Claim, Family, Protocol, SpecificationError
 from carnet_spec.language.decoding import decoded

@@ -20,9 +20,8 @@ from carnet_check.engines.interface import Explores, ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance
-from carnet_check.loading.families import Source, unknown
+from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_check.loading.scope import scope_of
-from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording.narrate import silent

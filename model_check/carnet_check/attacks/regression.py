@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.attacks.instances import Structure, instance_of, require_about
-from carnet_check.loading.families import Source, load
-from carnet_check.loading.references import parts_of
-from carnet_check.loading.threats import threat_of, violated_axioms
+from carnet_check.loading.families import Source, load, parts_of, threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.wording.narrate import narrate, reason
 from carnet_command.printable import printable

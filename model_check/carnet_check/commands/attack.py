@@ -79,8 +79,7 @@ def attack(
     """
     from carnet_check.attacks.hunt import attack_target, caps_within, hunt
     from carnet_check.attacks.replaying import replayed
-    from carnet_check.loading.families import load
-    from carnet_check.loading.references import files_of
+    from carnet_check.loading.families import files_of, load
     from carnet_check.report.artefacts import claimed
     from carnet_command.files import require_apart, require_writable_file
     from carnet_command.interrupts import covering

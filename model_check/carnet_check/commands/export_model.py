@@ -159,7 +159,7 @@ def _scope(target: AttackTarget, asked: Asked) -> Scope:
 def _instance(target: AttackTarget, scope: Scope, asked: Asked) -> Instance:
     """Return the instance that all claims share."""
     from carnet_check.loading.extent import available_memory, refuse_instance
-    from carnet_check.loading.threats import violated_axioms
+    from carnet_check.loading.families import violated_axioms
     from carnet_check.semantics import Interpreter
 
     instances = [instance for instance, claims in scope.instances if claims is None]

@@ -145,8 +145,7 @@ def verify(
     Where a claim is expected to fall, an engine looks for the attack.
     """
     from carnet_check.engines.exploration import Caps
-    from carnet_check.loading.families import load
-    from carnet_check.loading.references import files_of
+    from carnet_check.loading.families import files_of, load
     from carnet_check.report.artefacts import claimed
     from carnet_check.report.closing import UNSAID
     from carnet_check.verification import campaign as running

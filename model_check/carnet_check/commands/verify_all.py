@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from carnet_check.commands.common import log, say, show_json
-from carnet_check.loading.references import protocol_here
+from carnet_check.loading.families import protocol_here
 from carnet_command.exit_codes import ExitCode, deciding
 
 ABOUT_ONE = ("claims", "threats", "variants", "cti", "shard")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from carnet_check.engines.walks import Walked
-from carnet_check.loading.explored import Explored, fixed_in_words
+from carnet_check.loading.extent import Explored, fixed_in_words
 from carnet_check.loading.scope import Scope
 from carnet_command.text import counted
 from carnet_spec.language import Instance, Profile

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.engines.interface import Plan
-from carnet_check.loading.families import Source
-from carnet_check.loading.references import parts_of
+from carnet_check.loading.families import Source, parts_of
 from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Claim, Defence, Invariant, Protocol
 from carnet_spec.language.notation import show_lines

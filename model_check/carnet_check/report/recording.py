@@ -9,7 +9,7 @@ from carnet_check.attacks.minimise import minimise
 from carnet_check.attacks.record import Attack
 from carnet_check.engines.interface import Explores
 from carnet_check.exports.itf import itf
-from carnet_check.loading.threats import threat_of
+from carnet_check.loading.families import threat_of
 from carnet_check.report.closing import Closing
 from carnet_check.report.lemmas import standings
 from carnet_check.report.outline import outline

@@ -23,7 +23,7 @@ from carnet_check.engines.obligation_answers import LivenessAnswer
 from carnet_check.engines.possibilities import Possibilities, Unsure
 from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.engines.registry import registered
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.evidence import Evidence
 from carnet_check.verification.outcome import GoalOutcome

@@ -21,8 +21,7 @@ from carnet_check.engines.runner import HERE, Runner
 from carnet_check.engines.sampling import Samples
 from carnet_check.engines.walks import DEFAULT_DEPTH, DEFAULT_SEED, Walks
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source, unknown
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_spec.language import Claim, Profile, Protocol, TwoRuns
 from carnet_spec.language.lints import Level, lint
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from carnet_check.engines.interface import DecidesPossibility
 from carnet_check.engines.possibilities import Possibilities, Unsure
 from carnet_check.engines.registry import able
-from carnet_check.loading.models import has_model
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT
+from carnet_check.loading.meanings import has_model
 from carnet_check.verification.evidence import Evidence
 from carnet_check.verification.planning import Campaign
 from carnet_spec.language import Goal, Protocol, Threat

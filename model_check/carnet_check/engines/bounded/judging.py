@@ -8,7 +8,7 @@ from carnet_check.engines.bounded.structures import Found
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
 from carnet_check.engines.exploring.searches import judged
 from carnet_check.engines.interface import Plan
-from carnet_check.loading.threats import violated_axioms
+from carnet_check.loading.families import violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Profile, Protocol, SpecificationError, Threat
 from carnet_spec.trace import Trace

@@ -16,9 +16,9 @@ from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, 
 from carnet_check.engines.exploring.lassos import with_lassos_judged
 from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.loading import families
-from carnet_check.loading.explored import Explored
+from carnet_check.loading.extent import Explored
+from carnet_check.loading.families import threat_of, violated_axioms
 from carnet_check.loading.scope import Scope, scope_of
-from carnet_check.loading.threats import threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, Replays
 from carnet_check.semantics.fairness import with_rules_as_steps
 from carnet_command.text import counted

@@ -20,9 +20,8 @@ from carnet_check.engines.exploring.searches import instances_for
 from carnet_check.engines.interface import Explores, Outcome, Plan, Task
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import InvalidSpecificationError, UsageError
-from carnet_check.loading.explored import Explored, fixed_in_words, sizes_in_words
-from carnet_check.loading.extent import available_memory, refuse_instance
-from carnet_check.loading.threats import violated_axioms
+from carnet_check.loading.extent import Explored, available_memory, fixed_in_words, refuse_instance, sizes_in_words
+from carnet_check.loading.families import violated_axioms
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
 from carnet_command.text import counted

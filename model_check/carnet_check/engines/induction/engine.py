@@ -47,8 +47,7 @@ from carnet_check.engines.proving.z3_solver import Z3, require_trusted, solver_i
 from carnet_check.engines.runner import Listener, Portion, Runner, Shard
 from carnet_check.engines.standings import Cti, Standing
 from carnet_check.exports.smtlib import Declarations, problem, statement
-from carnet_check.loading.families import Source
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.obligations import layers
 from carnet_check.obligations import obligations as unsimplified
 from carnet_check.results import Result, Verdict

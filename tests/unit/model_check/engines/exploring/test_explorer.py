@@ -9,7 +9,7 @@ import pytest
 
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
 from carnet_check.engines.exploring import pools
-from carnet_check.loading.explored import Explored
+from carnet_check.loading.extent import Explored
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Instance
 from carnet_spec.trace import Trace
