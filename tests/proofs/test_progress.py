@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from carnet_check.engines.explicit.liveness import lassos
-from carnet_check.engines.exploring.lassos import alike
+from carnet_check.engines.exploring.searches import alike
 from carnet_check.engines.induction.induction import prove
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.induction.proof import ProofResult

@@ -20,9 +20,8 @@ from carnet_check.engines.explicit.folding import changes
 from carnet_check.engines.explicit.model import CompiledStep, build
 from carnet_check.engines.explicit.queries import Draw
 from carnet_check.engines.explicit.walking import PackedWalks, walk
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Exploration, GuardSeen, Walks
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.walks import GuardSeen, Walks
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_spec.language import Guard, GuardKind
 from carnet_spec.language.terms import free_variables

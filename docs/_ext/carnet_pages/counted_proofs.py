@@ -67,10 +67,7 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
         "model_check/carnet_command/workers.py": "that the answers of worker processes are theirs",
         "model_check/carnet_command/processes.py": "which code these processes run",
         "model_check/carnet_check/engines/kernel": "which certificates a verdict rests on",
-        "model_check/carnet_check/engines/proving/answers.py": "what an answer to an obligation is",
-        "model_check/carnet_check/engines/proving/composition.py": "when obligations prove a claim",
-        "model_check/carnet_check/engines/proving/claims.py": "when a claim is called proved",
-        "model_check/carnet_check/engines/proving/rows.py": "the verdict that is made of it",
+        "model_check/carnet_check/engines/proving/composition.py": "when answers prove a claim, and its verdict",
     },
     "To believe `carnet recheck`, without Coq": {
         "model_check/carnet_check/certificates/folder.py": "which obligations, texts and certificates belong together",

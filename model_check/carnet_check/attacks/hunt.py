@@ -14,8 +14,7 @@ from carnet_check.attacks.decisive import Decisive, decisive_step
 from carnet_check.attacks.minimise import minimise
 from carnet_check.attacks.showing import as_html
 from carnet_check.engines.exploration import Caps, Coverage, Search
-from carnet_check.engines.exploring.caps import GIBIBYTE, within
-from carnet_check.engines.exploring.searches import search_scope
+from carnet_check.engines.exploring.searches import GIBIBYTE, search_scope, within
 from carnet_check.engines.interface import Explores, ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError

@@ -210,7 +210,7 @@ def _one(
 
 def _sought(source: Source, plan: Plan, profile: Profile, invariants: list[Invariant]) -> list[Goal]:
     """Return what `carnet verify` looks for beside the claims, so that the same states are visited."""
-    from carnet_check.engines.premises import premises_of
+    from carnet_check.engines.exploration import premises_of
 
     near = [goal for goal in plan.protocol.goals if source.family.is_within(goal, profile)]
     return [*near, *(premise for each in invariants for premise in premises_of(each))]

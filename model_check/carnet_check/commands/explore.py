@@ -33,9 +33,8 @@ from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.engines.exploration import Caps, Coverage, Search
+    from carnet_check.engines.exploration import Caps, Coverage, Search, Walks
     from carnet_check.engines.interface import Explores
-    from carnet_check.engines.walks import Walks
     from carnet_check.loading.families import Source
     from carnet_check.loading.scope import Scope
     from carnet_check.report.closing import Closing
@@ -166,7 +165,7 @@ def _in_threads(explores: Explores, jobs: int | None) -> Explores:
     Raises:
         UsageError: it cannot, and several are asked for.
     """
-    from carnet_check.engines.threads import InThreads
+    from carnet_check.engines.interface import InThreads
     from carnet_check.errors import UsageError
 
     if isinstance(explores, InThreads):
@@ -186,7 +185,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
     """
     from carnet_check.cache import code, opened
     from carnet_check.engines.checkpoints import Checkpoint
-    from carnet_check.engines.keeping import Keeps
+    from carnet_check.engines.interface import Keeps
     from carnet_check.errors import UsageError
     from carnet_check.report.artefacts import claimed
 
@@ -269,7 +268,7 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
 
 
 def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walks | None) -> Iterator[str]:
-    from carnet_check.engines.exploring.judging import adversary
+    from carnet_check.engines.exploring.searches import adversary
     from carnet_command.text import counted, wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
@@ -333,8 +332,7 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
 
 
 def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
-    from carnet_check.engines.exploring.judging import verdict_of
-    from carnet_check.engines.exploring.searches import moves
+    from carnet_check.engines.exploring.searches import moves, verdict_of
     from carnet_check.report.walked import walked_lines
     from carnet_command.text import counted, wrapped
 
@@ -373,7 +371,7 @@ def _closing(
     walks: Walks | None,
     checkpoint: Path | None,
 ) -> Closing:
-    from carnet_check.engines.exploring.judging import verdict_of
+    from carnet_check.engines.exploring.searches import verdict_of
     from carnet_check.report.closing import Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import counted_by_verdict
 

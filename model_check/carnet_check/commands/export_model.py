@@ -16,7 +16,7 @@ from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.engines.observing import Observed
+    from carnet_check.engines.interface import Observed
     from carnet_check.loading.families import Source
     from carnet_check.loading.scope import Scope
     from carnet_spec.language import Instance
@@ -205,7 +205,7 @@ def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remar
 
 def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observed | None:
     from carnet_check.engines.exploration import Caps
-    from carnet_check.engines.observing import Observes
+    from carnet_check.engines.interface import Observes
     from carnet_check.engines.registry import able
     from carnet_check.loading.extent import available_memory
     from carnet_command.interrupts import covering

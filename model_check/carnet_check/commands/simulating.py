@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from carnet_check.commands.common import AtLeastOne
-from carnet_check.engines.walks import DEFAULT_DEPTH, DEFAULT_SEED, Walks
+from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, Walks
 from carnet_check.errors import UsageError
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
+    from carnet_check.engines.exploration import Walks
     from carnet_check.engines.runner import Runner, Shard
-    from carnet_check.engines.walks import Walks
     from carnet_check.report.closing import Closing
     from carnet_check.results import Result
     from carnet_check.verification.outcome import CampaignOutcome
@@ -218,7 +218,7 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
             "a shard establishes nothing that could be written down: run `carnet verify --cache DIR` after it"
         )
     if ray is not None:
-        from carnet_check.engines.cluster import joined
+        from carnet_check.engines.runner import joined
 
         joined(ray)
     return Runner(jobs or cores(), ray or "", opened(cache) if cache is not None else None, shard)

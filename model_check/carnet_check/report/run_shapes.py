@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from carnet_check.engines.standings import Status
+from carnet_check.engines.interface import Status
 from carnet_check.report.shapes import ShapeError, count, flag, maybe, number, record, rows, table, text, word
 from carnet_check.results import Kind, Result, Verdict
 

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from carnet_check.cache import Answers, Used
-from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.interface import (
     Basis,
     DecidesLiveness,
+    LivenessAnswer,
     Plan,
+    Possibilities,
     ProvesLiveness,
+    Unsure,
 )
-from carnet_check.engines.obligation_answers import LivenessAnswer
-from carnet_check.engines.possibilities import Possibilities, Unsure
-from carnet_check.engines.premises import premises_of, trigger_of
 from carnet_check.engines.registry import registered
 from carnet_check.loading.families import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from carnet_check.engines.exploration import Coverage
-from carnet_check.engines.interface import Outcome
-from carnet_check.engines.obligation_answers import LivenessAnswer
+from carnet_check.engines.interface import LivenessAnswer, Outcome
 
 
 @dataclass(frozen=True)

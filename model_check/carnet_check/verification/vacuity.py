@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from carnet_check.engines.interface import DecidesPossibility
-from carnet_check.engines.possibilities import Possibilities
+from carnet_check.engines.interface import DecidesPossibility, Possibilities
 from carnet_check.engines.registry import able
 from carnet_check.engines.runner import HERE, Runner
 from carnet_spec.language import Action, Goal, Protocol, Threat

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from carnet_check.engines.interface import DecidesPossibility
-from carnet_check.engines.possibilities import Possibilities, Unsure
+from carnet_check.engines.interface import DecidesPossibility, Possibilities, Unsure
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import NO_THREAT
 from carnet_check.loading.meanings import has_model

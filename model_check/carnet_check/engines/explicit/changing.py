@@ -8,7 +8,7 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps
-from carnet_check.engines.observing import Observed
+from carnet_check.engines.interface import Observed
 from carnet_check.exports.ground.conditions import Place
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Instance, Protocol

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.engines.clustering import OnCluster
 from carnet_check.engines.explicit.changing import observe
 from carnet_check.engines.explicit.explorer import PackedExplorer
 from carnet_check.engines.explicit.places.on_ray import OnRay
@@ -15,11 +14,8 @@ from carnet_check.engines.explicit.places.search import Places, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.engines.explicit.walker import PackedWalker
-from carnet_check.engines.exploration import Caps
-from carnet_check.engines.interface import Remembers
-from carnet_check.engines.observing import Observed, Observes
-from carnet_check.engines.sampling import Samples
-from carnet_check.engines.walks import Walks
+from carnet_check.engines.exploration import Caps, Walks
+from carnet_check.engines.interface import Observed, Observes, OnCluster, Remembers, Samples
 from carnet_check.exports.exhaustion import Visited
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 

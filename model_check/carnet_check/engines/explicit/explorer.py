@@ -11,9 +11,8 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.exploring.explorer import Explorer
-from carnet_check.engines.exploring.remembering import question
-from carnet_check.engines.interface import DecidesLiveness
-from carnet_check.engines.keeping import Keeps
+from carnet_check.engines.exploring.searching import question
+from carnet_check.engines.interface import DecidesLiveness, Keeps
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Protocol
 
 

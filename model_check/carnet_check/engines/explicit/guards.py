@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from carnet_check.engines.explicit.folding import Condition, changes, conditions_in
 from carnet_check.engines.explicit.model import CompiledStep
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
-from carnet_check.engines.walks import ActionSeen, GuardSeen
+from carnet_check.engines.exploration import ActionSeen, GuardSeen
 from carnet_spec.language import GuardKind
 
 Test = Callable[[int], bool]

@@ -22,8 +22,7 @@ from carnet_check.engines.explicit.graph import GraphSearch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.rounds import Round, Step, Waiting
 from carnet_check.engines.explicit.search import search, sightings_of
-from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.premises import trigger_of
+from carnet_check.engines.exploration import Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import (
     counted_whole,

@@ -9,7 +9,7 @@ from typing import ClassVar
 from carnet_check.engines.explicit import sample
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.exploring.walker import Walker
+from carnet_check.engines.exploring.explorer import Walker
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 
 

@@ -15,8 +15,7 @@ from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import CompiledStep, Model
 from carnet_check.engines.explicit.offers import Chosen, in_parts, offers_of
 from carnet_check.engines.explicit.search import Sighting, sightings_of
-from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.walks import ActionSeen, Walked, Walks
+from carnet_check.engines.exploration import ActionSeen, Exploration, Walked, Walks
 from carnet_check.slicing import Slicer
 from carnet_spec.language import Protocol, Row
 from carnet_spec.trace import Trace, TraceStep

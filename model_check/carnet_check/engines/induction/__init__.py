@@ -9,8 +9,7 @@ from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.proof import ProofResult
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome
 
 __all__ = [
     "DEFAULT_RLIMIT",

@@ -20,32 +20,34 @@ from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, ask
 from carnet_check.engines.induction.steps import SolverSteps
 from carnet_check.engines.induction.workers import Workers
 from carnet_check.engines.interface import (
+    FRAME,
     AnswersObligations,
     Basis,
     Check,
     ComparesFormulas,
+    Cti,
     DecidesPossibility,
     Diagnoses,
+    LivenessAnswer,
+    ObligationAnswer,
     Outcome,
     Plan,
+    Possibilities,
     ProvesLiveness,
     ProvesSteps,
     ProvesWeakened,
     RemembersProofs,
     Separable,
     Shares,
+    Standing,
+    StepProofs,
     Task,
+    Unsure,
 )
-from carnet_check.engines.obligation_answers import FRAME, LivenessAnswer, ObligationAnswer, StepProofs
-from carnet_check.engines.possibilities import Possibilities, Unsure
-from carnet_check.engines.proving.answers import SolverAnswer
-from carnet_check.engines.proving.answers import SolverOutcome as Solved
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.hints import load_hints
-from carnet_check.engines.proving.rows import row_of
-from carnet_check.engines.proving.z3_solver import Z3, require_trusted, solver_is_installed, solver_version
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, row_of
+from carnet_check.engines.proving.composition import SolverOutcome as Solved
+from carnet_check.engines.proving.solver import Z3, load_hints, require_trusted, solver_is_installed, solver_version
 from carnet_check.engines.runner import Listener, Portion, Runner, Shard
-from carnet_check.engines.standings import Cti, Standing
 from carnet_check.exports.smtlib import Declarations, problem, statement
 from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.obligations import layers

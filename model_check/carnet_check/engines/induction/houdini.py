@@ -15,9 +15,8 @@ from carnet_check.engines.induction.obligations import Obligation, System, oblig
 from carnet_check.engines.induction.proof import ProofResult, taken_over
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.hints import Hints, load_hints
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import Hints, load_hints
 from carnet_spec.language import Protocol, Threat
 
 

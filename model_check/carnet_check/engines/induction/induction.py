@@ -10,9 +10,8 @@ from carnet_check.engines.induction.obligations import Obligation, System, oblig
 from carnet_check.engines.induction.proof import ProofResult, taken_over
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question
 from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.hints import Hints, load_hints
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import Hints, load_hints
 from carnet_check.exports.smtlib import Statement
 from carnet_spec.language import Protocol, Threat
 from carnet_spec.language.terms import TRUE

@@ -21,8 +21,8 @@ from carnet_check.engines.induction.precondition import after_updates, with_cons
 from carnet_check.engines.induction.proof import ProofResult
 from carnet_check.engines.induction.solving import Batch, Question
 from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.obligation_answers import LivenessAnswer
-from carnet_check.engines.proving.answers import SolverOutcome
+from carnet_check.engines.interface import LivenessAnswer
+from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.exports.smtlib import statement
 from carnet_check.semantics.fairness import divided
 from carnet_check.wording.sentences import listed

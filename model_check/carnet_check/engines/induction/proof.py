@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation, System
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.z3_solver import solver_version
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import solver_version
 from carnet_spec.language import GuardKind, Protocol, Threat
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.z3_solver import limited_memory
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import limited_memory
 from carnet_check.exports.smtlib import Declarations, Statement, problem
 
 DEFAULT_RLIMIT = 50_000_000

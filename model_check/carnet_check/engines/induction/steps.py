@@ -19,9 +19,9 @@ from carnet_check.engines.induction.obligations import (
 )
 from carnet_check.engines.induction.simplify import simplified
 from carnet_check.engines.induction.solving import Batch, Question, solve
-from carnet_check.engines.obligation_answers import ObligationAnswer, StepProofs
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.hints import load_hints
+from carnet_check.engines.interface import ObligationAnswer, StepProofs
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import load_hints
 from carnet_check.exports.smtlib import Statement, statement
 from carnet_spec.language import Action, Protocol, Threat
 from carnet_spec.language.terms import TRUE, Term, negation

@@ -15,8 +15,8 @@ from typing import Self
 
 from carnet_check.cache import Answers
 from carnet_check.engines.induction.solving import Answer, Batch, Question, ask, attempt_text, solve
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.remembering import keep, known
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import keep, known
 from carnet_check.exports.obligation_text import digest
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool, WorkerPool, only

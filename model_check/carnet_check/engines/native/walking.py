@@ -11,7 +11,7 @@ from typing import Any
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.walking import PackedWalks
-from carnet_check.engines.walks import Walks
+from carnet_check.engines.exploration import Walks
 
 HAND_OVER_AT = 20_000
 """How many steps are taken before the kernel goes on, which takes half a second to load."""

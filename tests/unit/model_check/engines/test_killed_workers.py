@@ -16,10 +16,10 @@ from carnet_check.certificates.producing.work import Answer, Question
 from carnet_check.certificates.producing.workers import Workers
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
-from carnet_check.engines.bounded import asking
-from carnet_check.engines.exploring import pools
+from carnet_check.engines.bounded import questions
+from carnet_check.engines.exploring import searching
 from carnet_check.engines.induction import workers
-from carnet_check.engines.proving.answers import SolverOutcome
+from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.loading.families import load
 from carnet_check.verification.campaign import verify
@@ -49,11 +49,11 @@ def eprover_killed(asked: Any) -> Iterator[Any]:
 
 
 def bounded_killed(asked: Any) -> Iterator[Any]:
-    return _and_killed(asking.answers(asked))
+    return _and_killed(questions.answers(asked))
 
 
 def search_killed(part: Any) -> Iterator[Any]:
-    return _and_killed(pools._run(part))
+    return _and_killed(searching._run(part))
 
 
 def kernel_killed(batch: Any) -> Iterator[Any]:
@@ -79,7 +79,7 @@ KILLED: dict[str, tuple[str, Callable[[Any], Iterator[Any]]]] = {
     "cvc5": ("carnet_check.engines.solvers.cvc5.answer", cvc5_killed),
     "eprover": ("carnet_check.engines.solvers.eprover.answer", eprover_killed),
     "bmc": ("carnet_check.engines.bounded.questions.answers", bounded_killed),
-    "explicit": ("carnet_check.engines.exploring.pools._run", search_killed),
+    "explicit": ("carnet_check.engines.exploring.searching._run", search_killed),
     "kernel": ("carnet_check.certificates.following._answered", kernel_killed),
 }
 

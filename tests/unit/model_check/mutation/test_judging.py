@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from carnet_check.engines.induction.engine import INDUCTION
-from carnet_check.engines.obligation_answers import ObligationAnswer
+from carnet_check.engines.interface import ObligationAnswer
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import Source
 from carnet_check.mutation import judging

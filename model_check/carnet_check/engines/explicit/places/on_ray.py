@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from carnet_check.cache import code
-from carnet_check.engines.cluster import joined
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.places.owner import Fields, Owner
 from carnet_check.engines.explicit.places.search import LostPlaceError
+from carnet_check.engines.runner import joined
 from carnet_check.errors import UsageError
 from carnet_command.worker import STARTING
 

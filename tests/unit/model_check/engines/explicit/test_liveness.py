@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.engines.explicit.liveness import lassos
-from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.premises import trigger_of
+from carnet_check.engines.exploration import Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import with_rules_as_steps
 from carnet_check.semantics.lassos import objection

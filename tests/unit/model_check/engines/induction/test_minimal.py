@@ -18,7 +18,7 @@ from carnet_check.engines.induction.minimal import (
     minimal_sets,
 )
 from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverOutcome
+from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.loading.families import load
 from carnet_spec.language import Protocol
 from tests.unit.model_check.command import FIXTURES
