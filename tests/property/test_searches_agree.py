@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 from carnet_check.engines.explicit import explore, sample
-from carnet_check.engines.explicit.places.search import Here, PlacesSearch
+from carnet_check.engines.explicit.places import Here, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Exploration, Walks

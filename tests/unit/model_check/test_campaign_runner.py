@@ -17,7 +17,7 @@ from carnet_check.cache import _canonical, _digest
 from carnet_check.engines import runner
 from carnet_check.engines.exploration import Caps, Search
 from carnet_check.engines.exploring import searches, searching
-from carnet_check.engines.induction import workers
+from carnet_check.engines.induction import solving
 from carnet_check.engines.induction.solving import Batch, solve
 from carnet_check.engines.runner import Shard
 from carnet_check.engines.solvers import cvc5
@@ -231,7 +231,7 @@ def spiteful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and here they need the tests
     monkeypatch.setattr(runner, "PATIENCE", 2.0)
     monkeypatch.setattr(searching, "PATIENCE", 2.0)
-    places = {"induction": (workers, "solve"), "explicit": (searching, "_run"), "cvc5": (cvc5, "answer")}
+    places = {"induction": (solving, "solve"), "explicit": (searching, "_run"), "cvc5": (cvc5, "answer")}
 
     def behave(how: str, engine: str) -> None:
         place, name = places[engine]
@@ -275,7 +275,7 @@ def test_what_was_lost_is_asked_again_and_never_remembered(
     ran = carnet(*asked, "--shard", "1/1", "--json")
     (share,) = ran.json["shard"]["shares"]
     assert (ran.code, share["open"]) == (3, {f"main: {VICTIM}": ENDINGS["killed"][1]})
-    monkeypatch.setattr(workers, "solve", solve)
+    monkeypatch.setattr(solving, "solve", solve)
     assert carnet(*asked).code == 0
 
 

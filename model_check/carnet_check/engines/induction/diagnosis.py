@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines.induction.counterexample import Counterexample, counterexample, parts_of
+from carnet_check.engines.induction.induction import ProofResult
 from carnet_check.engines.induction.obligations import obligations
-from carnet_check.engines.induction.proof import ProofResult
 from carnet_check.engines.interface import Cti, Standing, Status
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.errors import EngineDisagreement

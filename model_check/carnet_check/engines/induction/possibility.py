@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from carnet_check.cache import Answers
 from carnet_check.engines.induction.obligations import system
 from carnet_check.engines.induction.precondition import at_start
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.workers import ask_apart
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, ask_apart
 from carnet_check.engines.interface import Possibilities
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import keep

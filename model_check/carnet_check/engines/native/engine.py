@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.engines.explicit.explorer import PackedExplorer
+from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.explicit.walker import PackedWalker
 from carnet_check.engines.exploration import Walks
 from carnet_check.engines.exploring.searching import Searcher
 from carnet_check.engines.interface import InThreads, Samples, Tool

@@ -13,8 +13,7 @@ import pytest
 
 from carnet_check.engines import runner
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.explicit.places.on_ray import OnRay
-from carnet_check.engines.explicit.places.search import PlacesSearch
+from carnet_check.engines.explicit.places import OnRay, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.runner import RayPool, joined
 from carnet_check.errors import UsageError

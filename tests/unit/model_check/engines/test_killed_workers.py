@@ -18,7 +18,7 @@ from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
 from carnet_check.engines.bounded import questions
 from carnet_check.engines.exploring import searching
-from carnet_check.engines.induction import workers
+from carnet_check.engines.induction import solving
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.loading.families import load
@@ -95,8 +95,8 @@ def test_no_verdict_changes(engine: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_answer_apart_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_asked", apart_killed)
-    assert workers.ask_apart("text") == (SolverOutcome.PROVED, ("core",), "text")
+    monkeypatch.setattr(solving, "_asked", apart_killed)
+    assert solving.ask_apart("text") == (SolverOutcome.PROVED, ("core",), "text")
 
 
 def test_a_certificate_that_was_found_is_found_once() -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from carnet_check.engines.induction import ProofResult, SolverOutcome, Workers, houdini, prove, prove_claims
 from carnet_check.engines.induction.induction import answers_to
-from carnet_check.engines.induction.solving import Batch, solve
-from carnet_check.engines.induction.workers import Solver
+from carnet_check.engines.induction.solving import Batch, Solver, solve
 from carnet_check.engines.proving import solver
 from carnet_check.engines.proving.composition import SolverAnswer
 from carnet_command.workers import WorkerPool
