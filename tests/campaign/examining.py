@@ -12,10 +12,8 @@ from typing import Any, ClassVar
 
 import z3
 
-from carnet_check.certificates.asked import Asked, key_of
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.following import follow
-from carnet_check.certificates.judging import Judge
+from carnet_check.certificates.judging import Asked, Judge, follow, key_of
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT

@@ -13,8 +13,7 @@ from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import with_rules_as_steps
-from carnet_check.semantics.lassos import objection
+from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Eventually
 from carnet_spec.protocols.gpu_travelling.variants import MAIN
 

@@ -30,7 +30,7 @@ from carnet_check.engines.exploration import Exploration, Walks
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.walking import NativeWalks
-from carnet_check.verification.vacuity import taking
+from carnet_check.verification.checks import taking
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace

@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 
-from carnet_check.certificates.cores import cores
-from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.certificates.file import load_certificates, place_of
+from carnet_check.certificates.production import cores
 from carnet_check.engines.interface import ComparesFormulas
 from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.registry import able

@@ -162,7 +162,7 @@ def rounds(family: Family) -> None:
     from carnet_check.engines.registry import able
     from carnet_check.loading.families import load
     from carnet_check.semantics import Interpreter
-    from carnet_check.wording.sentences import knowers, known
+    from carnet_check.wording import knowers, known
 
     source, variant, threat, goal = load(family.id), family.main[0], family.protocol().threats[0].id, family.round_goal
     sizes = source.profile("tiny")

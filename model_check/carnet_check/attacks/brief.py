@@ -7,7 +7,7 @@ from itertools import groupby
 
 from carnet_check.attacks.sequence import ShownStep, sequence_chart
 from carnet_check.semantics import State
-from carnet_check.wording.sentences import listed
+from carnet_check.wording import listed
 from carnet_command.text import counted
 from carnet_spec.language import Protocol
 from carnet_spec.trace import Trace

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from carnet_check.loading.families import Source
 from carnet_check.semantics import Interpreter, State
-from carnet_check.semantics.firing import NotEnabled
-from carnet_check.wording.changes import changes
-from carnet_check.wording.sentences import listed
+from carnet_check.semantics.interpreter import NotEnabled
+from carnet_check.wording import changes, listed
 from carnet_spec.language import Action, Protocol, SpecificationError
 from carnet_spec.trace import Trace
 

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from carnet_check.attacks.brief import brief
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.narrate import narrate
-from carnet_check.wording.reasons import reasons
-from carnet_check.wording.sentences import known
+from carnet_check.wording import known, narrate, reasons
 from carnet_command.text import wrapped
 from carnet_spec.language import Eventually, Invariant
 from carnet_spec.trace import Trace

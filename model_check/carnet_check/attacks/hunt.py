@@ -23,7 +23,7 @@ from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_check.loading.scope import scope_of
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.narrate import silent
+from carnet_check.wording import silent
 from carnet_command.text import counted
 from carnet_spec.language import Finding, Profile, Protocol, Threat, markup
 from carnet_spec.trace import Trace

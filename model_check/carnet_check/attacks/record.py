@@ -12,9 +12,7 @@ from carnet_check.attacks.instances import structure_of
 from carnet_check.attacks.sequence import ShownStep, sequence_chart
 from carnet_check.attacks.showing import as_html
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.file_names import attack_name
-from carnet_check.wording.reasons import reasons
-from carnet_check.wording.sentences import knowers
+from carnet_check.wording import attack_name, knowers, reasons
 from carnet_spec.language import Claim, Eventually, Finding, Invariant, Profile, Threat
 from carnet_spec.trace import Trace
 

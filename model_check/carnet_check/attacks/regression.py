@@ -12,7 +12,7 @@ from typing import Any
 from carnet_check.attacks.instances import Structure, instance_of, require_about
 from carnet_check.loading.families import Source, load, parts_of, threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_check.wording.narrate import narrate, reason
+from carnet_check.wording import narrate, reason
 from carnet_command.printable import printable
 from carnet_command.text import hanging
 from carnet_spec.language import Protocol, SpecificationError

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from carnet_check.semantics import State
-from carnet_check.wording.changes import Change, changes
-from carnet_check.wording.narrate import silent
-from carnet_check.wording.sentences import filled, known
+from carnet_check.wording import Change, changes, filled, known, silent
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.terms import Apply, Var
 from carnet_spec.trace import Trace, TraceStep

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from carnet_check.attacks.decisive import Decisive
 from carnet_check.attacks.sequence import ShownStep, sequence_chart
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.reasons import reasons
+from carnet_check.wording import reasons
 from carnet_command.text import counted
 from carnet_spec.language import Eventually, Invariant, markup
 from carnet_spec.trace import Trace

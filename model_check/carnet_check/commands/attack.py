@@ -171,8 +171,7 @@ def _diagram(result: Hunt) -> str:
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
     from carnet_check.attacks.brief import brief
     from carnet_check.results import steps_as_json
-    from carnet_check.wording.narrate import narrate, reason
-    from carnet_check.wording.sentences import known
+    from carnet_check.wording import known, narrate, reason
 
     target = result.target
     value: dict[str, Any] = {

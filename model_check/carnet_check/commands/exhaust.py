@@ -160,7 +160,7 @@ def _certified(
     status: Callable[[str], None],
 ) -> Iterator[Certified]:
     """Yield a certificate for each instance that the claims are explored in."""
-    from carnet_check.wording.file_names import as_file_name
+    from carnet_check.wording import as_file_name
 
     claims = plan.claims(threat)
     for number, (instance, some) in enumerate(scope.instances, 1):

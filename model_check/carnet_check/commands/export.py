@@ -167,7 +167,7 @@ def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -
 
 def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[Written]:
     from carnet_check.report.obligation_folder import write_protocol
-    from carnet_check.wording.file_names import as_file_name
+    from carnet_check.wording import as_file_name
     from carnet_spec.language.decoding import decoded
 
     texts = [(as_file_name(each.variant), each.encoded) for each in protocols]
@@ -192,8 +192,8 @@ def _layers(protocols: Iterable[Protocol], threats: Sequence[str]) -> list[Layer
 
 def _cores(source: Source, layers: Sequence[Layer]) -> Cores:
     """Return the hypotheses that the certificates beside the specification use."""
-    from carnet_check.certificates.cores import cores
-    from carnet_check.certificates.place import load_certificates, place_of
+    from carnet_check.certificates.file import load_certificates, place_of
+    from carnet_check.certificates.production import cores
 
     path = place_of(source)
     return {} if path is None else cores(load_certificates(path), layers)

@@ -185,7 +185,7 @@ def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remar
     from carnet_check.exports.ground.system import ground
     from carnet_check.exports.promela import WRITTEN, Told, promela
     from carnet_check.report.obligation_folder import write_export
-    from carnet_check.wording.file_names import as_file_name
+    from carnet_check.wording import as_file_name
 
     protocol = target.protocol
     observed = _observed(target, instance, asked)

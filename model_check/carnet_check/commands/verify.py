@@ -149,8 +149,8 @@ def verify(
     from carnet_check.report.artefacts import claimed
     from carnet_check.report.closing import UNSAID
     from carnet_check.verification import campaign as running
+    from carnet_check.verification.checks import shortcomings
     from carnet_check.verification.planning import Request, planned
-    from carnet_check.verification.strictness import shortcomings
     from carnet_command.files import require_apart, require_writable_file
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
@@ -375,7 +375,7 @@ def _keep(outcome: CampaignOutcome, closing: Closing, kept: Kept) -> None:
         run.write(kept.out)
     if kept.junit is not None:
         from carnet_check.report.junit import junit
-        from carnet_check.wording.narrate import silent
+        from carnet_check.wording import silent
 
         actions = (action for plan in outcome.campaign.plans for action in plan.protocol.actions)
         write_text(kept.junit, junit(outcome.results, {action.name for action in actions if silent(action)}))

@@ -21,8 +21,7 @@ from carnet_check.errors import UsageError
 from carnet_check.loading.default_instance import EACH, elements_of
 from carnet_check.loading.families import Source, violated_axioms
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.evaluation import Evaluation
-from carnet_check.semantics.state import State
+from carnet_check.semantics.evaluation import Evaluation, State
 from carnet_spec.language import Axiom, Instance, Profile, Protocol, Row, Scale, Sort, Symbol, Threat
 from carnet_spec.language.terms import symbols_of
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from carnet_check.certificates.place import NAME as CERTIFICATES
-from carnet_check.certificates.place import place_of
+from carnet_check.certificates.file import NAME as CERTIFICATES
+from carnet_check.certificates.file import place_of
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.families import Source
 from carnet_check.mutation.mutant import Mutant

@@ -13,7 +13,7 @@ from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.mutation.places import Place, explored, from_every_first_value
 from carnet_check.semantics import Interpreter, NotEnabled, State
-from carnet_check.verification.vacuity import taking
+from carnet_check.verification.checks import taking
 from carnet_spec.language import Action, Goal, Protocol
 from carnet_spec.trace import Trace, TraceStep
 

@@ -16,7 +16,7 @@ from carnet_check.results import Verdict, steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.diagnosis import Diagnosis, Refutation, invariant_of
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_check.wording.narrate import narrate, reason
+from carnet_check.wording import narrate, reason
 from carnet_command.text import counted, wrapped
 
 Values = Mapping[str, Any]

@@ -25,7 +25,7 @@ from carnet_check.report import run_shapes, shapes
 from carnet_check.report.artefacts import make_folder, write_json, write_lines
 from carnet_check.report.snapshot import Files, snapshot
 from carnet_check.results import exit_code
-from carnet_check.wording.file_names import as_file_name
+from carnet_check.wording import as_file_name
 from carnet_command.printable import printable
 
 FORMAT = "carnet-run/1"

@@ -11,7 +11,7 @@ from carnet_check.engines.exploration import Caps
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.file_names import file_name
+from carnet_check.wording import file_name
 from carnet_spec.language import Instance, Protocol
 
 DRAWN = 200

@@ -17,7 +17,7 @@ from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, State
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
-from carnet_check.wording.sentences import filled, knowers, known, listed
+from carnet_check.wording import filled, knowers, known, listed
 from carnet_command.progress import Heartbeat, Pace
 from carnet_command.text import wrapped
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation

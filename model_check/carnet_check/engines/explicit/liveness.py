@@ -31,12 +31,12 @@ from carnet_check.semantics.fairness import (
     counted_whole,
     divided,
     divided_instance,
+    going_round,
     guards_alone,
     is_limited,
     whole,
     with_rules_as_steps,
 )
-from carnet_check.semantics.lassos import going_round
 from carnet_spec.language import Eventually, Goal, Instance, Protocol
 from carnet_spec.trace import Trace, TraceStep
 

@@ -19,7 +19,7 @@ from carnet_check.engines.exploring.searching import Searcher
 from carnet_check.engines.interface import Begins, DecidesLiveness, Outcome, Plan, Shares, Task
 from carnet_check.engines.runner import Listener, Portion, Shard
 from carnet_check.results import Verdict
-from carnet_check.wording.sentences import listed
+from carnet_check.wording import listed
 from carnet_command.text import counted
 from carnet_spec.language import Profile
 

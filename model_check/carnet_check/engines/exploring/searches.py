@@ -20,9 +20,8 @@ from carnet_check.loading.families import threat_of, violated_axioms
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, Replays
-from carnet_check.semantics.fairness import agree, rules_as_steps, with_rules_as_steps
-from carnet_check.semantics.lassos import objection
-from carnet_check.wording.sentences import listed
+from carnet_check.semantics.fairness import agree, objection, rules_as_steps, with_rules_as_steps
+from carnet_check.wording import listed
 from carnet_command.text import counted
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile, Protocol
 from carnet_spec.language.printing import fair_steps

@@ -12,7 +12,7 @@ from carnet_check.engines.interface import Cti, Standing, Status
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.errors import EngineDisagreement
 from carnet_check.loading import families
-from carnet_check.wording.sentences import filled
+from carnet_check.wording import filled
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from carnet_spec.language.notation import show

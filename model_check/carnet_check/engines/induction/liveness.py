@@ -23,7 +23,7 @@ from carnet_check.engines.interface import LivenessAnswer
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.exports.smtlib import statement
 from carnet_check.semantics.fairness import divided
-from carnet_check.wording.sentences import listed
+from carnet_check.wording import listed
 from carnet_spec.language import Action, Eventually, Protocol
 from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, negation
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from carnet_check.cache import Answers
-from carnet_check.certificates.asked import Asked, key_of
-from carnet_check.certificates.file import BadCertificateFile, Certificates
-from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.certificates.file import BadCertificateFile, Certificates, load_certificates, place_of
+from carnet_check.certificates.judging import Asked, key_of
 from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Shares, Task
 from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, row_of
 from carnet_check.engines.proving.solver import keep, known, load_hints

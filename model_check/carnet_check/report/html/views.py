@@ -8,7 +8,7 @@ from typing import Any
 from carnet_check.report.html import heat_map
 from carnet_check.report.lemmas import UNREACHED, cti_lines, unproved
 from carnet_check.report.run_folder import Run
-from carnet_check.wording.file_names import as_file_name, attack_name, file_name
+from carnet_check.wording import as_file_name, attack_name, file_name
 
 Values = Mapping[str, Any]
 

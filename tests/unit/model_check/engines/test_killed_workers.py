@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from carnet_check.certificates import following
+from carnet_check.certificates import judging
 from carnet_check.certificates.producing import work
-from carnet_check.certificates.producing.work import Answer, Question
-from carnet_check.certificates.producing.workers import Workers
+from carnet_check.certificates.producing.work import Answer, Question, Workers
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
 from carnet_check.engines.bounded import questions
@@ -57,7 +56,7 @@ def search_killed(part: Any) -> Iterator[Any]:
 
 
 def kernel_killed(batch: Any) -> Iterator[Any]:
-    return _and_killed(following._answered(batch))
+    return _and_killed(judging._answered(batch))
 
 
 def apart_killed(text: str) -> Iterator[Any]:
@@ -80,7 +79,7 @@ KILLED: dict[str, tuple[str, Callable[[Any], Iterator[Any]]]] = {
     "eprover": ("carnet_check.engines.solvers.eprover.answer", eprover_killed),
     "bmc": ("carnet_check.engines.bounded.questions.answers", bounded_killed),
     "explicit": ("carnet_check.engines.exploring.searching._run", search_killed),
-    "kernel": ("carnet_check.certificates.following._answered", kernel_killed),
+    "kernel": ("carnet_check.certificates.judging._answered", kernel_killed),
 }
 
 
