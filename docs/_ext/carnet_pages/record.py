@@ -50,7 +50,7 @@ from .junit import VERIFIES, kept
 from .without_delay import without_delay
 
 if TYPE_CHECKING:
-    from carnet_check.attacks.sequence import ShownStep
+    from carnet_check.attacks.describing import ShownStep
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "results"
@@ -155,7 +155,7 @@ def rounds(family: Family) -> None:
     """Look for a run of honest parties to the goal of a whole round, and keep who says what to whom."""
     if not family.round_goal:
         return
-    from carnet_check.attacks.sequence import sequence_chart
+    from carnet_check.attacks.describing import sequence_chart
     from carnet_check.engines.exploration import Search
     from carnet_check.engines.exploring.searches import search
     from carnet_check.engines.interface import Explores

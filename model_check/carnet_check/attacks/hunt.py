@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from carnet_check.attacks.decisive import Decisive, decisive_step
+from carnet_check.attacks.describing import Decisive, as_html, decisive_step
 from carnet_check.attacks.minimise import minimise
-from carnet_check.attacks.showing import as_html
 from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring.searches import GIBIBYTE, search_scope, within
 from carnet_check.engines.interface import Explores, ProvesWeakened

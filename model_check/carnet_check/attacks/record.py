@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from carnet_check.attacks.decisive import Decisive
+from carnet_check.attacks.describing import Decisive, ShownStep, as_html, sequence_chart
 from carnet_check.attacks.hunt import Hunt
-from carnet_check.attacks.instances import structure_of
-from carnet_check.attacks.sequence import ShownStep, sequence_chart
-from carnet_check.attacks.showing import as_html
+from carnet_check.attacks.regression import structure_of
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording import attack_name, knowers, reasons
 from carnet_spec.language import Claim, Eventually, Finding, Invariant, Profile, Threat

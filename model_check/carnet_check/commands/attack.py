@@ -162,14 +162,14 @@ def _replay_lines(result: Hunt, value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _diagram(result: Hunt) -> str:
-    from carnet_check.attacks import mermaid
+    from carnet_check.attacks.describing import mermaid
 
     assert result.trace is not None
     return mermaid(result.target.protocol, result.states, result.trace)
 
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
-    from carnet_check.attacks.brief import brief
+    from carnet_check.attacks.describing import brief
     from carnet_check.results import steps_as_json
     from carnet_check.wording import known, narrate, reason
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.attacks.mermaid import mermaid
+from carnet_check.attacks.describing import mermaid
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
 from carnet_check.report import artefacts

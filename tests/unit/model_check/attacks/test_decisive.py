@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.attacks.brief import brief
+from carnet_check.attacks.describing import brief
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import Source, load
 from carnet_check.semantics import Interpreter, NotEnabled
