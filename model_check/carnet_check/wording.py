@@ -312,8 +312,7 @@ def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, s
 #
 # A name is never a path. Where each part is of lower-case letters, digits, '-' and '_', the file is called after the
 # parts, with dots between them. Anything else is called after a digest of the parts, with as much of them in front as
-# can
-# be read: so different parts never share a name, on any file system, and every name is short.
+# can be read: so different parts never share a name, on any file system, and every name is short.
 
 MOST = 120
 """The most characters of a name made here; an ending may follow."""

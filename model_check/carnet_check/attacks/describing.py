@@ -274,8 +274,7 @@ def _label(first: ShownStep, last: ShownStep) -> str:
 # The decisive step of an attack: the first that the design with nothing removed refuses, or takes to another outcome.
 #
 # The attack is followed in that design from its own first state. What a defence refuses is found by the guard that
-# does
-# not hold, and what it changes by the first state that is not the attacked design's.
+# does not hold, and what it changes by the first state that is not the attacked design's.
 
 MOST_CHANGES = 3
 """How many fields are named in which two outcomes differ."""

@@ -145,9 +145,8 @@ class CheckJudge:
 # update that records it, and the event is about that one. An action with such a guard takes a message once.
 #
 # A step that an honest role has only without some defence may take a message once as well: one that was meant for
-# another
-# step, which the role may have taken it for already. A design with such a step takes messages twice, whatever its
-# guards.
+# another step, which the role may have taken it for already. A design with such a step takes messages twice, whatever
+# its guards.
 
 
 @dataclass(frozen=True, slots=True)

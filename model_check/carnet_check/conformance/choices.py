@@ -151,8 +151,7 @@ def conjuncts(term: Term) -> Iterator[Term]:
 #
 # A value of a sort that is drawn fresh is *spare* as long as the trace does not name it and it was not chosen for an
 # argument. All spare values of a sort are alike: any renaming of them leaves the state and the rest of the trace as
-# they
-# are. So a choice of one argument has to look at one of them, and a choice of n arguments at n.
+# they are. So a choice of one argument has to look at one of them, and a choice of n arguments at n.
 
 Undo = Callable[[], None]
 

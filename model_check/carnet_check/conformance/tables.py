@@ -194,8 +194,7 @@ Table = Relation | Function
 # The work that a trace may cost: counted in steps, so that the answer is the same on every machine.
 #
 # Every event of a trace brings an allowance of its own, and the trace one to begin with. Once they are spent, the
-# answer
-# is "undecided".
+# answer is "undecided".
 
 TO_BEGIN_WITH: Final = 9_000_000
 """Steps: building the largest instance that is allowed, and some ways to choose what a trace leaves out."""

@@ -310,8 +310,7 @@ class Coverage:
 # -- Random walks through one instance: what is asked of them, and what they covered ---------------
 #
 # A walk begins in the first state and takes steps that change the state, each as likely as any other that could be
-# taken
-# there. Nothing is drawn that the seed does not decide. Decided in docs/adr/0035-a-sample-of-walks.md.
+# taken there. Nothing is drawn that the seed does not decide. Decided in docs/adr/0035-a-sample-of-walks.md.
 
 DEFAULT_DEPTH = 100
 DEFAULT_SEED = 0

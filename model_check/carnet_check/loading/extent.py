@@ -141,8 +141,7 @@ def shown_memory(amount: int) -> str:
 # What a search explores, in numbers and in words: computed from the instances, whatever anybody says of them.
 #
 # One value is made before a search begins and is announced; a worker makes it anew from the instances that it
-# explores,
-# and a search of which it differs fails. So what is said before and what is said afterwards is the same.
+# explores, and a search of which it differs fails. So what is said before and what is said afterwards is the same.
 
 MOST_ROWS: Final = 12
 """How many rows of one symbol are named; of those beyond only the number is."""

@@ -320,8 +320,7 @@ def _moved(sort: Sort, element: int, renaming: Renaming) -> int:
 # Whether axioms have a model, as far as that is known without a solver: from contradictory ones anything follows.
 #
 # The instance that a family gives is a model, if it obeys the axioms. Beside it, structures of a few elements are
-# looked
-# at, by the interpreter and within a bound. That none was found says that nobody knows of any, and no more.
+# looked at, by the interpreter and within a bound. That none was found says that nobody knows of any, and no more.
 
 ELEMENTS = (1, 2, 3)
 """How many elements of each sort are tried; then as many as there are constants, and one more."""

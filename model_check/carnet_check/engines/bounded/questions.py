@@ -97,8 +97,7 @@ class Questions:
 # Asking Z3 for a run that breaks a claim: after no step, after one, and so on, each time in a fresh context.
 #
 # This module is what a worker process imports. Where there is a run, a small finite structure is read for it, since
-# the
-# interpreter needs one; that it is a run is for the interpreter to say.
+# the interpreter needs one; that it is a run is for the interpreter to say.
 
 SIZES = (1, 2, 3, 4, 6)
 """How many elements of each sort are tried for a structure, before as many as the solver likes."""

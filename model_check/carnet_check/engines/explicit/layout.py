@@ -406,11 +406,9 @@ def _elements(term: Term, domains: Domains, instance: Instance) -> frozenset[str
 #
 # A place is relevant if an invariant, a goal or a guard reads it, or if it decides whether, where or what an update of
 # a relevant place writes. Two states that agree on the relevant places enable the same steps, which lead to states
-# that
-# agree again, and both satisfy the same invariants and goals: agreement on relevant places is a bisimulation. So
-# leaving
-# the others out loses no violation, no goal and no shortest trace; only states that differ in nothing else fall
-# together.
+# that agree again, and both satisfy the same invariants and goals: agreement on relevant places is a bisimulation. So
+# leaving the others out loses no violation, no goal and no shortest trace; only states that differ in nothing else
+# fall together.
 
 
 class Relevance:

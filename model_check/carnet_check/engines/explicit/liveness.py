@@ -182,9 +182,8 @@ def _response_of(live: Eventually) -> Goal:
 # The states of an instance as a graph: every step that changes something, told apart where its action is named.
 #
 # The search is the explicit one, without dominance. A state that was reached at less cost has every step that one
-# reached
-# at more cost has, so it stands for it where reachability is asked; but the steps of a run that goes on for ever are
-# those of its own states.
+# reached at more cost has, so it stands for it where reachability is asked; but the steps of a run that goes on for
+# ever are those of its own states.
 
 UNNAMED = 0
 """Labels the steps of all actions that are not named."""
@@ -286,8 +285,7 @@ class Graph:
 # -- Components: where a run can go round in a graph, found on arrays of numbers -------------------
 #
 # A graph is given by the ends of its edges; nodes are numbers below ``size``. What is neither on a cycle nor between
-# two
-# of them is taken away first, by whole levels; Tarjan's algorithm, without recursion, divides what is left.
+# two of them is taken away first, by whole levels; Tarjan's algorithm, without recursion, divides what is left.
 #
 # Source: R. Tarjan, "Depth-First Search and Linear Graph Algorithms", SIAM J. Comput. 1(2), 1972.
 
@@ -297,7 +295,11 @@ NOWHERE = -1
 
 
 def components(sources: Numbers, targets: Numbers, size: int) -> Numbers:
-    """Return for each node the number of its component; -1 where it has no other node in it."""
+    """Return for each node the number of its component; -1 where it has no other node in it.
+
+    On the millions of states of an instance networkx takes several times as long, and a dictionary for each state; it
+    finds components where graphs are small (``exports/promela.py``).
+    """
     kept = _untied(sources, targets, size) & _untied(targets, sources, size)
     found = np.full(size, NOWHERE, np.int64)
     nodes = np.nonzero(kept)[0]

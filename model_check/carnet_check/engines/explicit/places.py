@@ -23,8 +23,8 @@ from carnet_spec.language import Row
 # The search that has places expand states, level by level, and finds what a search in one place finds.
 #
 # It begins here: a small search needs no other place, and a large one knows most of its bits by then. No place
-# remembers
-# what a state was found from. A path is found backwards: every place is asked for a state of the level before.
+# remembers what a state was found from. A path is found backwards: every place is asked for a state of the level
+# before.
 
 HAND_OVER_AT = 16_000
 """How many states are found before places go on with them."""
@@ -238,8 +238,8 @@ class PlacesSearch(PackedSearch):
 #
 # All places lay states out alike, so that a state is the same number everywhere: the places of the protocol get their
 # bits in one order. Where a level gives more of them bits, what was found of that level is dropped, every place lays
-# out
-# anew in the order that is agreed on then, and the level is expanded again. States found before keep their numbers.
+# out anew in the order that is agreed on then, and the level is expanded again. States found before keep their
+# numbers.
 
 Fields = Sequence[tuple[str, Row]]
 """The places of a protocol that have bits, in the order in which they got them."""

@@ -30,12 +30,10 @@ from carnet_spec.language.terms import Apply, IfThenElse, Member, subterms
 # Of most places it is told by their row alone which bundle they belong to: their bits are those of the bundle, and the
 # same places of another bundle have the same bits elsewhere. Taken together they make a number for each bundle. In the
 # state that stands for others, the bundles of each class are ordered by these numbers, the largest first; what is said
-# of
-# several bundles is then as small as can be (:mod:`ties`).
+# of several bundles is then as small as can be (:mod:`ties`).
 #
 # The first value of each place is number 0 and what permutations carry to one another has its bits at the same time.
-# So a
-# state that has been found keeps standing for the same others when places get bits later: it has 0 there.
+# So a state that has been found keeps standing for the same others when places get bits later: it has 0 there.
 
 REMEMBERED = 1 << 18
 """How many ties are remembered that were broken."""
@@ -203,8 +201,7 @@ class Standing:
 # * What **matters** is a place of some, and no place of others.
 #
 # Everything else that a step is made of says the same of all elements of a sort: variables, quantifiers, and the order
-# in
-# which updates are written. What nothing reads tells nothing apart.
+# in which updates are written. What nothing reads tells nothing apart.
 
 
 @dataclass(frozen=True)
@@ -335,8 +332,7 @@ def _elements(sorts: Iterable[Sort], row: Row) -> tuple[Element, ...]:
 # Which elements are interchangeable: a guess at what moves along when two change places, and then a check of it.
 #
 # A permutation is admitted if it maps facts to facts, and for no other reason. A guess that is not good enough loses
-# some
-# of the reduction, and nothing else.
+# some of the reduction, and nothing else.
 
 Element = tuple[str, str]
 """The name of a sort, and an element of it."""
@@ -562,11 +558,9 @@ class Orbits:
 #
 # What is said of several is the bits of places that have elements of more than one bundle in their row, or may hold an
 # element that moves. The state that is chosen is the one with the least such bits, among those in which the bundles
-# are
-# ordered by their ranks, and within a rank by what others they are mentioned with. That is looked at again and again,
-# as
-# far as it tells any apart; where it does not, each of them is tried, but only one of those whose exchange changes
-# nothing.
+# are ordered by their ranks, and within a rank by what others they are mentioned with. That is looked at again and
+# again, as far as it tells any apart; where it does not, each of them is tried, but only one of those whose exchange
+# changes nothing.
 #
 # Source: B. McKay, "Practical Graph Isomorphism", Congressus Numerantium 30, 1981.
 

@@ -299,10 +299,8 @@ class GuardWatch:
 # What may be done in a state: steps in an order that protocol and instance decide, each drawn as likely as any other.
 #
 # What an action may do is remembered by the bits that it reads, as the search remembers it. What is offered is in
-# order:
-# by the place of the action, by the element that a part of it is for, and by the arguments. Nothing depends on what
-# was
-# worked out before, so a seed and the number of a walk decide every step.
+# order: by the place of the action, by the element that a part of it is for, and by the arguments. Nothing depends on
+# what was worked out before, so a seed and the number of a walk decide every step.
 
 MOST = SAMPLE // 4
 """What a step may do is remembered as a whole if it tells at most so many states of a sample apart."""

@@ -137,8 +137,7 @@ def _named(search: Search) -> str:
 # Engines that take random walks through small instances, where others of the same name visit every state.
 #
 # A subclass says how the walks through one instance are taken. No answer is kept or believed, no part of the work
-# shared
-# out, and no liveness judged.
+# shared out, and no liveness judged.
 
 
 @dataclass(frozen=True)

@@ -354,8 +354,7 @@ def _run(part: tuple[Visits, Search, int]) -> Iterator[_Reached | Used | Coverag
 # -- Explorations in a cache: what is kept of one, and what is believed when it is read back -------
 #
 # Every trace that is read back is replayed in the interpreter, as one that was just found is. That there is no other
-# is
-# believed.
+# is believed.
 
 ENDED = (None, "violation")
 """How an exploration ended that is kept: it saw everything, or all that it looked for fell."""

@@ -453,8 +453,7 @@ def _fresh_name(name: str, taken: set[str]) -> str:
 # -- Finite structures: one state with the rigid facts around it, as the solver gave them ----------
 #
 # What is true in a structure is for the interpreter to say. The constants that the prover made stand for parameters,
-# so
-# they never get there: :meth:`Structure.chosen` reads them as the arguments of a step or of an invariant.
+# so they never get there: :meth:`Structure.chosen` reads them as the arguments of a step or of an invariant.
 
 
 @dataclass(frozen=True)

@@ -193,9 +193,9 @@ def try_claims(
 # -- What has been proved, and what the proof of each claim rests on -------------------------------
 #
 # A claim is proved if a set of invariants contains it, every obligation of every member is proved, and every
-# hypothesis
-# used in doing so is a member again. That set is found by following unsat cores from the claim, so an unproved lemma
-# spoils only the claims that rest on it, and each proof names exactly the assumptions and defences that it used.
+# hypothesis used in doing so is a member again. That set is found by following unsat cores from the claim, so an
+# unproved lemma spoils only the claims that rest on it, and each proof names exactly the assumptions and defences that
+# it used.
 
 
 @dataclass(frozen=True, slots=True)

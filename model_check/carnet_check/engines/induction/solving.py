@@ -141,8 +141,7 @@ def _checked(z3: Any, solver: Any, text: str, rlimit: int, minimise: bool) -> An
 #
 # What a worker that was lost had not answered is asked again one by one, and what is lost even then is ``unknown``.
 # What was answered before, and is in the cache if there is one, is not asked, and neither is a text that was just
-# proved:
-# most obligations of a variant are those of another, word for word.
+# proved: most obligations of a variant are those of another, word for word.
 
 BATCH = 8
 """The most questions in one task, however many workers there are: what is asked together may share out a core."""

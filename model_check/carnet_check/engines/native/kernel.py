@@ -374,8 +374,7 @@ def stand_for(
 # --------------------------------------------------------------------------------------------------
 # How the kernel finds the state that stands for another one, where all is said of one bundle at a time.
 #
-# The same as :mod:`carnet_check.engines.explicit.symmetry` does: bundles come in the order of their numbers,
-# the
+# The same as :mod:`carnet_check.engines.explicit.symmetry` does: bundles come in the order of their numbers, the
 # largest first.
 
 _ZERO = np.uint64(0)

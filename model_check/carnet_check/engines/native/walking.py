@@ -125,8 +125,7 @@ class WalkMachine:
 #
 # One walk is taken after the other. Where an answer is missing, the kernel comes back before anything of the step is
 # kept, and the step begins again once the answer is there: so it never meets an answer that is awaited. What is drawn
-# is
-# what :mod:`carnet_check.engines.explicit.walking` draws.
+# is what :mod:`carnet_check.engines.explicit.walking` draws.
 
 PAUSED = -1
 """Why a walk comes back, beside what functions of a search come back for: it took as many steps as it may at once."""

@@ -91,8 +91,7 @@ FEW_UNITS = 5_000
 # Three questions whose answers are known, which a solver has to answer before anything else that it says is believed.
 #
 # They are a contradiction that one named hypothesis makes, a formula that a model of one element satisfies, and
-# formulas
-# that only an infinite structure satisfies: a solver that saturates or takes instances never ends there.
+# formulas that only an infinite structure satisfies: a solver that saturates or takes instances never ends there.
 
 Answer = tuple[SolverOutcome, Collection[str], str]
 """The outcome, the hypotheses that were used, and why the outcome is unknown."""

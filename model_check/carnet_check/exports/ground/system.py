@@ -247,8 +247,7 @@ def _clauses(steps: Iterable[Step]) -> dict[Place, tuple[Clause, ...]]:
 # Closing: the deductions that one step may make possible, in an order in which most are looked at once.
 #
 # States are kept saturated. So after a step only those deductions matter that read what it wrote, or whose conclusion
-# it
-# took away, and then those that read what these conclude. What the step leaves certain is worked in.
+# it took away, and then those that read what these conclude. What the step leaves certain is worked in.
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,11 +340,10 @@ def _in_order(woken: Mapping[Place, tuple[Clause, ...]]) -> Iterator[Group]:
 # Excluding: pairs of values that no state holds together, by a fixpoint over pairs that only adds.
 #
 # What :mod:`.reaching` finds looks at each value alone, and so forgets what every counter and every "not yet" is
-# about:
-# that two values were written by one step, or that a phase is over. Here a step counts as possible once its conditions
-# may hold pair by pair, and what it writes is possible together with what it leaves alone. Every pair that some state
-# holds is found. It is the analysis that planners know as h² (Haslum and Geffner, "Admissible heuristics for optimal
-# planning", AIPS 2000).
+# about: that two values were written by one step, or that a phase is over. Here a step counts as possible once its
+# conditions may hold pair by pair, and what it writes is possible together with what it leaves alone. Every pair that
+# some state holds is found. It is the analysis that planners know as h² (Haslum and Geffner, "Admissible heuristics
+# for optimal planning", AIPS 2000).
 
 Bits = int
 """A set of values of places, a bit for each."""
