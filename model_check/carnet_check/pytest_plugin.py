@@ -80,8 +80,7 @@ class Obligations(pytest.Collector):
     @property
     def source(self) -> Source:
         """The protocol, looked for beside the test file first."""
-        from carnet_check.loading.families import load
-        from carnet_check.loading.references import parts_of
+        from carnet_check.loading.families import load, parts_of
 
         path, name = parts_of(self.asked.reference)
         beside = self.path.parent / path

@@ -14,7 +14,7 @@ import pytest
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Search
 from carnet_check.engines.exploring.searches import search
-from carnet_check.verification.vacuity import possibilities, possible
+from carnet_check.verification.checks import possibilities, possible
 from carnet_spec.language import Action, Protocol
 from tests.fixtures.travelling import BARE, COLLUSION, FAMILY, SOURCE
 

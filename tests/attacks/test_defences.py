@@ -14,7 +14,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Search
 from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction import houdini, prove
-from carnet_check.engines.induction.proof import ProofResult
+from carnet_check.engines.induction.induction import ProofResult
 from carnet_check.results import Verdict
 from tests.fixtures.travelling import BARE, COLLUSION, SOURCE, hunted, stated
 

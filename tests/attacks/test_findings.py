@@ -6,7 +6,7 @@ import pytest
 
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.results import Verdict
-from carnet_check.wording.narrate import narrate
+from carnet_check.wording import narrate
 from carnet_spec.language import Finding
 from tests.fixtures.travelling import FAMILY, SOURCE, hunted
 

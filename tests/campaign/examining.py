@@ -12,10 +12,8 @@ from typing import Any, ClassVar
 
 import z3
 
-from carnet_check.certificates.asked import Asked, key_of
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.following import follow
-from carnet_check.certificates.judging import Judge
+from carnet_check.certificates.judging import Asked, Judge, follow, key_of
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
@@ -25,7 +23,7 @@ from carnet_check.engines.native.engine import Native
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT
 from carnet_check.obligations import Layer, Obligation, obligations
 from carnet_spec.language import Claim, Family, Protocol, SpecificationError
 from carnet_spec.language.decoding import decoded

@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from carnet_check.certificates.asked import Asked, key_of
-from carnet_check.certificates.file import Certificates, Entry
-from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.certificates.file import Certificates, Entry, load_certificates, place_of
+from carnet_check.certificates.judging import Asked, key_of
 from carnet_check.coq.certificates import Converted
 from carnet_check.coq.program import program
 from carnet_check.exports.obligation_text import Writer

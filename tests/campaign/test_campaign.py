@@ -16,7 +16,7 @@ from carnet_check.engines.bounded import unrolling
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.engines.kernel import engine as kernel_engine
 from carnet_check.engines.native.search import NativeSearch
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.exports import smtlib, tptp
 from carnet_check.kernel import checker
 from carnet_check.obligations import Obligation

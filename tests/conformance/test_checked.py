@@ -12,9 +12,16 @@ from typing import Any
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_check.conformance.checks import Asked, CheckJudge
-from carnet_check.conformance.demands import against_replay, demands, requirements, silent_defences, takes_again
-from carnet_check.conformance.logs import Logs
+from carnet_check.conformance.checks import (
+    Asked,
+    CheckJudge,
+    against_replay,
+    demands,
+    requirements,
+    silent_defences,
+    takes_again,
+)
+from carnet_check.conformance.recorded import Logs
 from carnet_check.errors import UsageError
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_spec.language import Protocol

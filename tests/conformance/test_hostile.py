@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.conformance import AmbiguousTraceError, Follower, Machine, conform, recorded, work
+from carnet_check.conformance import AmbiguousTraceError, Follower, Machine, conform, recorded, tables
 from carnet_spec.language import Profile
 from carnet_spec.trace import TraceStep
 from tests.fixtures.hostile_traces import LATE, OPENING, QUICK, SLOW, bare, write
@@ -65,7 +65,7 @@ def test_a_hostile_trace_of_a_megabyte_is_answered(tmp_path: Path, shape: str) -
 
 @pytest.mark.mends("M4")
 def test_what_is_not_decided_is_said_to_be_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "TO_BEGIN_WITH", 200_000)
+    monkeypatch.setattr(tables, "TO_BEGIN_WITH", 200_000)
     trace = write(tmp_path / "trace", QUICK["no arguments at all, among many"])
     ran = carnet("conform", str(trace), "--json")
     assert (ran.code, ran.json["error"]["kind"]) == (3, "unknown")
@@ -90,7 +90,7 @@ def spent(until: int) -> int:
     before = following.work.left
     for step in LATE[:until]:
         following.take(step)
-    return before + until * work.PER_EVENT - following.work.left
+    return before + until * tables.PER_EVENT - following.work.left
 
 
 @pytest.mark.mends("M4")
@@ -120,7 +120,7 @@ def test_a_step_that_no_state_allows_is_refused_without_going_back() -> None:
     divergence = following.take(TraceStep("fly", "orchestrator"))
     assert divergence is not None
     assert divergence.index == 100
-    assert following.work.left == before + work.PER_EVENT
+    assert following.work.left == before + tables.PER_EVENT
 
 
 @pytest.mark.mends("M4")
@@ -141,7 +141,7 @@ def test_a_recorded_run_leaves_most_of_its_allowance() -> None:
     steps = honest(40, routed=False)
     before = following.work.left
     assert not any(following.take(step) for step in steps)
-    assert following.work.left - before > len(steps) * work.PER_EVENT / 2
+    assert following.work.left - before > len(steps) * tables.PER_EVENT / 2
     assert following.open == 0
 
 

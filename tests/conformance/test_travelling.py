@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from carnet_check.conformance import Divergence, Follower, Machine, conform, recorded
-from carnet_check.conformance.work import PER_EVENT
+from carnet_check.conformance.tables import PER_EVENT
 from carnet_check.engines.explicit import explore
 from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.semantics import Interpreter, NotEnabled, State

@@ -26,7 +26,7 @@ from carnet_check.exports.systems import Name, Node, system
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.evaluation import Evaluation
-from carnet_check.semantics.firing import Firing
+from carnet_check.semantics.interpreter import Firing
 from carnet_spec.language import Action, Instance, Protocol, Row, Sort, Symbol
 from tests.coq.built import said
 from tests.coq.compiled import Truth, World, compiled, parsed, within

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.conformance.demands import silent_defences, undemanded
+from carnet_check.conformance.checks import silent_defences, undemanded
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from tests.faults.removal import UNSEEN

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from carnet_check.loading.families import load
-from carnet_check.mutation.arguments import arguments_of
-from carnet_check.mutation.campaign import Request, listed
+from carnet_check.mutation.campaign import Request, arguments_of, listed
 from docs._ext.carnet_pages.counted_mutants import ROOT, mutants, summary
 
 SOURCE = load("gpu-travelling")

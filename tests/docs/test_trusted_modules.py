@@ -13,12 +13,9 @@ from docs._ext.carnet_pages.counted_proofs import ROOT, TRUSTED
 BASES = (ROOT / "spec", ROOT / "model_check")
 COMMON = "To believe `--engine kernel`, without Coq"
 HARMLESS: dict[str, str] = {
-    "carnet_check/certificates/file.py": "reads certificates, which the kernel judges",
-    "carnet_check/certificates/place.py": "finds the file of certificates, which the kernel judges",
-    "carnet_check/certificates/tokens.py": "renumbers certificates, which the kernel judges",
+    "carnet_check/certificates/file.py": "finds and reads certificates, which the kernel judges",
     "carnet_check/coq": "asks the program from Coq, which says for itself whether it accepts",
     "carnet_check/engines/interface.py": "what a task and an outcome are",
-    "carnet_check/engines/obligation_answers.py": "a table of answers, no verdict",
     "carnet_check/engines/runner.py": "in how many processes work is done",
     "carnet_check/errors.py": "errors",
     "carnet_check/exports/tptp.py": "writes the same obligations for E",

@@ -6,10 +6,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from carnet_check.certificates.asked import Asked, key_of
-from carnet_check.certificates.file import Entry
-from carnet_check.certificates.following import follow
-from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.certificates.file import Entry, load_certificates, place_of
+from carnet_check.certificates.judging import Asked, follow, key_of
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.loading.families import load

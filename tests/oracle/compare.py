@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.interface import Engine, Plan
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_spec.language import Family, Protocol

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.engines.induction import prove_claims
-from carnet_check.engines.proving.hints import load_hints
+from carnet_check.engines.proving.solver import load_hints
 from carnet_check.results import Verdict
 from carnet_spec.language import Protocol
 from tests.fixtures.travelling import (

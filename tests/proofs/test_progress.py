@@ -8,14 +8,12 @@ from functools import cache
 import pytest
 
 from carnet_check.engines.explicit.liveness import lassos
-from carnet_check.engines.exploring.lassos import alike
-from carnet_check.engines.induction.induction import prove
+from carnet_check.engines.exploring.searches import alike
+from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.induction.liveness import by_fairness
-from carnet_check.engines.induction.proof import ProofResult
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import with_rules_as_steps
-from carnet_check.semantics.lassos import objection
+from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Eventually
 from carnet_spec.protocols.gpu_travelling.design import MAIN
 

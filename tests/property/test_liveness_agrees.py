@@ -12,8 +12,7 @@ from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import with_rules_as_steps
-from carnet_check.semantics.lassos import objection
+from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Eventually, Protocol
 from carnet_spec.language.lints.polarity import hasty_reads
 from tests.fixtures.thorough import share

@@ -23,15 +23,14 @@ from hypothesis import strategies as st
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 from carnet_check.engines.explicit import explore, sample
-from carnet_check.engines.explicit.places.search import Here, PlacesSearch
+from carnet_check.engines.explicit.places import Here, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Exploration, Walks
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.walking import NativeWalks
-from carnet_check.engines.walks import Walks
-from carnet_check.verification.vacuity import taking
+from carnet_check.verification.checks import taking
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace

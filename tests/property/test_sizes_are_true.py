@@ -19,7 +19,7 @@ import pytest
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.loading import scope
 from carnet_check.loading.default_instance import default_instance
-from carnet_check.loading.explored import Explored
+from carnet_check.loading.extent import Explored
 from carnet_check.loading.families import Source
 from carnet_check.results import Verdict
 from carnet_check.verification import campaign as running

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.state import State
+from carnet_check.semantics.evaluation import State
 from carnet_spec.language import (
     Action,
     Draft,

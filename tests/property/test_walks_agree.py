@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
-from carnet_check.engines.explicit.folding import changes
+from carnet_check.engines.explicit.layout import changes
 from carnet_check.engines.explicit.model import CompiledStep, build
 from carnet_check.engines.explicit.queries import Draw
 from carnet_check.engines.explicit.walking import PackedWalks, walk
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Exploration, GuardSeen, Walks
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.walks import GuardSeen, Walks
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_spec.language import Guard, GuardKind
 from carnet_spec.language.terms import free_variables
@@ -47,7 +46,7 @@ def in_parts(apart: bool) -> Iterator[None]:
     names = {"MOST": 0, "SHARE": 1.0} if apart else {}
     with ExitStack() as patches:
         for name, value in names.items():
-            patches.enter_context(patch(f"carnet_check.engines.explicit.offers.{name}", value))
+            patches.enter_context(patch(f"carnet_check.engines.explicit.walking.{name}", value))
         yield
 
 

@@ -60,7 +60,7 @@ def test_no_command_describes_itself_by_an_engine(name: str) -> None:
     "source",
     [
         "from carnet_check.engines.explicit import explore",
-        "import carnet_check.engines.induction.proof",
+        "import carnet_check.engines.induction.induction",
         "if engine == 'induction': pass",
         "told = f'explicit: {size}'",
     ],

@@ -9,10 +9,10 @@ from functools import cache
 
 import pytest
 
-from carnet_check.certificates.cores import cores
-from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.certificates.file import load_certificates, place_of
+from carnet_check.certificates.production import cores
 from carnet_check.engines.interface import ComparesFormulas
-from carnet_check.engines.proving.hints import load_hints
+from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers

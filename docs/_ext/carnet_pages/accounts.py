@@ -17,7 +17,7 @@ from carnet_check.engines.induction.minimal import (
     claims_of_layers,
     minimal_sets,
 )
-from carnet_check.engines.induction.workers import Workers
+from carnet_check.engines.induction.solving import Workers
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source, load

@@ -10,7 +10,7 @@ from typing import Any
 from carnet_check.attacks.hunt import attack_target, hunt
 from carnet_check.loading.families import load
 from carnet_check.results import steps_as_json
-from carnet_check.wording.narrate import told_place
+from carnet_check.wording import told_place
 from carnet_ref.systems.replaying import Replay
 from carnet_spec.language import Action, Family, Finding
 

@@ -59,22 +59,15 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
         "model_check/carnet_check/exports/obligation_text.py": "what an obligation's text says",
         "model_check/carnet_check/exports/smtlib.py": "how a formula is written",
         "model_check/carnet_check/made.py": "the names of what stands for parameters",
-        "model_check/carnet_check/certificates/asked.py": "which obligations of a layer need a certificate",
-        "model_check/carnet_check/certificates/judging.py": "that certificates are followed on the texts just made",
-        "model_check/carnet_check/certificates/following.py": "that the kernel follows them, and its answers",
+        "model_check/carnet_check/certificates/judging.py": "what needs a certificate, which the kernel follows",
         "spec/carnet_command/worker.py": "what one worker process is asked, and what it says",
         "spec/carnet_command/workers.py": "that the answers of worker processes are theirs",
         "spec/carnet_command/processes.py": "which code these processes run",
         "model_check/carnet_check/engines/kernel": "which certificates a verdict rests on",
-        "model_check/carnet_check/engines/proving/answers.py": "what an answer to an obligation is",
-        "model_check/carnet_check/engines/proving/composition.py": "when obligations prove a claim",
-        "model_check/carnet_check/engines/proving/claims.py": "when a claim is called proved",
-        "model_check/carnet_check/engines/proving/rows.py": "the verdict that is made of it",
+        "model_check/carnet_check/engines/proving/composition.py": "when answers prove a claim, and its verdict",
     },
     "To believe `carnet recheck`, without Coq": {
-        "model_check/carnet_check/certificates/folder.py": "which obligations, texts and certificates belong together",
-        "model_check/carnet_check/certificates/index_file.py": "which obligations the folder says that it has",
-        "model_check/carnet_check/certificates/pairs.py": "which claims are proved under which threat models",
+        "model_check/carnet_check/certificates/folder.py": "what belongs together, and which claims are proved",
         "model_check/carnet_check/exports/obligation_index.py": "what a row of the index has",
         "model_check/carnet_check/commands/recheck.py": "what is said of this, and the exit code",
     },
@@ -137,7 +130,7 @@ def lines(path: str) -> int:
 
 def certificates(family: Family) -> Path | None:
     """Return the file of certificates beside a protocol, if there is one."""
-    from carnet_check.certificates.place import place_of
+    from carnet_check.certificates.file import place_of
     from carnet_check.loading.families import load
 
     place = place_of(load(family.id))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from carnet_check.report.html import as_html
-from carnet_check.report.html.heat_map import cell, heat_map, row
-from carnet_check.wording.sentences import listed
+from carnet_check.report.html.views import cell, heat_map, row
+from carnet_check.wording import listed
 from carnet_command.text import counted
 from carnet_spec.language import Defence, Family, Finding
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from carnet_check.engines.exploration import Exploration, Search
 from carnet_check.engines.exploring.searches import moves, search_in
 from carnet_check.engines.induction import houdini, prove
-from carnet_check.engines.induction.proof import ProofResult
+from carnet_check.engines.induction.induction import ProofResult
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import load

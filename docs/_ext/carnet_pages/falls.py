@@ -15,7 +15,7 @@ from typing import Any
 from carnet_check.engines.exploration import Caps, Search
 from carnet_check.engines.exploring.searches import moves, search_scope
 from carnet_check.engines.induction import houdini, prove
-from carnet_check.engines.induction.proof import ProofResult
+from carnet_check.engines.induction.induction import ProofResult
 from carnet_check.engines.registry import explorer
 from carnet_check.loading.families import Source
 from carnet_check.loading.scope import scope_of

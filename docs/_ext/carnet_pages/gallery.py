@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from carnet_check.attacks.brief import brief
-from carnet_check.attacks.decisive import decisive_step
+from carnet_check.attacks.describing import brief, decisive_step
 from carnet_check.attacks.record import Attack
 from carnet_check.commands.catalogue import attack_command
 from carnet_check.report.html import write_gallery

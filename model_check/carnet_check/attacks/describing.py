@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from carnet_check.attacks.brief import brief
+from carnet_check.loading.families import Source
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.narrate import narrate
-from carnet_check.wording.reasons import reasons
-from carnet_check.wording.sentences import known
-from carnet_command.text import wrapped
-from carnet_spec.language import Eventually, Invariant
-from carnet_spec.trace import Trace
+from carnet_check.semantics.interpreter import NotEnabled
+from carnet_check.wording import Change, changes, filled, known, listed, narrate, reasons, silent
+from carnet_command.text import counted, wrapped
+from carnet_spec.language import Action, Eventually, Invariant, Protocol, SpecificationError, markup
+from carnet_spec.language.terms import Apply, Var
+from carnet_spec.trace import Trace, TraceStep
 
 OPENING = re.compile(r"\s*(\d+(-\d+)?\.\s+|>>> |<<< |given that  |it is false that  )?")
 """The number or the words before a sentence or a formula."""
@@ -62,3 +64,381 @@ def _folded(line: str) -> list[str]:
     opening = OPENING.match(line)
     begins = opening.end() if opening else 0
     return wrapped(line[:begins], line[begins:], begins)
+
+
+# --------------------------------------------------------------------------------------------------
+# A trace as a sequence chart: steps and messages between named parties, as diagrams and the report draw them.
+
+MESSAGE = re.compile(r"^(?P<sender>.+?)\s*->\s*(?P<receiver>.+?)\s*:\s*(?P<text>.+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """One message from one party to another."""
+
+    sender: str
+    receiver: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """One step of a trace as people look at it.
+
+    ``number`` counts what happens; what the adversary merely works out has none. ``known`` is everything that each
+    party knows after the step, ``learned`` what it did not know before.
+    """
+
+    number: int | None
+    step: TraceStep
+    action: Action
+    sentence: str
+    actor: str
+    arrow: Arrow | None
+    changes: tuple[Change, ...]
+    learned: Mapping[str, Sequence[str]]
+    known: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceChart:
+    """The parties of a trace, in the order in which they appear, and its steps."""
+
+    parties: tuple[str, ...]
+    steps: tuple[ShownStep, ...]
+
+
+def sequence_chart(protocol: Protocol, states: Sequence[State], trace: Trace) -> SequenceChart:
+    """Draw up ``trace``, along which ``states`` were reached."""
+    steps = _one_name_each(protocol, list(_shown_steps(protocol, states, trace)))
+    parties = dict.fromkeys(party for shown in steps for party in _parties(shown))
+    return SequenceChart(tuple(parties), tuple(steps))
+
+
+def _shown_steps(protocol: Protocol, states: Sequence[State], trace: Trace) -> Iterator[ShownStep]:
+    number = 0
+    for position, step in enumerate(trace.steps):
+        action = protocol.action(step.action)
+        before, after = states[position], states[position + 1]
+        number += not silent(action)
+        yield ShownStep(
+            number=None if silent(action) else number,
+            step=step,
+            action=action,
+            sentence=filled(action.says, step.env),
+            actor=_actor(action, step),
+            arrow=_arrow(action, step),
+            changes=tuple(changes(protocol, before, after)),
+            learned=known(protocol, after, before),
+            known=known(protocol, after),
+        )
+
+
+def _parties(shown: ShownStep) -> Iterator[str]:
+    if shown.arrow is not None:
+        yield from (shown.arrow.sender, shown.arrow.receiver)
+    elif shown.number is not None:
+        yield shown.actor
+    yield from shown.learned
+
+
+def _one_name_each(protocol: Protocol, steps: Sequence[ShownStep]) -> list[ShownStep]:
+    """Where a role has one player in the whole trace, call the role by the player's name: gpu is gpu1."""
+    roles = {action.by.name for action in protocol.actions}
+    players: dict[str, set[str]] = {}
+    for shown in steps:
+        players.setdefault(shown.action.by.name, set()).add(shown.actor)
+    named = {role: min(those) for role, those in players.items() if role in roles and len(those) == 1}
+    return [
+        replace(
+            shown,
+            arrow=shown.arrow
+            and Arrow(
+                named.get(shown.arrow.sender, shown.arrow.sender),
+                named.get(shown.arrow.receiver, shown.arrow.receiver),
+                shown.arrow.text,
+            ),
+        )
+        for shown in steps
+    ]
+
+
+def _arrow(action: Action, step: TraceStep) -> Arrow | None:
+    found = MESSAGE.match(action.message)
+    if found is None:
+        return None
+    return Arrow(*(filled(found[part], step.env) for part in ("sender", "receiver", "text")))
+
+
+def _actor(action: Action, step: TraceStep) -> str:
+    match action.actor:
+        case Var(name, _):
+            return step.env.get(name, action.by.name)
+        case Apply(symbol, ()):
+            return symbol.name
+        case _:
+            return action.by.name
+
+
+# -- An attack as a Mermaid sequence diagram: one lane per party, one arrow per message ------------
+
+
+def mermaid(protocol: Protocol, states: Sequence[State], trace: Trace) -> str:
+    """Draw a trace; steps without a message, and what is learned, are notes over the party concerned."""
+    chart = sequence_chart(protocol, states, trace)
+    lanes = {party: f"p{number}" for number, party in enumerate(chart.parties)}
+    body: list[str] = []
+    for shown in chart.steps:
+        if shown.arrow is not None:
+            sender, receiver = lanes[shown.arrow.sender], lanes[shown.arrow.receiver]
+            body.append(f"    {sender}->>{receiver}: {_plain(shown.arrow.text)}")
+        elif shown.number is not None:
+            body.append(f"    Note over {lanes[shown.actor]}: {_plain(shown.sentence)}")
+        for knower, facts in shown.learned.items():
+            body.append(f"    Note over {lanes[knower]}: learns {_plain(', '.join(facts))}")
+    heads = [f"    participant {id} as {_plain(name)}" for name, id in lanes.items()]
+    return "\n".join(["sequenceDiagram", "    autonumber", *heads, *body])
+
+
+def _plain(text: str) -> str:
+    """Write ``text`` so that Mermaid takes no part of it for syntax."""
+    return text.translate({ord("#"): "#35;", ord(";"): "#59;", ord("\n"): " "})
+
+
+# --------------------------------------------------------------------------------------------------
+# An attack in a few lines: honest steps and what is deduced are folded, and the decisive step stays.
+
+
+def brief(protocol: Protocol, states: Sequence[State], trace: Trace, remarks: Mapping[int, str]) -> list[str]:
+    """Tell an attack in a few lines, with the numbers that its steps have wherever it is told.
+
+    Args:
+        protocol: the design that is attacked.
+        states: those along the trace, the first one included.
+        trace: the steps.
+        remarks: words to put below a step, by its position; such a step is not folded.
+    """
+    shown = list(enumerate(sequence_chart(protocol, states, trace).steps))
+    last = len(shown) - 1
+
+    def stays(place: tuple[int, ShownStep]) -> bool:
+        position, step = place
+        return position in remarks or position == last or (step.number is not None and not step.action.by.honest)
+
+    lines: list[str] = []
+    for kept, group in groupby(shown, key=stays):
+        places = list(group)
+        lines += _told(places, remarks) if kept else _in_one_line([step for _, step in places])
+    return lines
+
+
+def _told(places: Sequence[tuple[int, ShownStep]], remarks: Mapping[int, str]) -> Iterator[str]:
+    for position, step in places:
+        yield f"{_label(step, step)}{step.sentence}"
+        if position in remarks:
+            yield f"{_NO_NUMBER}<<< {remarks[position]}"
+        yield from (f"{_NO_NUMBER}>>> {party} learns {listed(facts)}" for party, facts in step.learned.items())
+
+
+def _in_one_line(steps: Sequence[ShownStep]) -> Iterator[str]:
+    """Yield a line for a run of steps: who takes them, and what is deduced on the way."""
+    numbered = [step for step in steps if step.number is not None]
+    deduced = {
+        party: [fact for step in steps if step.number is None for fact in step.learned.get(party, ())]
+        for party in dict.fromkeys(party for step in steps for party in step.learned)
+    }
+    learned = [f"{party} works out {listed(facts)}" for party, facts in deduced.items() if facts]
+    taken = []
+    if len(numbered) == 1:
+        taken = [numbered[0].sentence.removesuffix(".")]
+    elif numbered:
+        taken = [f"{counted(len(numbered), 'step')} of {listed(dict.fromkeys(step.actor for step in numbered))}"]
+    if said := "; ".join((*taken, *learned)):
+        label = _label(numbered[0], numbered[-1]) if numbered else _NO_NUMBER
+        yield f"{label}{said}."
+
+
+_WIDTH = 9
+_NO_NUMBER = " " * _WIDTH
+
+
+def _label(first: ShownStep, last: ShownStep) -> str:
+    """Return the numbers of a run of steps, as wide as every label."""
+    if first.number is None:
+        return _NO_NUMBER
+    numbers = f"{first.number}" if first is last else f"{first.number}-{last.number}"
+    return f"{numbers:>{_WIDTH - 3}}.  "
+
+
+# --------------------------------------------------------------------------------------------------
+# The decisive step of an attack: the first that the design with nothing removed refuses, or takes to another outcome.
+#
+# The attack is followed in that design from its own first state. What a defence refuses is found by the guard that
+# does not hold, and what it changes by the first state that is not the attacked design's.
+
+MOST_CHANGES = 3
+"""How many fields are named in which two outcomes differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisive:
+    """The step of an attack at which the whole design does something else."""
+
+    position: int
+    """Of the step in the trace, from 0."""
+    design: str
+    """What is compared with: the variant, or the defences that were put back."""
+    guard: str
+    """The guard that refuses the step there; empty if the step is taken, or does not exist."""
+    defence: str
+    """The defence that the guard belongs to, if it belongs to one."""
+    says: str
+    """In a sentence, what happens there instead."""
+
+    @property
+    def remark(self) -> Mapping[int, str]:
+        """The words to put below the step."""
+        return {self.position: f"decisive: {self.says}"}
+
+
+def decisive_step(
+    source: Source,
+    attacked: Protocol,
+    removed: Sequence[str],
+    judge: Interpreter,
+    trace: Trace,
+    states: Sequence[State],
+) -> Decisive | None:
+    """Return the step at which an attack and the whole design part.
+
+    A variant that lacks no defence is another design: it is compared with the main variant that shares most actions.
+
+    Args:
+        source: where the designs are from.
+        attacked: the protocol of the attack.
+        removed: the defences that were removed from its variant.
+        judge: replayed the attack.
+        trace: the steps.
+        states: those along the trace, the first one included.
+
+    Returns:
+        Nothing if the whole design takes every step to the same end, or cannot be followed in the instance.
+    """
+    lacking = (*_without(source, attacked.variant), *removed)
+    if lacking:
+        return _parted(
+            f"with {listed(lacking)}", source.family.drafted(attacked.variant).protocol(()), judge, trace, states
+        )
+    others = sorted(_others(source, attacked), key=lambda other: _alike(attacked, other))
+    return _parted(f"in {others[-1].variant}", others[-1], judge, trace, states) if others else None
+
+
+def _without(source: Source, variant: str) -> Sequence[str]:
+    return source.family.variants[variant].without if variant in source.family.variants else ()
+
+
+def _others(source: Source, attacked: Protocol) -> Iterator[Protocol]:
+    return (source.protocol(name) for name in source.family.with_layers(source.family.main) if name != attacked.variant)
+
+
+def _alike(one: Protocol, other: Protocol) -> int:
+    """Count the actions that two designs share to the last guard."""
+    named = {action.name: action for action in one.actions}
+    return sum(named.get(action.name) == action for action in other.actions)
+
+
+def _parted(
+    name: str, whole: Protocol, attacker: Interpreter, trace: Trace, states: Sequence[State]
+) -> Decisive | None:
+    """Follow the attack in the whole design to where they part; they need not."""
+    try:
+        judge = Interpreter(whole, attacker.instance)
+    except SpecificationError:
+        return None  # the design has parts of which the instance says nothing
+    actions = {action.name: action for action in whole.actions}
+    literal = any(attacker.protocol.action(step.action).deduction for step in trace.steps)
+    state, take = (judge.start(), judge.fire) if literal else (judge.initial(), judge.step)
+    outcome: Decisive | None = None
+    for position, step in enumerate(trace.steps):
+        action = actions.get(step.action)
+        if action is None or {var.name for var in action.params} != step.env.keys():
+            return Decisive(position, name, "", "", f"{name}, there is no such step")
+        try:
+            state = take(state, action, step.env)
+        except NotEnabled as refused:
+            return _refused(position, name, action, refused.guard)
+        if outcome is None and (more := _difference(whole, states[position + 1], state)):
+            outcome = Decisive(position, name, "", "", f"{name}, also {more}")
+    return outcome
+
+
+def _refused(position: int, name: str, action: Action, refused: str) -> Decisive:
+    defences = [guard.defence for guard in action.guards if guard.name == refused and guard.defence]
+    defence = defences[0] if defences else ""
+    of = f" of {defence}" if defence and defence not in name else ""
+    return Decisive(position, name, refused, defence, f"{name}, the guard '{refused}'{of} refuses this")
+
+
+def _difference(whole: Protocol, attacked: State, defended: State) -> str:
+    """Say what the whole design does beside what the attacked one does, if it has the same fields."""
+    if attacked.relations.keys() != defended.relations.keys() or attacked.functions.keys() != defended.functions.keys():
+        return ""
+    different = [change.text for change in changes(whole, attacked, defended)]
+    more = ", …" if len(different) > MOST_CHANGES else ""
+    return ", ".join(different[:MOST_CHANGES]) + more
+
+
+# --------------------------------------------------------------------------------------------------
+# An attack as a notebook shows it: numbered steps in sentences, the decisive one marked, and why the claim fails.
+
+HEAD = ("step", "by", "what happens", "who learns what")
+
+
+def as_html(
+    judge: Interpreter,
+    failing: Invariant | Eventually,
+    trace: Trace,
+    states: Sequence[State],
+    decisive: Decisive | None,
+) -> markup.Html:
+    """Return an attack as HTML.
+
+    Args:
+        judge: replayed the trace.
+        failing: the invariant that fails in the last state, or what a lasso waits for in vain.
+        trace: the steps.
+        states: those along the trace, the first one included.
+        decisive: where the whole design does something else, if that is known.
+    """
+    chart = sequence_chart(judge.protocol, states, trace)
+    taken = sum(shown.number is not None for shown in chart.steps)
+    caption = f"{counted(taken, 'step')} and {counted(len(chart.steps) - taken, 'deduction')}"
+    about = markup.design(trace.protocol, trace.variant, trace.without)
+    return markup.document(
+        f"{failing.name} falls under {trace.threat}: {about}",
+        markup.table(caption, HEAD, _rows(chart.steps, decisive)),
+        _for_ever(chart.steps, trace),
+        markup.text_block(reasons(judge, failing, trace, states)),
+    )
+
+
+def _rows(steps: Sequence[ShownStep], decisive: Decisive | None) -> Iterator[tuple[str, ...]]:
+    for position, shown in enumerate(steps):
+        number = "" if shown.number is None else str(shown.number)
+        learned = markup.lines(f"{party} learns {', '.join(facts)}" for party, facts in shown.learned.items())
+        remark = decisive.remark.get(position) if decisive else None
+        if remark is None:
+            yield number, shown.actor, shown.sentence, learned
+        else:
+            told = markup.lines([markup.strong(shown.sentence), markup.strong(remark)])
+            yield markup.strong(f"▶ {number}".strip()), shown.actor, told, learned
+
+
+def _for_ever(steps: Sequence[ShownStep], trace: Trace) -> markup.Html:
+    """Say of a run that never ends which steps are taken again."""
+    if trace.loop is None:
+        return markup.Html()
+    again = [str(shown.number) for shown in steps[trace.loop :] if shown.number is not None]
+    return markup.paragraph(
+        f"Again and again: steps {', '.join(again)}." if again else "Then nothing happens any more."
+    )

@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from carnet_check.attacks.decisive import Decisive, decisive_step
+from carnet_check.attacks.describing import Decisive, as_html, decisive_step
 from carnet_check.attacks.minimise import minimise
-from carnet_check.attacks.showing import as_html
 from carnet_check.engines.exploration import Caps, Coverage, Search
-from carnet_check.engines.exploring.caps import GIBIBYTE, within
-from carnet_check.engines.exploring.searches import search_scope
+from carnet_check.engines.exploring.searches import GIBIBYTE, search_scope, within
 from carnet_check.engines.interface import Explores, ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance
-from carnet_check.loading.families import Source, unknown
+from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_check.loading.scope import scope_of
-from carnet_check.loading.threats import NO_THREAT
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.narrate import silent
+from carnet_check.wording import silent
 from carnet_command.text import counted
 from carnet_spec.language import Finding, Profile, Protocol, Threat, markup
 from carnet_spec.trace import Trace

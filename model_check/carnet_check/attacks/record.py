@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from carnet_check.attacks.decisive import Decisive
+from carnet_check.attacks.describing import Decisive, ShownStep, as_html, sequence_chart
 from carnet_check.attacks.hunt import Hunt
-from carnet_check.attacks.instances import structure_of
-from carnet_check.attacks.sequence import ShownStep, sequence_chart
-from carnet_check.attacks.showing import as_html
+from carnet_check.attacks.regression import structure_of
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording.file_names import attack_name
-from carnet_check.wording.reasons import reasons
-from carnet_check.wording.sentences import knowers
+from carnet_check.wording import attack_name, knowers, reasons
 from carnet_spec.language import Claim, Eventually, Finding, Invariant, Profile, Threat
 from carnet_spec.trace import Trace
 

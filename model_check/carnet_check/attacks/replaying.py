@@ -21,7 +21,7 @@ from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.results import steps_as_json
 from carnet_check.semantics import Interpreter
-from carnet_check.wording.narrate import silent, told_place
+from carnet_check.wording import silent, told_place
 from carnet_spec.language import Action, Guard, Protocol
 from carnet_spec.language.terms import Equal, Member
 from carnet_spec.trace import Trace

@@ -7,14 +7,20 @@ takes nothing in it for granted but its form: what a certificate proves is for t
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import lzma
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from carnet_check.errors import UsageError
+from carnet_check.kernel.checker import Node, Step
+from carnet_check.loading.families import Source, known_protocols
+from carnet_command.files import read_plain, reason
 
 FORMAT = "carnet-certificates/1"
 DIGITS = 16
@@ -219,3 +225,107 @@ def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list):
         raise TypeError(f"expected a list of texts, not {values!r:.40}")
     return tuple(map(_text, values))
+
+
+# -- Where the certificates of a family lie: beside the module that it is loaded from --------------
+
+NAME = "certificates.json.xz"
+
+
+def place_of(source: Source) -> Path | None:
+    """Return where the certificates of a family lie, whether there are any or not; nothing if it is in no file.
+
+    A package has them inside; a file ``path.py:name`` has them beside it, in ``path.name.certificates.json.xz``.
+    """
+    target = known_protocols().get(source.reference, source.reference)
+    module, _, name = (target, "", "") if target.endswith(".py") else target.rpartition(":")
+    file = _file_of(module)
+    if file is None:
+        return None
+    if file.name == "__init__.py":
+        return file.with_name(NAME)
+    return file.with_name(".".join(part for part in (file.stem, name, NAME) if part))
+
+
+def _file_of(module: str) -> Path | None:
+    if module.endswith(".py"):
+        return Path(module)
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return Path(found.origin) if found and found.origin and found.has_location else None
+
+
+def load_certificates(path: Path) -> Certificates:
+    """Return the certificates in a file; none if there is no file.
+
+    Raises:
+        BadCertificateFile: it is no file of certificates, or it cannot be read.
+    """
+    try:
+        return read(read_plain(path, LARGEST_FILE), f"'{path}'")
+    except FileNotFoundError:
+        return Certificates({})
+    except OSError as error:
+        raise BadCertificateFile(f"cannot read '{path}': {reason(error)}") from None
+
+
+def save_certificates(path: Path, certificates: Certificates) -> int:
+    """Write a file, whole or not at all, and return how many bytes it has.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    data = written(certificates)
+    beside = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write '{path}': {reason(error)}") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    return len(data)
+
+
+# -- The steps of a refutation as tokens, which ``kernel/reader.py`` reads -------------------------
+
+
+def tokens_of(steps: Iterable[Step]) -> tuple[str, tuple[str, ...]]:
+    """Return the tokens of a refutation, and the names that they refer to by number."""
+    names: dict[str, int] = {}
+    text = " ".join(str(token) for step in steps for token in _step(step, names))
+    return text, tuple(names)
+
+
+def _step(step: Step, names: dict[str, int]) -> Iterator[str | int]:
+    rule, places, terms, rewritings = step
+    yield _LETTERS[rule]
+    if rule == "close":
+        yield len(places)
+    yield from places
+    if rule == "instance":
+        yield len(terms)
+    for term in terms:
+        yield from _term(term, names)
+    if rule == "close":
+        yield len(rewritings)
+    for place, backwards in rewritings:
+        yield from (place, int(backwards))
+
+
+def _term(term: Node, names: dict[str, int]) -> Iterator[str]:
+    kind, name, parts = term
+    if kind == "eigen":
+        yield f"e{name}"
+    elif kind in {"member", "apply"}:
+        yield f"{_LETTERS[kind]}{names.setdefault(str(name), len(names))}"
+    else:
+        raise ValueError(f"expected a closed term, not {term}")
+    for each in parts:
+        yield from _term(each, names)
+
+
+_LETTERS = {"use": "u", "instance": "i", "witness": "w", "split": "s", "cases": "c", "close": "x"}
+_LETTERS |= {"member": "m", "apply": "f"}

@@ -13,25 +13,25 @@ another in its place, is not accepted. Whether these are the variants that someb
 
 from __future__ import annotations
 
+import csv
 import functools
 import hashlib
+import io
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from carnet_check.certificates.file import DIGITS, Certificates, Entry
-from carnet_check.certificates.following import follow
-from carnet_check.certificates.index_file import Row, rows_of
-from carnet_check.certificates.pairs import Stated, stated
-from carnet_check.certificates.place import NAME, load_certificates
+from carnet_check.certificates.file import DIGITS, NAME, Certificates, Entry, load_certificates
+from carnet_check.certificates.judging import follow
 from carnet_check.errors import UsageError
+from carnet_check.exports.obligation_index import COLUMNS
 from carnet_check.exports.obligation_text import Known, Writer
 from carnet_check.kernel.checker import Refused
-from carnet_check.obligations import GOAL, Obligation, layers, obligations
+from carnet_check.obligations import GOAL, Layer, Obligation, layers, obligations
 from carnet_command.files import read_plain, reason
-from carnet_spec.language import Protocol, SpecificationError, Term
+from carnet_spec.language import Claim, Protocol, SpecificationError, Term
 from carnet_spec.language.decoding import decoded
 from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 
@@ -244,3 +244,123 @@ def _text(folder: Path, digest: str) -> str:
     if len(data) > LARGEST or hashlib.sha256(data).hexdigest() != digest:
         raise Refused("the text has another digest than the index says")
     return data.decode()
+
+
+# --------------------------------------------------------------------------------------------------
+# The index of a folder that ``carnet recheck`` judges: read once, and what is handed on is what was read.
+
+INDEX = "index.csv"
+LARGEST_INDEX = 256 << 20
+"""The most bytes of an index."""
+
+
+class Row(NamedTuple):
+    """A row of an index: which obligation of which variant and threat model has which text, by its digest."""
+
+    variant: str
+    threat: str
+    obligation: str
+    digest: str
+    hypotheses: str
+
+
+def read_index(folder: Path) -> bytes:
+    """Return what the index of a folder holds.
+
+    Raises:
+        UsageError: it cannot be read, is no plain file, or is too large.
+    """
+    index = folder / INDEX
+    try:
+        data = read_plain(index, LARGEST_INDEX)
+    except OSError as error:
+        raise UsageError(f"cannot read '{index}': {reason(error)}") from None
+    if len(data) > LARGEST_INDEX:
+        raise UsageError(f"expected an index of at most {LARGEST:,} bytes in '{index}'")
+    return data
+
+
+def rows_of(data: bytes, folder: Path) -> list[Row]:
+    """Return the rows of an index that was read from a folder.
+
+    Raises:
+        UsageError: it is no index.
+    """
+    index = folder / INDEX
+    try:
+        header, *rows = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
+    except (ValueError, csv.Error) as error:
+        raise UsageError(f"expected an index of obligations in '{index}': {error}") from None
+    if tuple(header) != COLUMNS or any(len(row) != len(COLUMNS) for row in rows):
+        raise UsageError(f"expected rows of {', '.join(COLUMNS)} in '{index}'")
+    return [Row(*row) for row in rows]
+
+
+def digests(rows: Sequence[Row]) -> list[str]:
+    """Return the digest of every text that an index names, each once."""
+    return list(dict.fromkeys(row.digest for row in rows))
+
+
+# --------------------------------------------------------------------------------------------------
+# Which claims are proved under which threat models, once it is known which obligations are not.
+#
+# Obligations alone do not say it: a claim that no layer has would be missing without a word.
+
+OF_NO_LAYER = "no layer has it, so nothing proves it"
+UNDER_NONE = "it is claimed under no threat model"
+GENERAL = ("init/", "step/")
+"""How the ids of the obligations begin that are proved under no threat model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A claim under a threat model, under nothing where none is declared; and why it is not proved, if it is not."""
+
+    variant: str
+    claim: str
+    threat: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A pair with what begins the ids of all obligations that it rests on; ``declared`` claims are not stated yet."""
+
+    pair: Pair
+    rests_on: tuple[str, ...] = ()
+    declared: bool = False
+
+    def judged(self, unproved: Collection[str]) -> Pair:
+        """Return the pair, which is proved if none of the variant's ``unproved`` obligations is one that it needs."""
+        if self.pair.why:
+            return self.pair
+        needed = sum(id.startswith(self.rests_on) for id in unproved)
+        return replace(
+            self.pair, why=f"{needed:,} of the obligations that it rests on are not proved" if needed else ""
+        )
+
+
+def stated(protocol: Protocol) -> Iterator[Stated]:
+    """Yield every claim under each threat model that it is made for; one that is expected to fall there is not made.
+
+    Raises:
+        SpecificationError: the protocol says something that has no obligations.
+    """
+    every = layers(protocol)
+    for claim in protocol.claims:
+        if claim.invariant is None:
+            yield Stated(Pair(protocol.variant, claim.name, ""), declared=True)
+        elif not claim.under and not claim.fails_under and protocol.threats:
+            yield Stated(Pair(protocol.variant, claim.name, "", UNDER_NONE))
+        else:
+            threats = [id for id in claim.under if id not in claim.fails_under] if protocol.threats else [""]
+            yield from (_stated(protocol, claim, threat, every) for threat in threats)
+
+
+def _stated(protocol: Protocol, claim: Claim, threat: str, every: Sequence[Layer]) -> Stated:
+    pair = Pair(protocol.variant, claim.name, threat)
+    for layer in every:
+        if claim.invariant in layer.claims and (layer.threat is None or layer.threat.id == threat):
+            own = tuple(layer.prefix + kind for kind in GENERAL)
+            return Stated(pair, tuple(dict.fromkeys((*GENERAL, *own))))
+    return Stated(replace(pair, why=OF_NO_LAYER))

@@ -2,15 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
-from carnet_check.certificates.file import DIGITS, Entry
-from carnet_check.certificates.following import Bound, Identity, follow
-from carnet_check.certificates.tokens import tokens_of
+from carnet_check.certificates.file import DIGITS, Entry, LayerCertificates, LayerKey, Layout, tokens_of
 from carnet_check.exports.obligation_text import NoSuchHypothesisError, Writer, digest
-from carnet_check.kernel.checker import Refused, Step
+from carnet_check.kernel.checker import Refused, Step, check
 from carnet_check.kernel.reader import read_obligation, read_refutation
-from carnet_check.obligations import GOAL, Obligation
+from carnet_check.obligations import GOAL, Layer, Obligation, obligations
+from carnet_command.worker import Lost
+from carnet_command.workers import Pool
+
+# -- Which obligations have certificates of their own, and where in a file these are ---------------
+#
+# A verdict rests on this: what is not asked for here is not proved. Nothing here looks for a certificate.
+
+
+def key_of(layer: Layer) -> LayerKey:
+    """Return what a layer is called in a file of certificates."""
+    return layer.protocol.variant, layer.threat.id if layer.threat else ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The obligations of a layer that have certificates of their own.
+
+    They are those with something to prove, and for each invariant the first of its skipped pairs, which have one text.
+    """
+
+    layer: Layer
+    proper: tuple[Obligation, ...]
+    skipped: Mapping[str, Obligation]
+
+    @staticmethod
+    def of(layer: Layer) -> Asked:
+        """Return the obligations of a layer."""
+        every = tuple(obligations(layer))
+        skipped: dict[str, Obligation] = {}
+        for each in every:
+            if each.skipped:
+                skipped.setdefault(each.invariant.name, each)
+        return Asked(layer, tuple(each for each in every if not each.skipped), skipped)
+
+    def __iter__(self) -> Iterator[Obligation]:
+        yield from self.proper
+        yield from self.skipped.values()
+
+    def certificates(self, found: Mapping[str, Entry]) -> LayerCertificates:
+        """Return the certificates of the layer, which are ``found`` by the ids of obligations."""
+        return LayerCertificates(
+            layout_of(self.layer),
+            tuple(found.get(each.id) for each in self.proper),
+            {name: found.get(each.id) for name, each in self.skipped.items()},
+        )
+
+    def entries(self, certificates: LayerCertificates | None) -> dict[str, Entry | None]:
+        """Return the certificates of a file by the ids of obligations, as far as they have the same pairs."""
+        if certificates is None:
+            return {}
+        known = by_pair(certificates)
+        return {each.id: known.get(pair_of(each)) for each in self}
+
+
+def layout_of(layer: Layer) -> Layout:
+    """Return which obligations a layer has."""
+    marks: dict[str, str] = {}
+    for each in obligations(layer):
+        if each.action is not None:
+            marks[each.action.name] = marks.get(each.action.name, "") + ("0" if each.skipped else "1")
+    return Layout(tuple(claim.name for claim in layer.claims), tuple(marks.items()))
+
+
+Pair = tuple[str | None, str]
+"""An action, none for the first state, and an invariant; a skipped pair has the action ''."""
+
+
+def pair_of(obligation: Obligation) -> Pair:
+    """Return what an obligation is about."""
+    if obligation.skipped:
+        return "", obligation.invariant.name
+    return obligation.action.name if obligation.action else None, obligation.invariant.name
+
+
+def by_pair(certificates: LayerCertificates) -> dict[Pair, Entry | None]:
+    """Return the certificates of a layer by what they are about."""
+    layout = certificates.layout
+    pairs: list[Pair] = [(None, name) for name in layout.invariants]
+    for action, marks in layout.actions:
+        pairs += [(action, name) for name, mark in zip(layout.invariants, marks, strict=False) if mark == "1"]
+    known: dict[Pair, Entry | None] = dict(zip(pairs, certificates.entries, strict=False))
+    return known | {("", name): entry for name, entry in certificates.skipped.items()}
+
+
+# --------------------------------------------------------------------------------------------------
+# The kernel follows certificates: here, or in worker processes, which need nothing but the kernel for that.
+
+BATCH = 100
+"""How many certificates a worker is given at once."""
+
+Identity = tuple[str, tuple[str, ...], str]
+"""The full digest of a text, with the names and tokens of a certificate: what the kernel's answer depends on."""
+
+
+class Bound(NamedTuple):
+    """A certificate that is bound to a text, as the kernel reads both."""
+
+    digest: str
+    text: str
+    names: tuple[str, ...]
+    tokens: str
+
+    @property
+    def identity(self) -> Identity:
+        """What the kernel's answer depends on."""
+        return self.digest, self.names, self.tokens
+
+    def why_refused(self) -> str:
+        """Return why the kernel refuses the certificate, or nothing if it accepts it."""
+        try:
+            follow(self.text, self.names, self.tokens)
+        except Refused as refused:
+            return f"the certificate is refused: {refused}"
+        return ""
+
+
+def follow(text: str, names: Sequence[str], tokens: str) -> tuple[str, ...]:
+    """Have the kernel follow a certificate of a text; return what the hypotheses of the text are called.
+
+    Raises:
+        Refused: it proves nothing of this text.
+    """
+    obligation, hypotheses = read_obligation(text)
+    try:
+        check(obligation, read_refutation(tokens, names, obligation.functions))
+    except RecursionError:
+        raise Refused("its terms are nested too deeply") from None
+    return hypotheses
+
+
+Follow = Callable[[Iterable[Bound]], Mapping[Identity, str]]
+"""Says of every certificate why the kernel refuses it, or nothing if it accepts it."""
+
+
+def in_turn(every: Iterable[Bound]) -> dict[Identity, str]:
+    """Follow certificates in this process."""
+    return {each.identity: each.why_refused() for each in every}
+
+
+def in_workers(pool: Pool) -> Follow:
+    """Return what has the workers of a pool follow certificates; a lost worker costs the one that it was at."""
+
+    def followed(every: Iterable[Bound]) -> dict[Identity, str]:
+        said: dict[Identity, str] = {}
+        batches: Iterable[tuple[Bound, ...]] = _batches(iter(every))
+        while batches:
+            left: list[tuple[Bound, ...]] = []
+            for batch, answer in pool.results(_answered, batches, _is_last):
+                if isinstance(answer, Lost):
+                    lost, *rest = (each for each in batch if each.identity not in said)
+                    said[lost.identity] = f"no answer: {answer.reason}"
+                    left += [tuple(rest)] if rest else []
+                else:
+                    said.update([answer])
+            batches = left
+        return said
+
+    return followed
+
+
+def _batches(every: Iterator[Bound]) -> Iterator[tuple[Bound, ...]]:
+    """Yield certificates in batches, each when a worker is there to take it."""
+    while batch := tuple(islice(every, BATCH)):
+        yield batch
+
+
+def _is_last(batch: tuple[Bound, ...], answer: tuple[Identity, str]) -> bool:
+    return answer[0] == batch[-1].identity
+
+
+def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Identity, str]]:
+    """Answer in a worker."""
+    yield from ((each.identity, each.why_refused()) for each in batch)
+
+
+# --------------------------------------------------------------------------------------------------
+# Whether a certificate proves an obligation: the text that it is bound to is made anew, and the kernel follows it.
 
 Accepted = set[Identity]
 """What the kernel accepted."""

@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from carnet_check.certificates.asked import Asked, Pair, by_pair, key_of, pair_of
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Judge, adapted
-from carnet_check.certificates.producing.work import Question
-from carnet_check.certificates.producing.workers import Workers
-from carnet_check.obligations import Layer, Obligation
+from carnet_check.certificates.judging import Asked, Judge, Pair, adapted, by_pair, key_of, pair_of
+from carnet_check.certificates.producing.work import Question, Workers
+from carnet_check.exports.obligation_text import Writer, digest
+from carnet_check.obligations import Layer, Obligation, obligations
 
 Hints = Mapping[str, tuple[str, ...]]
 """For an obligation's id without its threat model, hypotheses that may suffice."""
@@ -127,3 +126,31 @@ class Production:
         for pair, entry in found:
             if entry is not None and entry not in (known := self._like.setdefault(pair, [])):
                 known.append(entry)
+
+
+# --------------------------------------------------------------------------------------------------
+# Which hypotheses certificates use, as far as they are certificates of the obligations as these are now.
+
+
+def cores(certificates: Certificates, layers: Iterable[Layer]) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """Return the hypotheses by variant and id; obligations whose certificate is stale, or missing, are left out."""
+    writer = Writer()
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for layer in layers:
+        asked = Asked.of(layer)
+        entries = asked.entries(certificates.layers.get(key_of(layer)))
+        fitting = {
+            each.id: entry.hypotheses
+            for each in asked
+            if (entry := entries.get(each.id)) is not None and _fits(entry, each, writer)
+        }
+        for each in obligations(layer):
+            own = asked.skipped[each.invariant.name] if each.skipped else each
+            if own.id in fitting:
+                found[layer.protocol.variant, each.id] = fitting[own.id]
+    return found
+
+
+def _fits(entry: Entry, obligation: Obligation, writer: Writer) -> bool:
+    known = {each.name for each in obligation.hypotheses}
+    return known.issuperset(entry.hypotheses) and entry.is_of(digest(writer.text(obligation, entry.hypotheses)))

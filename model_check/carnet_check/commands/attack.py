@@ -79,8 +79,7 @@ def attack(
     """
     from carnet_check.attacks.hunt import attack_target, caps_within, hunt
     from carnet_check.attacks.replaying import replayed
-    from carnet_check.loading.families import load
-    from carnet_check.loading.references import files_of
+    from carnet_check.loading.families import files_of, load
     from carnet_check.report.artefacts import claimed
     from carnet_command.files import require_apart, require_writable_file
     from carnet_command.interrupts import covering
@@ -163,17 +162,16 @@ def _replay_lines(result: Hunt, value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _diagram(result: Hunt) -> str:
-    from carnet_check.attacks import mermaid
+    from carnet_check.attacks.describing import mermaid
 
     assert result.trace is not None
     return mermaid(result.target.protocol, result.states, result.trace)
 
 
 def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
-    from carnet_check.attacks.brief import brief
+    from carnet_check.attacks.describing import brief
     from carnet_check.results import steps_as_json
-    from carnet_check.wording.narrate import narrate, reason
-    from carnet_check.wording.sentences import known
+    from carnet_check.wording import known, narrate, reason
 
     target = result.target
     value: dict[str, Any] = {

@@ -43,7 +43,7 @@ def certify(
     is not written. With --out, DIR has all that `carnet recheck DIR` needs to judge them by itself. Without --variant,
     all main variants and the layers over them are meant.
     """
-    from carnet_check.certificates.place import NAME, load_certificates, place_of, save_certificates
+    from carnet_check.certificates.file import NAME, load_certificates, place_of, save_certificates
     from carnet_check.loading.families import load
     from carnet_check.obligations import layers
     from carnet_check.report.artefacts import claimed
@@ -85,7 +85,7 @@ def _made(
     source: Source, every: Sequence[tuple[Layer, ...]], before: Certificates, jobs: int, covered: Covered
 ) -> tuple[list[Made], Certificates]:
     """Make the certificates of these variants."""
-    from carnet_check.certificates.producing.workers import Workers
+    from carnet_check.certificates.producing.work import Workers
     from carnet_check.certificates.production import Production
     from carnet_check.engines.interface import RemembersProofs
     from carnet_check.engines.registry import able
@@ -102,12 +102,12 @@ def _made(
 
 def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: Certificates) -> None:
     """Write the texts that certificates are bound to, the index of obligations, and the variants."""
-    from carnet_check.certificates.cores import cores as used
     from carnet_check.certificates.folder import SYSTEMS
+    from carnet_check.certificates.production import cores as used
     from carnet_check.exports.obligation_index import index, rows
     from carnet_check.report.artefacts import make_folder
     from carnet_check.report.obligation_folder import ObligationFolder, clear_protocols, write_protocol
-    from carnet_check.wording.file_names import as_file_name
+    from carnet_check.wording import as_file_name
 
     folder, cells = ObligationFolder(out, "smt2"), []
     make_folder(out / SYSTEMS)

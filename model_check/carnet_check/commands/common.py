@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from carnet_check.commands.completion import PROTOCOL
-from carnet_check.engines.walks import DEFAULT_SEED, MOST_SEED
+from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED
 from carnet_check.errors import UsageError
 from carnet_check.report.closing import Closing
 from carnet_command.printable import printable

@@ -100,7 +100,7 @@ def _strength(result: Conformance) -> str:
 
 
 def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
-    from carnet_check.conformance.work import PER_EVENT, TO_BEGIN_WITH
+    from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH
     from carnet_check.report.closing import Closing, rerun_command
 
     return Closing(

@@ -15,9 +15,8 @@ from typing import Any
 import click
 
 from carnet_check.commands.common import cores, json_option, say
-from carnet_check.engines.interface import Engine
+from carnet_check.engines.interface import Engine, Tool
 from carnet_check.engines.registry import by_default, registered
-from carnet_check.engines.tools import Tool
 from carnet_command.exit_codes import ExitCode
 
 COMPLETION = {

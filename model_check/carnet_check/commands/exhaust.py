@@ -161,7 +161,7 @@ def _certified(
     status: Callable[[str], None],
 ) -> Iterator[Certified]:
     """Yield a certificate for each instance that the claims are explored in."""
-    from carnet_check.wording.file_names import as_file_name
+    from carnet_check.wording import as_file_name
 
     claims = plan.claims(threat)
     for number, (instance, some) in enumerate(scope.instances, 1):
@@ -211,7 +211,7 @@ def _one(
 
 def _sought(source: Source, plan: Plan, profile: Profile, invariants: list[Invariant]) -> list[Goal]:
     """Return what `carnet verify` looks for beside the claims, so that the same states are visited."""
-    from carnet_check.engines.premises import premises_of
+    from carnet_check.engines.exploration import premises_of
 
     near = [goal for goal in plan.protocol.goals if source.family.is_within(goal, profile)]
     return [*near, *(premise for each in invariants for premise in premises_of(each))]

@@ -17,8 +17,7 @@ from carnet_check.commands.completion import ID
 from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source, known_protocols, load, unknown
-from carnet_check.loading.references import protocol_here
+from carnet_check.loading.families import Source, known_protocols, load, protocol_here, unknown
 from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped

@@ -28,18 +28,78 @@ from carnet_check.commands.common import (
     time_option,
 )
 from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
-from carnet_check.commands.simulating import counterexamples, depth_option, minimised, walks_given
+from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, Walks
+from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.engines.exploration import Caps, Coverage, Search
+    from carnet_check.engines.exploration import Caps, Coverage, Search, Walks
     from carnet_check.engines.interface import Explores
-    from carnet_check.engines.walks import Walks
     from carnet_check.loading.families import Source
     from carnet_check.loading.scope import Scope
     from carnet_check.report.closing import Closing
     from carnet_spec.language import Profile
+
+
+# --------------------------------------------------------------------------------------------------
+# What ``carnet explore`` adds for random walks: how they are asked for, and what is told of violations on them.
+
+SHOWN_TRACES = 2
+"""How many unexpected violations are told in full."""
+
+depth_option = click.option(
+    "--depth", type=AtLeastOne(), metavar="D", help=f"Steps of a random walk at most. [default: {DEFAULT_DEPTH}]"
+)
+
+
+def walks_given(number: int | None, depth: int | None, seed: int | None) -> Walks | None:
+    """Return the random walks that are asked for.
+
+    Raises:
+        UsageError: there are none that a depth or a seed would be for.
+    """
+    if number is not None:
+        return Walks(number, DEFAULT_DEPTH if depth is None else depth, DEFAULT_SEED if seed is None else seed)
+    if depth is not None or seed is not None:
+        raise UsageError(f"{'--depth' if seed is None else '--seed'} expects --simulate N: nothing else is random")
+    return None
+
+
+def minimised(target: AttackTarget, found: Coverage) -> Coverage:
+    """Return what was found, with traces of random walks cut down to the steps that their violations need.
+
+    Raises:
+        EngineError: the interpreter does not reproduce a violation.
+    """
+    from carnet_check.attacks.minimise import minimise
+    from carnet_check.semantics import Interpreter
+
+    parts = []
+    for part in found.parts:
+        judge = Interpreter(target.protocol, part.instance)
+        traces = {
+            claim: minimise(judge, target.protocol.claim(claim).checked, trace)
+            for claim, trace in part.exploration.violations.items()
+        }
+        parts.append(replace(part, exploration=replace(part.exploration, violations=traces)))
+    return replace(found, parts=tuple(parts))
+
+
+def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
+    """Tell the first few violations that nobody expected."""
+    from carnet_check.attacks.describing import describe_attack
+    from carnet_check.semantics import Interpreter
+
+    protocol, threat = target.protocol, target.threat.id
+    fallen = [claim for claim in found.violations if threat not in protocol.claim(claim).fails_under]
+    for claim in fallen[:SHOWN_TRACES]:
+        judge, trace = Interpreter(protocol, found.instance_of(claim)), found.violations[claim]
+        yield f"{claim} is violated:"
+        yield from describe_attack(judge, protocol.claim(claim).checked, trace, judge.replay(trace))
+
+
+# -- ``carnet explore``: visit every state of one instance -----------------------------------------
 
 
 @click.command(cls=Sized)
@@ -166,7 +226,7 @@ def _in_threads(explores: Explores, jobs: int | None) -> Explores:
     Raises:
         UsageError: it cannot, and several are asked for.
     """
-    from carnet_check.engines.threads import InThreads
+    from carnet_check.engines.interface import InThreads
     from carnet_check.errors import UsageError
 
     if isinstance(explores, InThreads):
@@ -186,7 +246,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
     """
     from carnet_check.cache import code, opened
     from carnet_check.engines.checkpoints import Checkpoint
-    from carnet_check.engines.keeping import Keeps
+    from carnet_check.engines.interface import Keeps
     from carnet_check.errors import UsageError
     from carnet_check.report.artefacts import claimed
 
@@ -269,7 +329,7 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
 
 
 def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walks | None) -> Iterator[str]:
-    from carnet_check.engines.exploring.judging import adversary
+    from carnet_check.engines.exploring.searches import adversary
     from carnet_command.text import counted, wrapped
 
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
@@ -333,8 +393,7 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
 
 
 def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
-    from carnet_check.engines.exploring.judging import verdict_of
-    from carnet_check.engines.exploring.searches import moves
+    from carnet_check.engines.exploring.searches import moves, verdict_of
     from carnet_check.report.walked import walked_lines
     from carnet_command.text import counted, wrapped
 
@@ -373,7 +432,7 @@ def _closing(
     walks: Walks | None,
     checkpoint: Path | None,
 ) -> Closing:
-    from carnet_check.engines.exploring.judging import verdict_of
+    from carnet_check.engines.exploring.searches import verdict_of
     from carnet_check.report.closing import Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import counted_by_verdict
 

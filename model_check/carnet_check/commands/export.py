@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +22,236 @@ from carnet_check.commands.common import (
     sizes_given,
 )
 from carnet_check.commands.completion import DEFENCE, PROFILE, THREAT, VARIANT
-from carnet_check.commands.export_model import MODELS, TLA, Asked, export_model
-from carnet_check.errors import UsageError
+from carnet_check.errors import EngineError, UsageError
 from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from carnet_check.attacks.hunt import AttackTarget
+    from carnet_check.engines.interface import Observed
     from carnet_check.exports.obligation_index import Cores
     from carnet_check.loading.families import Source
+    from carnet_check.loading.scope import Scope
     from carnet_check.obligations import Layer
     from carnet_command.interrupts import Covered
-    from carnet_spec.language import Protocol
+    from carnet_spec.language import Instance, Protocol
+
+
+# --------------------------------------------------------------------------------------------------
+# ``carnet export --to promela`` and ``--to tla``: one instance as a model for another model checker.
+
+PROMELA, TLA = "promela", "tla"
+MODELS = (TLA, PROMELA)
+MOST_STATES = 30_000_000
+"""How many states are visited to learn what never changes, unless it is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be exported, in the words of the command line."""
+
+    variant: str = ""
+    without: tuple[str, ...] = ()
+    threat: str = ""
+    profile: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    moves: int | None = None
+    max_states: int | None = None
+    max_memory: int | None = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that only a model takes, as far as they were given."""
+        given = {
+            "--profile": self.profile,
+            "sizes": self.sizes,
+            "--moves": self.moves is not None,
+            "--max-states": self.max_states is not None,
+            "--max-memory": self.max_memory is not None,
+        }
+        return tuple(name for name, value in given.items() if value)
+
+    def of(self, variants: Sequence[str], threats: Sequence[str]) -> Asked:
+        """Return this for the variant and the threat model that are named, if any are.
+
+        Raises:
+            UsageError: several are.
+        """
+        for option, names in (("--variant", variants), ("--threat", threats)):
+            if len(set(names)) > 1:
+                raise UsageError(f"a model is of one instance: expected {option} once, not {', '.join(names)}")
+        return replace(self, variant="".join(variants[:1]), threat="".join(threats[:1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What was written.
+
+    Attributes:
+        states: how many states Carnet counts; nothing where it did not visit all.
+        remark: which claims Carnet judges from more than the one first state that a model has.
+    """
+
+    target: AttackTarget
+    instance: str
+    files: tuple[str, ...]
+    states: int | None
+    remark: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        protocol = self.target.protocol
+        return {
+            "variant": protocol.variant,
+            "without": list(protocol.without),
+            "threat": self.target.threat.id,
+            "digest": protocol.digest,
+            "instance": self.instance,
+            "states": self.states,
+            "remark": self.remark or None,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Say the same in words."""
+        from carnet_command.text import wrapped
+
+        protocol = self.target.protocol
+        counted = "" if self.states is None else f"; {self.states:,} states, nothing left out"
+        without = f" without {', '.join(protocol.without)}" if protocol.without else ""
+        design = f"{protocol.variant}{without}, under {self.target.threat.id}; spec digest {protocol.digest[:16]}"
+        yield from wrapped("variant", design)
+        yield from wrapped("instance", f"{self.instance or 'no sort, so there is one'}{counted}")
+        if self.remark:
+            yield from wrapped("claims", self.remark)
+
+
+def export_model(context: click.Context, protocol: str, form: str, asked: Asked, out: Path, as_json: bool) -> int:
+    """Run the command."""
+    from carnet_check.loading.families import load
+    from carnet_check.report.artefacts import claimed
+    from carnet_check.report.closing import rerun_command, rerun_line
+    from carnet_command.text import counted, wrapped
+
+    context.with_resource(claimed(out))
+    model = _write_model(load(protocol), asked, form, out)
+    if as_json:
+        told = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
+        files = {"files": len(model.files), "names": list(model.files), "out": str(out)}
+        click.echo(json.dumps({**told, **files, "rerun": rerun_command(context)}, indent=2))
+        return ExitCode.EXPECTED
+    written = wrapped("artefacts", f"{counted(len(model.files), 'file')} in {out}: {', '.join(model.files)}")
+    for line in (*model.lines(), *written, rerun_line(context)):
+        say(line)
+    return ExitCode.EXPECTED
+
+
+def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
+    """Write one instance into ``out``, the one that ``carnet explore`` visits with the same options.
+
+    Raises:
+        UsageError: a name is unknown, there are several instances, or one cannot be laid out.
+        EngineError: the instance violates an axiom.
+    """
+    from carnet_check.attacks.hunt import attack_target
+
+    target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
+    scope = _scope(target, asked)
+    elsewhere = tuple(name for name in target.claims if any(name in claims for _, claims in scope.instances if claims))
+    remark = f"Carnet judges {', '.join(elsewhere)} from other first values, too." if elsewhere else ""
+    instance = _instance(target, scope, asked)
+    if form == PROMELA:
+        return _write_promela(target, instance, asked, remark, out)
+    return _write_tla(target, instance, remark, out)
+
+
+def _scope(target: AttackTarget, asked: Asked) -> Scope:
+    from carnet_check.loading.extent import refuse_sizes
+    from carnet_check.loading.scope import scope_of
+
+    profile = target.source.profile(asked.profile or "tiny")
+    scale = {**profile.scale, **asked.sizes}
+    refuse_sizes(scale)
+    profile = replace(profile, scale=scale, budget=profile.budget if asked.moves is None else asked.moves)
+    return scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
+
+
+def _instance(target: AttackTarget, scope: Scope, asked: Asked) -> Instance:
+    """Return the instance that all claims share."""
+    from carnet_check.loading.extent import available_memory, refuse_instance
+    from carnet_check.loading.families import violated_axioms
+    from carnet_check.semantics import Interpreter
+
+    instances = [instance for instance, claims in scope.instances if claims is None]
+    if len(instances) > 1:
+        raise UsageError(
+            f"axioms leave {len(instances):,} meanings of what never changes, and a model has one: "
+            "give the protocol an instance of its own"
+        )
+    refuse_instance(target.protocol, instances[0], asked.max_memory or available_memory())
+    wrong = violated_axioms(Interpreter(target.protocol, instances[0]), target.threat)
+    if wrong:
+        raise EngineError("; ".join(wrong))
+    return instances[0]
+
+
+def _expected(target: AttackTarget) -> frozenset[str]:
+    """Return the claims that are expected to be broken."""
+    named = (target.protocol.claim(name) for name in target.claims)
+    return frozenset(claim.name for claim in named if target.threat.id in claim.fails_under)
+
+
+def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remark: str, out: Path) -> Model:
+    from carnet_check.exports.ground.system import ground
+    from carnet_check.exports.promela import WRITTEN, Told, promela
+    from carnet_check.report.obligation_folder import write_export
+    from carnet_check.wording import as_file_name
+
+    protocol = target.protocol
+    observed = _observed(target, instance, asked)
+    changing = None if observed is None else observed.changing
+    written = ground(protocol, instance, [protocol.claim(name).checked for name in target.claims], changing)
+    note = "Carnet did not visit its states." if observed is None else f"Carnet counts {observed.states:,} states."
+    file = f"{as_file_name(protocol.id)}.pml"
+    told = Told(
+        file=file,
+        threat=target.threat.id,
+        expected=_expected(target),
+        remarks=[each for each in (note, remark) if each],
+    )
+    write_export(out / file, promela(protocol, instance, written, told), WRITTEN)
+    return Model(target, instance.words, (file,), None if observed is None else observed.states, remark)
+
+
+def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observed | None:
+    from carnet_check.engines.exploration import Caps
+    from carnet_check.engines.interface import Observes
+    from carnet_check.engines.registry import able
+    from carnet_check.loading.extent import available_memory
+    from carnet_command.interrupts import covering
+    from carnet_command.progress import progress
+
+    caps = Caps(states=asked.max_states or MOST_STATES, memory=asked.max_memory or available_memory())
+    with progress() as shown, covering(shown) as covered:
+
+        def watch(states: int, depth: int) -> None:
+            covered.status(f"learning what never changes: {states:,} states, depth {depth}")
+
+        return able(Observes).observed(target.protocol, instance, caps, watch)
+
+
+def _write_tla(target: AttackTarget, instance: Instance, remark: str, out: Path) -> Model:
+    from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
+    from carnet_check.report.obligation_folder import write_export
+
+    protocol = target.protocol
+    claims = [protocol.claim(name).checked for name in target.claims]
+    name, expected = module_name(protocol), _expected(target)
+    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected, remark), WRITTEN)
+    write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
+    return Model(target, instance.words, (f"{name}.tla", f"{name}.cfg"), None, remark)
+
+
+# --------------------------------------------------------------------------------------------------
+# ``carnet export``: what has to be proved, the protocol itself, or one instance of it, as text for other tools.
 
 JSON, SMTLIB, TPTP = "json", "smtlib", "tptp"
 ENDINGS = {SMTLIB: "smt2", TPTP: "p"}
@@ -167,7 +387,7 @@ def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -
 
 def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[Written]:
     from carnet_check.report.obligation_folder import write_protocol
-    from carnet_check.wording.file_names import as_file_name
+    from carnet_check.wording import as_file_name
     from carnet_spec.language.decoding import decoded
 
     texts = [(as_file_name(each.variant), each.encoded) for each in protocols]
@@ -192,8 +412,8 @@ def _layers(protocols: Iterable[Protocol], threats: Sequence[str]) -> list[Layer
 
 def _cores(source: Source, layers: Sequence[Layer]) -> Cores:
     """Return the hypotheses that the certificates beside the specification use."""
-    from carnet_check.certificates.cores import cores
-    from carnet_check.certificates.place import load_certificates, place_of
+    from carnet_check.certificates.file import load_certificates, place_of
+    from carnet_check.certificates.production import cores
 
     path = place_of(source)
     return {} if path is None else cores(load_certificates(path), layers)

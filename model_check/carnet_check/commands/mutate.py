@@ -18,8 +18,7 @@ from carnet_command.exit_codes import ExitCode, deciding
 
 if TYPE_CHECKING:
     from carnet_check.loading.families import Source
-    from carnet_check.mutation.arguments import Argument
-    from carnet_check.mutation.campaign import Outcome, Request
+    from carnet_check.mutation.campaign import Argument, Outcome, Request
     from carnet_check.mutation.judging import Judgement
     from carnet_check.mutation.mutant import Mutant
     from carnet_check.report.closing import Closing
@@ -60,8 +59,7 @@ def mutate(
     Without --variant, all main variants and the layers over them are meant.
     """
     from carnet_check.loading.families import load
-    from carnet_check.mutation.arguments import arguments_of, require_valid
-    from carnet_check.mutation.campaign import Request, listed, run
+    from carnet_check.mutation.campaign import Request, arguments_of, listed, require_valid, run
     from carnet_check.mutation.recording import NAME, Record, about
     from carnet_check.report.artefacts import claimed
     from carnet_command.interrupts import covering

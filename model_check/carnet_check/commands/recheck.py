@@ -19,8 +19,7 @@ from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 
 if TYPE_CHECKING:
-    from carnet_check.certificates.folder import Compared, Judged, Outcome
-    from carnet_check.certificates.pairs import Pair, Stated
+    from carnet_check.certificates.folder import Compared, Judged, Outcome, Pair, Stated
     from carnet_check.coq.folder import Verdict
 
 Answer = TypeVar("Answer")
@@ -97,8 +96,7 @@ def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Ti
     Raises:
         UsageError: the folder is none that ``carnet certify --out`` writes, or it changes meanwhile.
     """
-    from carnet_check.certificates.folder import compared, judged, uncompared, unjudged
-    from carnet_check.certificates.index_file import digests, read_index, rows_of
+    from carnet_check.certificates.folder import compared, digests, judged, read_index, rows_of, uncompared, unjudged
     from carnet_check.coq.folder import undecided
     from carnet_check.coq.program import program
 

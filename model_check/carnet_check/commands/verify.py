@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from carnet_check.commands.common import (
     ShardGiven,
@@ -20,24 +23,26 @@ from carnet_check.commands.common import (
     memory_option,
     say,
     seed_option,
+    show_json,
     simulate_option,
     states_option,
     time_option,
 )
 from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, STATED, THREAT, VARIANT, EngineName
-from carnet_check.commands.verify_all import COLLECTED, verify_unnamed
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
+from carnet_check.loading.families import protocol_here
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
+    from carnet_check.engines.exploration import Walks
     from carnet_check.engines.runner import Runner, Shard
-    from carnet_check.engines.walks import Walks
     from carnet_check.report.closing import Closing
     from carnet_check.results import Result
     from carnet_check.verification.outcome import CampaignOutcome
     from carnet_check.verification.planning import Campaign
+
 
 SHOWN_TRACES = 2
 """How many unexpected violations are told in full; the others are named with the command that tells them."""
@@ -145,13 +150,12 @@ def verify(
     Where a claim is expected to fall, an engine looks for the attack.
     """
     from carnet_check.engines.exploration import Caps
-    from carnet_check.loading.families import load
-    from carnet_check.loading.references import files_of
+    from carnet_check.loading.families import files_of, load
     from carnet_check.report.artefacts import claimed
     from carnet_check.report.closing import UNSAID
     from carnet_check.verification import campaign as running
+    from carnet_check.verification.checks import shortcomings
     from carnet_check.verification.planning import Request, planned
-    from carnet_check.verification.strictness import shortcomings
     from carnet_command.files import require_apart, require_writable_file
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
@@ -219,7 +223,7 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
             "a shard establishes nothing that could be written down: run `carnet verify --cache DIR` after it"
         )
     if ray is not None:
-        from carnet_check.engines.cluster import joined
+        from carnet_check.engines.runner import joined
 
         joined(ray)
     return Runner(jobs or cores(), ray or "", opened(cache) if cache is not None else None, shard)
@@ -376,7 +380,7 @@ def _keep(outcome: CampaignOutcome, closing: Closing, kept: Kept) -> None:
         run.write(kept.out)
     if kept.junit is not None:
         from carnet_check.report.junit import junit
-        from carnet_check.wording.narrate import silent
+        from carnet_check.wording import silent
 
         actions = (action for plan in outcome.campaign.plans for action in plan.protocol.actions)
         write_text(kept.junit, junit(outcome.results, {action.name for action in actions if silent(action)}))
@@ -392,3 +396,109 @@ def _keep(outcome: CampaignOutcome, closing: Closing, kept: Kept) -> None:
         from carnet_check.report.html import write_html
 
         write_html(run, kept.html)
+
+
+# --------------------------------------------------------------------------------------------------
+# ``carnet verify`` without a protocol: the one of this folder, or each registered one, as if it was asked for.
+
+ABOUT_ONE = ("claims", "threats", "variants", "cti", "shard")
+PLACES = ("out", "junit_file", "sarif_file", "markdown_file", "html")
+"""Options that name something in one protocol, and places for one run."""
+COLLECTED = "carnet.verify.collected"
+"""The key in a context's ``meta`` under which the objects of all protocols are collected, to be printed as one."""
+
+
+def verify_unnamed(context: click.Context, named: str | None, every: bool, as_json: bool) -> int:
+    """Verify the protocol of this folder, or every registered one, with the options that were given.
+
+    Raises:
+        UsageError: one is named beside ``--all``, or an option makes sense for one protocol only.
+    """
+    if named is not None:
+        raise click.UsageError("--all is about every registered protocol: leave out --all, or PROTOCOL")
+    own = None if every else protocol_here()
+    if own is not None:
+        return _verify_own(context, own, as_json)
+    _require_sense(context)
+    return _verify_all(context, as_json)
+
+
+def _verify_all(context: click.Context, as_json: bool) -> int:
+    from carnet_check.report.closing import rerun_command
+
+    command = rerun_command(context)
+    given = [word for word in shlex.split(command)[2:] if word != "--all"]
+    values: list[Mapping[str, Any]] = context.meta.setdefault(COLLECTED, [])
+    codes: dict[str, ExitCode] = {}
+    for id in registered_ids():
+        if codes:
+            (log if as_json else say)("")
+        with context.command.make_context(context.info_name, [id, *given], parent=context.parent) as each:
+            codes[id] = ExitCode(context.command.invoke(each))
+    if as_json:
+        show_json(_together(values, command))
+    else:
+        _say_together(codes, command)
+    return deciding(codes.values())
+
+
+def _verify_own(context: click.Context, file: str, as_json: bool) -> int:
+    """Verify the protocol of this folder with the options that were given, and say that no other one is."""
+    from carnet_check.report.closing import rerun_command
+    from carnet_command.text import wrapped
+
+    announce = log if as_json else say
+    for line in wrapped("protocol", f"{file} of this folder; `carnet verify --all` verifies every registered one"):
+        announce(line)
+    given = shlex.split(rerun_command(context))[2:]
+    with context.command.make_context(context.info_name, [file, *given], parent=context.parent) as own:
+        return int(context.command.invoke(own))
+
+
+def registered_ids() -> list[str]:
+    """Return the ids of all registered protocols."""
+    from carnet_check.loading.families import known_protocols
+
+    return list(known_protocols())
+
+
+def _say_together(codes: Mapping[str, ExitCode], command: str) -> None:
+    from carnet_check.report.closing import rerun
+    from carnet_command.text import wrapped
+
+    came = (
+        f"{id} {'as expected' if code is ExitCode.EXPECTED else f'(exit code {code})'}" for id, code in codes.items()
+    )
+    for line in ("", *wrapped("protocols", " · ".join(came)), rerun(command)):
+        say(line)
+
+
+def _require_sense(context: click.Context) -> None:
+    for parameter in context.command.params:
+        if (
+            parameter.name in (*ABOUT_ONE, *PLACES)
+            and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        ):
+            raise click.UsageError(f"{max(parameter.opts, key=len)} is about one protocol: say which")
+
+
+def _together(values: Sequence[Mapping[str, Any]], command: str) -> dict[str, Any]:
+    """Return one object with the rows of all, and what else was said of each."""
+    verdicts: Counter[str] = Counter()
+    for value in values:
+        verdicts.update(value["summary"]["by_verdict"])
+    return {
+        "results": [row for value in values for row in value["results"]],
+        "summary": {
+            "as_expected": all(value["summary"]["as_expected"] for value in values),
+            "by_verdict": dict(verdicts),
+            "declared": [claim for value in values for claim in value["summary"]["declared"]],
+        },
+        "protocols": [{name: each for name, each in value.items() if name != "results"} for value in values],
+        "run": {
+            "verdicts": dict(verdicts),
+            "versions": {name: version for value in values for name, version in value["run"]["versions"].items()},
+            "seconds": round(sum(value["run"]["seconds"] for value in values), 3),
+            "rerun": command,
+        },
+    }

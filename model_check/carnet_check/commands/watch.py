@@ -115,8 +115,7 @@ def _folder_of(reference: str) -> Path:
     Raises:
         UsageError: there is no such file or module.
     """
-    from carnet_check.loading.families import known_protocols
-    from carnet_check.loading.references import parts_of
+    from carnet_check.loading.families import known_protocols, parts_of
 
     path, _ = parts_of(known_protocols().get(reference, reference))
     if path.endswith(".py"):

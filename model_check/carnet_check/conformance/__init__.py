@@ -15,7 +15,7 @@ from __future__ import annotations
 from carnet_check.conformance.following import Divergence, Follower
 from carnet_check.conformance.machine import Machine
 from carnet_check.conformance.recorded import Conformance, UncheckedTraceError, conform, verdict
-from carnet_check.conformance.work import AmbiguousTraceError, Work
+from carnet_check.conformance.tables import AmbiguousTraceError, Work
 
 __all__ = [
     "AmbiguousTraceError",

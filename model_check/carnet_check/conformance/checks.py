@@ -13,11 +13,11 @@ is, and the session numbers them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from carnet_check.conformance.demands import Demand, against_replay, demands, requirements, takes_again
-from carnet_spec.language import Protocol
+from carnet_spec.language import Action, Effect, Guard, GuardKind, Kind, Protocol, Symbol
+from carnet_spec.language.terms import Apply, Not, subterms, symbols_of
 from carnet_spec.trace import TraceCheck, TraceEvent, TraceStep
 
 
@@ -133,3 +133,169 @@ class CheckJudge:
         """Say which checks were made at the end for a step that is not there, or nothing."""
         waiting = (made[-1].action for made in self._pending.values() if made)
         return next((f"checks were made for {action}, which is not there" for action in waiting), "")
+
+
+# -- Demands: which checks each step of a checked trace has to come with, by the spec --------------
+#
+# A guard that carries a defence is a check that the acting role makes. So a step of a role that follows the protocol
+# demands an event for each such guard of its action. A guard that reads what only other roles write is a check of a
+# message. A guard that draws a value is no check.
+#
+# A guard may refuse what its own action records, such as a number that was heard. Then the defence may stand at the
+# update that records it, and the event is about that one. An action with such a guard takes a message once.
+#
+# A step that an honest role has only without some defence may take a message once as well: one that was meant for
+# another step, which the role may have taken it for already. A design with such a step takes messages twice, whatever
+# its guards.
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A check that a step demands, and the roles whose message it is of, if it is of one.
+
+    ``once`` says that it keeps the action from taking a message twice.
+    """
+
+    guard: str
+    defence: str
+    senders: frozenset[str]
+    once: bool = False
+
+
+def demands(protocol: Protocol) -> dict[str, tuple[Demand, ...]]:
+    """Return what each action of a role that follows the protocol demands."""
+    writers = _writers(protocol)
+    return {action.name: tuple(_demanded(action, writers)) for action in _honest(protocol)}
+
+
+def undemanded(protocol: Protocol) -> tuple[tuple[Action, Guard], ...]:
+    """Return the guards that look at what only other roles write, and that no check stands for: they have no defence.
+
+    That the others did write it is checked, with every step. That the acting role looked at it is not.
+    """
+    writers = _writers(protocol)
+    return tuple(
+        (action, guard)
+        for action in _honest(protocol)
+        for guard in action.guards
+        if guard.defence is None and guard.kind is GuardKind.REQUIRE
+        if _senders(guard, action.by.name, writers)
+    )
+
+
+def silent_defences(protocols: Iterable[Protocol]) -> dict[str, tuple[str, ...]]:
+    """Return the defences that no step demands an event about, each with the actions whose updates carry it.
+
+    A defence without any is one that takes steps away: without it, somebody may do more.
+    """
+    designs = tuple(protocols)
+    asked = {each.defence for design in designs for found in demands(design).values() for each in found}
+    changed: dict[str, dict[str, None]] = {each.id: {} for design in designs for each in design.defences}
+    for action in (action for design in designs for action in design.actions):
+        for update in action.updates:
+            if update.defence is not None:
+                changed[update.defence][action.name] = None
+    return {defence: tuple(names) for defence, names in changed.items() if defence not in asked}
+
+
+def against_replay(protocols: Iterable[Protocol]) -> frozenset[str]:
+    """Return the defences that keep a role that follows these protocols from taking a message twice."""
+    found = (each for protocol in protocols for asked in demands(protocol).values() for each in asked)
+    return frozenset(each.defence for each in found if each.once)
+
+
+def takes_again(protocols: Iterable[Protocol]) -> bool:
+    """Say whether a role has a step, for want of a defence, that takes once what was meant for another step."""
+    shortcuts = (each for protocol in protocols for each in _honest(protocol) if each.shortcut_of is not None)
+    return any(_receives(action) and _recorded(action, guard) for action in shortcuts for guard in action.guards)
+
+
+def requirements(protocol: Protocol) -> dict[str, frozenset[str]]:
+    """Return the requirements that a check of each defence may be about: of a whole protocol, shortcuts included.
+
+    These are what an action enforces that carries the defence, that writes a message which a guard of the defence
+    reads, or that reads or writes a message in common with a step that there is without the defence alone.
+    """
+    found: dict[str, set[str]] = {defence.id: set() for defence in protocol.defences}
+    written = [(_written(other), other.enforces) for other in _honest(protocol)]
+    for action in protocol.actions:
+        for defence, part in _parts(action):
+            found[defence].update(action.enforces)
+            read = _messages(part)
+            for messages, enforced in written:
+                if read & messages:
+                    found[defence].update(enforced)
+        if action.shortcut_of is not None:
+            found[action.shortcut_of].update(_in_common(action, protocol))
+    return {defence: frozenset(ids) for defence, ids in found.items()}
+
+
+def _honest(protocol: Protocol) -> Iterator[Action]:
+    return (action for action in protocol.actions if action.by.honest)
+
+
+def _parts(action: Action) -> Iterator[tuple[str, frozenset[Symbol]]]:
+    """Yield the defences that an action carries, each with the symbols that it looks at for it."""
+    for guard in action.guards:
+        yield from ((each, symbols_of(guard.formula)) for each in (guard.defence, guard.unless) if each)
+    for update in action.updates:
+        yield from ((each, frozenset()) for each in (update.defence, update.unless) if each)
+
+
+def _in_common(shortcut: Action, protocol: Protocol) -> Iterator[str]:
+    reads = _messages(*(symbols_of(guard.formula) for guard in shortcut.guards))
+    writes = _written(shortcut)
+    for action in _honest(protocol):
+        if reads & _written(action) or writes & _messages(*(symbols_of(guard.formula) for guard in action.guards)):
+            yield from action.enforces
+
+
+def _messages(*read: frozenset[Symbol]) -> frozenset[Symbol]:
+    return frozenset(symbol for symbols in read for symbol in symbols if symbol.kind is Kind.MESSAGE)
+
+
+def _written(action: Action) -> frozenset[Symbol]:
+    """Return the messages that an action sends."""
+    return _messages(frozenset(update.symbol for update in action.updates))
+
+
+def _writers(protocol: Protocol) -> dict[Symbol, set[str]]:
+    """Return the roles that follow the protocol and write each symbol."""
+    found: dict[Symbol, set[str]] = {}
+    for action in _honest(protocol):
+        for update in action.updates:
+            found.setdefault(update.symbol, set()).add(action.by.name)
+    return found
+
+
+def _receives(action: Action) -> bool:
+    """Say whether an action takes a message."""
+    return bool(_messages(*(symbols_of(guard.formula) for guard in action.guards)))
+
+
+def _demanded(action: Action, writers: Mapping[Symbol, set[str]]) -> Iterator[Demand]:
+    receives = _receives(action)
+    for guard in action.guards:
+        if guard.kind is GuardKind.FRESH:
+            continue
+        records = _recorded(action, guard)
+        once = receives and bool(records)
+        if guard.defence is not None:
+            yield Demand(guard.name, guard.defence, _senders(guard, action.by.name, writers), once)
+        elif once:
+            yield from (Demand(guard.name, each, frozenset(), once) for each in records if each is not None)
+
+
+def _recorded(action: Action, guard: Guard) -> Sequence[str | None]:
+    """Return the defences, or none, of the updates that record what a guard of the same action refuses."""
+    refused = {
+        part.body.symbol for part in subterms(guard.formula) if isinstance(part, Not) and isinstance(part.body, Apply)
+    }
+    own = (each for each in action.updates if each.effect is Effect.INSERT and each.symbol.kind is Kind.STATE)
+    return [each.defence for each in own if each.symbol in refused]
+
+
+def _senders(guard: Guard, reader: str, writers: Mapping[Symbol, set[str]]) -> frozenset[str]:
+    """Return the roles that alone write some symbol that the guard reads."""
+    others = [writers[symbol] for symbol in symbols_of(guard.formula) if symbol in writers]
+    return frozenset(role for roles in others if reader not in roles for role in roles)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from carnet_check.conformance.formulas import Compiler, Frame, Known, Scope
-from carnet_check.conformance.reduction import Followed
 from carnet_check.conformance.tables import Function, Table, Undo
-from carnet_spec.language import Effect, Row, Symbol, Update
-from carnet_spec.language.terms import TRUE, Apply, Var, free_variables
+from carnet_spec.language import Action, Effect, Protocol, Row, Symbol, Term, Update
+from carnet_spec.language.terms import TRUE, Apply, Exists, Forall, Var, free_variables, subterms, symbols_of
 
 INSERT, REMOVE, ASSIGN, EXTEND, FORGET = range(5)
 
@@ -120,3 +119,136 @@ def _following(
     at = followed[update.when.symbol].at
     read = compiler.row([*update.when.args[:at], *update.when.args[at + 1 :]], scope)
     return lambda frame: iter((Change(table, EXTEND, beside(frame), extent=source.extent.get(read(frame), 0)),))
+
+
+# --------------------------------------------------------------------------------------------------
+# What of a protocol has to be kept up to decide which steps are enabled, and how to keep it up at constant cost.
+#
+# Histories that no guard reads are left out. And where a step inserts "every row of some relation so far" into another
+# one, as an order of epochs does, only the number of those rows is kept: see :class:`Followed`.
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """At position ``at`` a relation is inserted into for whole prefixes of the rows of ``base``."""
+
+    base: Symbol
+    at: int
+
+
+def relevant(protocol: Protocol) -> frozenset[Symbol]:
+    """Return the mutable symbols on which it depends which steps are enabled."""
+    found = {symbol for action in protocol.actions for guard in action.guards for symbol in symbols_of(guard.formula)}
+    read = [(update.symbol, read_by(update)) for action in protocol.actions for update in action.updates]
+    while True:
+        more = {symbol for written, symbols in read if written in found for symbol in symbols} - found
+        if not more:
+            return frozenset(symbol for symbol in found if symbol.mutable)
+        found |= more
+
+
+def read_by(update: Update) -> frozenset[Symbol]:
+    """Return the symbols that an update reads."""
+    value = () if update.value is None else (update.value,)
+    return frozenset().union(*(symbols_of(term) for term in (*update.args, update.when, *value)))
+
+
+def followed(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, Followed]:
+    """Find the relations whose insertions for all elements of a sort can be kept as a number.
+
+    All of these hold of such a relation: every insertion for all elements is conditioned on nothing but the base, or
+    another such relation with the same base; the base never loses a row; where the relation loses one, it does so
+    for every element; and guards only ask about one row at a time.
+    """
+    updates = [update for action in protocol.actions for update in action.updates if update.symbol in kept]
+    given = {initial.symbol for initial in protocol.initial}
+    unfit = {symbol for action in protocol.actions for symbol in (*_looked_through(action), *_replaced(action))}
+    found: dict[Symbol, Followed] = {}
+    while True:
+        more = {}
+        for update in updates:
+            symbol = update.symbol
+            fit = symbol not in found and symbol not in unfit and symbol not in given
+            if fit and update.effect is Effect.INSERT and (place := _place(update)) is not None:
+                base = _base(update, updates, found)
+                if base is not None and base not in given and _eligible(symbol, Followed(base, place), updates, found):
+                    more[symbol] = Followed(base, place)
+        if not more:
+            return found
+        found |= more
+
+
+def _place(update: Update) -> int | None:
+    """Return the argument that stands for every element of a sort, if there is one and only one."""
+    places = [at for at, arg in enumerate(update.args) if free_variables(arg) & set(update.each)]
+    return places[0] if len(places) == 1 == len(update.each) and update.args[places[0]] == update.each[0] else None
+
+
+def _base(update: Update, updates: list[Update], found: Mapping[Symbol, Followed]) -> Symbol | None:
+    """Return the relation whose rows so far an update inserts."""
+    match update.when:
+        case Apply(symbol, (Var() as var,)) if var == update.each[0] and _only_grows(symbol, updates):
+            return symbol
+        case Apply(symbol, args) if symbol in found and pure(symbol, updates):
+            at = found[symbol].at
+            beside = (*args[:at], *args[at + 1 :])
+            if args[at] == update.each[0] and not any(update.each[0] in free_variables(arg) for arg in beside):
+                return found[symbol].base
+    return None
+
+
+def _only_grows(symbol: Symbol, updates: list[Update]) -> bool:
+    return symbol.mutable and all(u.effect is Effect.INSERT for u in updates if u.symbol == symbol)
+
+
+def pure(symbol: Symbol, updates: list[Update]) -> bool:
+    """Whether a relation is changed by insertions for all elements of a sort, and by nothing else."""
+    return all(u.effect is Effect.INSERT and _place(u) is not None for u in updates if u.symbol == symbol)
+
+
+def _eligible(symbol: Symbol, how: Followed, updates: list[Update], found: Mapping[Symbol, Followed]) -> bool:
+    if symbol == how.base:
+        return False
+    for update in updates:
+        if update.symbol == symbol and update.effect is Effect.REMOVE:
+            if _place(update) != how.at or update.when != TRUE:
+                return False
+        elif update.symbol == symbol and update.each:
+            if _place(update) != how.at or _base(update, updates, found) != how.base:
+                return False
+        elif symbol in symbols_of(update.when) and not _copies(update, symbol, how):
+            return False
+    return True
+
+
+def _copies(update: Update, symbol: Symbol, how: Followed) -> bool:
+    """Whether an update reads the relation only to insert what follows the same base."""
+    match update.when:
+        case Apply(read, args) if read == symbol:
+            return len(update.each) == 1 and args[how.at] == update.each[0]
+        case _:
+            return False
+
+
+def _replaced(action: Action) -> set[Symbol]:
+    """Return the relations that one step both inserts into and removes from."""
+    by_effect = {effect: {u.symbol for u in action.updates if u.effect is effect} for effect in Effect}
+    return by_effect[Effect.INSERT] & by_effect[Effect.REMOVE]
+
+
+def _looked_through(action: Action) -> Iterator[Symbol]:
+    """Yield the symbols whose rows are looked for, rather than asked about one by one."""
+    for guard in action.guards:
+        if action.deduction:
+            yield from symbols_of(guard.formula)
+        else:
+            yield from _under_quantifiers(guard.formula)
+    for update in action.updates:
+        for term in (*update.args, *(() if update.value is None else (update.value,))):
+            yield from _under_quantifiers(term)
+
+
+def _under_quantifiers(term: Term) -> Iterator[Symbol]:
+    for part in subterms(term):
+        if isinstance(part, Exists | Forall):
+            yield from symbols_of(part)

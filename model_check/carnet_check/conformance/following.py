@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from carnet_check.conformance.machine import Machine, Move
-from carnet_check.conformance.work import CHANGE, MOST_KEPT, MOST_WAYS, AmbiguousTraceError, Work
+from carnet_check.conformance.tables import CHANGE, MOST_KEPT, MOST_WAYS, AmbiguousTraceError, Work
 from carnet_spec.trace import TraceCheck, TraceEnd, TraceStep
 
 

@@ -11,18 +11,39 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from carnet_check.conformance.candidates import Candidates
-from carnet_check.conformance.choices import Choices, conjuncts
-from carnet_check.conformance.effects import Change, Effects, compiled
+from carnet_check.conformance.choices import Candidates, Choices, conjuncts
+from carnet_check.conformance.effects import Change, Effects, Followed, compiled, followed, relevant
 from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
-from carnet_check.conformance.reduction import Followed, followed, relevant
-from carnet_check.conformance.refusals import describe_refusal
-from carnet_check.conformance.rules import Rule, triggers
-from carnet_check.conformance.tables import Function, Line, Relation, Table, Undo
-from carnet_check.conformance.work import CHANGE, MOST_WAYS, MOVE, ROW, RULE, Work
+from carnet_check.conformance.tables import (
+    CHANGE,
+    MOST_WAYS,
+    MOVE,
+    ROW,
+    RULE,
+    Function,
+    Line,
+    Relation,
+    Table,
+    Undo,
+    Work,
+)
 from carnet_check.loading.families import unknown
 from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Protocol, Sort, Symbol
-from carnet_spec.language.terms import And, Apply, Not, Term, Var, free_variables, symbols_of
+from carnet_spec.language.notation import show
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Exists,
+    Forall,
+    Member,
+    Not,
+    Term,
+    Var,
+    children,
+    free_variables,
+    subterms,
+    symbols_of,
+)
 from carnet_spec.trace import TraceStep
 
 
@@ -325,3 +346,116 @@ def _candidates(protocol: Protocol, instance: Instance, named: Mapping[str, Coll
 
 def _same_draw(action: Action) -> str:
     return f"{action.name}: values that are drawn fresh together have to differ"
+
+
+# --------------------------------------------------------------------------------------------------
+# Rules: the deductions of a protocol, compiled, and which of them to look at again when a row changes.
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A deduction, compiled."""
+
+    action: Action
+    scope: Mapping[Var, int]
+    effects: tuple[Effects, ...]
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A place in a rule that reads a symbol: a changed row of the symbol says which parameters are concerned."""
+
+    rule: Rule
+    places: tuple[tuple[int, int], ...]
+    """Positions in the row, and the places in the frame that they fill."""
+    equal: tuple[tuple[int, int], ...]
+    """Positions in the row that name the same parameter."""
+    members: tuple[tuple[int, str], ...]
+    """Positions in the row that have to hold a certain member of an enumeration."""
+    known: int
+
+    def fits(self, row: Sequence[str], frame: Frame) -> bool:
+        """Whether the rule may be concerned; the parameters that the row gives are put into the frame."""
+        for at, place in self.places:
+            frame[place] = row[at]
+        return all(row[one] == row[other] for one, other in self.equal) and all(
+            row[at] == name for at, name in self.members
+        )
+
+
+def _trigger(rule: Rule, args: Sequence[Term]) -> Trigger:
+    first: dict[Var, int] = {}
+    equal = []
+    for at, arg in enumerate(args):
+        if isinstance(arg, Var) and arg in rule.scope and first.setdefault(arg, at) != at:
+            equal.append((first[arg], at))
+    return Trigger(
+        rule,
+        places=tuple((at, rule.scope[var]) for var, at in first.items()),
+        equal=tuple(equal),
+        members=tuple((at, arg.name) for at, arg in enumerate(args) if isinstance(arg, Member)),
+        known=rule.choices.known(first),
+    )
+
+
+def triggers(protocol: Protocol, rules: Iterable[Rule]) -> dict[str, list[Trigger]]:
+    """List, for each symbol, where rules read it, and where they deduce it again after it was removed."""
+    updates = [update for action in protocol.actions for update in action.updates]
+    lost = {update.symbol for update in updates if update.effect is Effect.REMOVE}
+    found: dict[str, list[Trigger]] = {}
+    for rule in rules:
+        for part in dict.fromkeys(_read(rule.action, lost)):
+            found.setdefault(part.symbol.name, []).append(_trigger(rule, part.args))
+    return found
+
+
+def _read(rule: Action, lost: set[Symbol]) -> Iterable[Apply]:
+    """Yield the places where a rule reads a symbol that changes, its own heads among them if they can be removed."""
+    terms = [guard.formula for guard in rule.guards]
+    for update in rule.updates:
+        head = (Apply(update.symbol, update.args),) if update.symbol in lost else update.args
+        terms += [*head, update.when]
+    parts = (part for term in terms for part in subterms(term))
+    return (part for part in parts if isinstance(part, Apply) and part.symbol.mutable)
+
+
+# --------------------------------------------------------------------------------------------------
+# Why a step is refused: the guard, its formula with the elements put in, and what the state says instead.
+
+_REASONS = {
+    GuardKind.REQUIRE: "the check '{name}' fails",
+    GuardKind.GIVEN: "'{name}' does not hold",
+    GuardKind.ACTOR: "the party that acts does not follow the protocol",
+    GuardKind.FRESH: "'{name}': the value was used before",
+}
+
+
+def describe_refusal(action: Action, guard: Guard, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> str:
+    """Say which guard refuses a step, and what it reads."""
+    names = {var: frame[at] for var, at in scope.items() if frame[at]}
+    formula = show(guard.formula, names=names)
+    values = _values(guard.formula, scope, frame, compiler)
+    seen = f", where {', '.join(f'{name} = {value}' for name, value in values.items())}" if values else ""
+    return f"{action.name}: {_REASONS[guard.kind].format(name=guard.name)}: {formula}{seen}"
+
+
+def _values(formula: Term, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> dict[str, str]:
+    """Return what the functions in a formula stand for, where that depends on nothing that is open."""
+    known = {var for var, at in scope.items() if frame[at]}
+    found = {}
+    for part in _open(formula):
+        read = isinstance(part, Apply) and not part.symbol.is_relation and part.symbol.mutable
+        if read and free_variables(part) <= known:
+            names = {var: frame[at] for var, at in scope.items()}
+            found[show(part, names=names)] = str(compiler.term(part, scope)(frame))
+    return found
+
+
+def _open(term: Term, hidden: frozenset[Var] = frozenset()) -> Iterator[Term]:
+    """Yield what is inside ``term`` and reads no variable of a quantifier inside it."""
+    if not free_variables(term) & hidden:
+        yield term
+    inside = hidden | set(term.bound) if isinstance(term, Exists | Forall) else hidden
+    for child in children(term):
+        yield from _open(child, inside)

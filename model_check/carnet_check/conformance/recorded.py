@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
+import stat
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from carnet_check.conformance import trace_file
 from carnet_check.conformance.checks import Asked, CheckJudge
 from carnet_check.conformance.clocks import Clock, ClockJudge
-from carnet_check.conformance.extent import check_extent
 from carnet_check.conformance.following import Divergence, Follower
-from carnet_check.conformance.logs import Logs
 from carnet_check.conformance.machine import Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.loading.importing import blamed_on_the_specification
+from carnet_check.wording import listed
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Family, Instance, Profile, Protocol, Sort
-from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceEvent
+from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceError, TraceEvent
 
 
 class UncheckedTraceError(CarnetError):
@@ -86,10 +88,10 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
         AmbiguousTraceError: the trace leaves out too many arguments to decide it.
         UncheckedTraceError: ``require_checked``, and the trace has steps alone.
     """
-    trace_file.refuse_pipe(file)
-    lines = trace_file.lines(file)
+    refuse_pipe(file)
+    lines = lines_of(file)
     first = next(lines, None)
-    header = trace_file.header(first)
+    header = header_of(first)
     if require_checked and not header.checked:
         raise UncheckedTraceError(f"expected a trace with checks, found one with steps only: '{file}'")
     _check_removed(header)
@@ -97,18 +99,18 @@ def conform(file: Path, asked: str = "", *, require_checked: bool = False) -> Co
     check_extent(header, source.family.fresh_sizes)
     source.sound(header.variant)
     protocol = source.protocol(header.variant, header.without)
-    mentioned = _mentioned(protocol, trace_file.events(lines, header))
+    mentioned = _mentioned(protocol, events(lines, header))
     judged = replace(header, threat=_threat(header, source.family, protocol, mentioned.actions))
     instance = _grown(_instance(source, protocol, judged), mentioned.elements)
     machine = Machine(protocol, instance, mentioned.elements, complete=header.checked)
-    lines = trace_file.lines(file)
+    lines = lines_of(file)
     if next(lines, None) != first:
         raise UsageError(f"'{file}' changed while it was read")
     layers = _layers(source, protocol, header)
     checks = _checks(source, layers, mentioned.parties)
     clocks = ClockJudge(Clock.of(protocol, layers), mentioned.instants)
     judge = _Judge(judged, machine, checks, clocks, logged=header)
-    return judge.conformance(trace_file.events(lines, header))
+    return judge.conformance(events(lines, header))
 
 
 def _layers(source: Source, protocol: Protocol, header: Header) -> list[Protocol]:
@@ -280,3 +282,218 @@ def _grown(instance: Instance, named: Mapping[str, Mapping[str, None]]) -> Insta
         sort: tuple(dict.fromkeys((*instance.elements.get(sort, ()), *elements))) for sort, elements in named.items()
     }
     return replace(instance, elements={**instance.elements, **grown})
+
+
+# -- How large an instance a trace may ask for: checked before anything of it is built -------------
+
+MOST_DRAWN: Final = 100_000
+"""The largest size that only says how many values may be drawn fresh."""
+MOST_OF_ONE: Final = 1_000
+"""The largest of any other size."""
+MOST_PAIRS: Final = 1_000_000
+"""How much those others may be when multiplied, the largest twice: some tables have a row for every pair."""
+
+
+def check_extent(header: Header, fresh_sizes: Collection[str]) -> None:
+    """Refuse an instance that would take minutes or gigabytes to build.
+
+    Args:
+        header: says which sizes the instance has.
+        fresh_sizes: those that only say how many values may be drawn fresh, as the family declares them.
+
+    Raises:
+        UsageError: a size, or several together, are too large.
+    """
+    for name, size in header.sizes:
+        most = MOST_DRAWN if name in fresh_sizes else MOST_OF_ONE
+        if size > most:
+            raise UsageError(f"line 1: the size '{name}' is above {most:,}, the largest that a trace may have")
+    others = [size for name, size in header.sizes if size and name not in fresh_sizes]
+    if math.prod(others) * max(others, default=1) > MOST_PAIRS:
+        raise UsageError(
+            f"line 1: {_without(fresh_sizes)} make more than {MOST_PAIRS:,} when multiplied, the largest twice"
+        )
+
+
+def _without(fresh_sizes: Collection[str]) -> str:
+    """Name the sizes that are not drawn fresh."""
+    return f"the sizes other than {listed(sorted(fresh_sizes))}" if fresh_sizes else "the sizes"
+
+
+# --------------------------------------------------------------------------------------------------
+# Logs: whether the events of each party in a checked trace are all there, in order, and as they were recorded.
+
+
+@dataclass(slots=True)
+class Logs:
+    """Goes along a checked trace and remembers where the log of each party stands; each begins with the design."""
+
+    header: Header
+    ends: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def take(self, event: TraceEvent) -> str:
+        """Take the next event; return why it is not the next one of its log, or nothing."""
+        place = event.place
+        if place is None:
+            return "the event has no place in a log, as every event of a checked trace has"
+        number, last = self.ends.get(place.party, (0, self.header.design))
+        if place.number != number:
+            return f"expected event {number} of the log of '{place.party}', found event {place.number}"
+        if place.before != last and not number:
+            return f"'{place.party}' began its log in another design than the one that the header names"
+        if place.before != last:
+            return f"the event before it in the log of '{place.party}' is another than the one that was recorded"
+        self.ends[place.party] = number + 1, event.digest
+        return ""
+
+    def close(self, end: TraceEnd) -> str:
+        """Take the end of the trace; return which log ends elsewhere, or nothing."""
+        for party in sorted({*self.ends, *end.logs}):
+            found, said = self.ends.get(party, (0, "")), end.logs.get(party, (0, ""))
+            if found[0] != said[0]:
+                return f"expected {said[0]:,} events in the log of '{party}', found {found[0]:,}"
+            if found != said:
+                return f"the last event in the log of '{party}' is another than the one that was recorded"
+        return "" if end.header == self.header.digest else "the header is another than the one that was recorded"
+
+
+# --------------------------------------------------------------------------------------------------
+# A trace file as values: its lines as JSON that means one thing only, its header, its events.
+
+MOST_CHARACTERS: Final = 1 << 20
+"""The longest line that is read; a step takes a few hundred characters."""
+MOST_IN_A_NAME: Final = 1_000
+"""The most characters of a name in a trace."""
+
+
+def refuse_pipe(file: Path) -> None:
+    """Refuse a pipe, which has nothing left when it is read a second time; a missing file is not looked at here.
+
+    Raises:
+        UsageError: it is a pipe.
+    """
+    with contextlib.suppress(OSError):
+        if stat.S_ISFIFO(file.stat().st_mode):
+            raise UsageError(f"'{file}' is read twice, so it has to be a plain file")
+
+
+def lines_of(file: Path) -> Iterator[tuple[int, object]]:
+    """Yield the number and the JSON value of every line.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is no JSON to rely on.
+    """
+    number = 0
+    try:
+        with file.open(encoding="utf-8") as stream:
+            while line := stream.readline(MOST_CHARACTERS):
+                number += 1
+                if len(line) == MOST_CHARACTERS:
+                    raise UsageError(
+                        f"'{file}' is not a trace: line {number} has more than {MOST_CHARACTERS - 1:,} characters"
+                    )
+                yield number, _value(line)
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"'{file}' is not a trace: it is not text in UTF-8") from None
+    except _LineError as error:
+        raise UsageError(f"'{file}' is not a trace: line {number} {error}") from None
+
+
+class _LineError(Exception):
+    """A line that is no JSON to rely on; says what is wrong with it."""
+
+
+def _value(line: str) -> object:
+    """Return the value of one line.
+
+    Raises:
+        _LineError: it is not JSON, or JSON that two readers could take for different things, or has too long a name.
+
+    Source: RFC 8259, sections 4 (names that are not unique), 8.2 (halves of characters) and 9 (limits).
+    """
+    try:
+        value = json.loads(line, object_pairs_hook=_without_doubles)
+        if r"\u" in line:
+            json.dumps(value, ensure_ascii=False).encode()
+        longest = max(map(len, _texts(value)), default=0) if len(line) > MOST_IN_A_NAME else 0
+    except UnicodeEncodeError:
+        raise _LineError("contains half of a surrogate pair") from None
+    except (ValueError, RecursionError):
+        raise _LineError("is not JSON") from None
+    if longest > MOST_IN_A_NAME:
+        raise _LineError(f"has a name of {longest:,} characters, more than {MOST_IN_A_NAME:,}")
+    return value
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield every text inside a JSON value, however deep."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                yield text
+            case list() as values:
+                waiting += values
+            case dict() as fields:
+                waiting += (*fields, *fields.values())
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise _LineError(f"names '{twice[:MOST_IN_A_NAME]}' twice in one object")
+    return fields
+
+
+def header_of(first: tuple[int, object] | None) -> Header:
+    """Read the header, which is the first line.
+
+    Raises:
+        UsageError: there is no line, or it is no header.
+    """
+    if first is None:
+        raise UsageError("the trace is empty: its first line is a header")
+    try:
+        return Header.from_json(first[1])
+    except TraceError as error:
+        raise UsageError(f"line 1: {error}") from None
+
+
+def events(lines: Iterator[tuple[int, object]], header: Header) -> Iterator[TraceEvent | TraceEnd]:
+    """Read events, whose clocks may not go back; the end comes last, and in checked traces only, as checks do.
+
+    Raises:
+        UsageError: a line is no event, its clock goes back, or it is not for such a trace.
+    """
+    clock = 0
+    for number, value in lines:
+        try:
+            event = _event(value)
+        except TraceError as error:
+            raise UsageError(f"line {number}: {error}") from None
+        if not header.checked and _only_checked(event):
+            raise UsageError(
+                f"line {number}: only a checked trace has this, and its header does not say that it is one"
+            )
+        if isinstance(event, TraceEnd):
+            yield event
+            break
+        if event.clock < clock:
+            raise UsageError(f"line {number}: the clock goes back from {clock} to {event.clock}")
+        clock = event.clock
+        yield event
+    after = next(lines, None)
+    if after is not None:
+        raise UsageError(f"line {after[0]}: the trace ends on the line before")
+
+
+def _only_checked(event: TraceEvent | TraceEnd) -> bool:
+    """Whether an event is, or has, what only a checked trace has."""
+    return isinstance(event, TraceEnd) or isinstance(event.step, TraceCheck) or bool(event.place or event.at)
+
+
+def _event(value: object) -> TraceEvent | TraceEnd:
+    return TraceEnd.from_json(value) if isinstance(value, dict) and "end" in value else TraceEvent.from_json(value)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from carnet_check.certificates.file import NAME, load_certificates
 from carnet_check.certificates.folder import specifications
-from carnet_check.certificates.place import NAME, load_certificates
 from carnet_check.coq.certificates import Converter
 from carnet_check.coq.files import Certificates, CoqFiles, program_files, write_makefile
 from carnet_check.coq.program import asked

@@ -6,15 +6,15 @@ engine, through worker processes, to the reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from carnet_check.engines.walks import Walked
-from carnet_check.loading.explored import Explored, fixed_in_words
+from carnet_check.loading.extent import Explored, fixed_in_words
 from carnet_check.loading.scope import Scope
 from carnet_command.text import counted
-from carnet_spec.language import Instance, Profile
+from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile
+from carnet_spec.language.terms import And, Forall, Implies, Term, Var, conjunction
 from carnet_spec.trace import Trace
 
 
@@ -305,3 +305,159 @@ class Coverage:
 
     def _counted(self) -> Iterator[Exploration]:
         return (part.exploration for part in self.parts if part.claims is None or part.exploration.walked)
+
+
+# -- Random walks through one instance: what is asked of them, and what they covered ---------------
+#
+# A walk begins in the first state and takes steps that change the state, each as likely as any other that could be
+# taken there. Nothing is drawn that the seed does not decide. Decided in docs/adr/0035-a-sample-of-walks.md.
+
+DEFAULT_DEPTH = 100
+DEFAULT_SEED = 0
+MOST_SEED = (1 << 64) - 1
+"""What seeds are made of: 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walks:
+    """How many walks to take, of how many steps at most, and what they are drawn from."""
+
+    number: int
+    depth: int = DEFAULT_DEPTH
+    seed: int = DEFAULT_SEED
+
+    @property
+    def described(self) -> str:
+        """The walks in words, the seed apart."""
+        return f"{counted(self.number, 'random walk')} of at most {counted(self.depth, 'step')}"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSeen:
+    """How a guard of an action was seen, in any state that a walk left and for any arguments that the instance allows.
+
+    Attributes:
+        held: for some arguments it held.
+        failed: for some arguments it did not.
+        alone: for some arguments it was the only guard of its action that did not.
+        decided: the instance alone decides it, whatever the state.
+    """
+
+    held: bool = False
+    failed: bool = False
+    alone: bool = False
+    decided: bool = False
+
+    def joined(self, other: GuardSeen) -> GuardSeen:
+        """Return how it was seen here or there."""
+        return GuardSeen(
+            self.held or other.held,
+            self.failed or other.failed,
+            self.alone or other.alone,
+            self.decided and other.decided,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSeen:
+    """How often walks took an action, whether it could be taken in a state that they left, and how its guards did.
+
+    Guards that only draw an unused element are not among them.
+    """
+
+    taken: int = 0
+    enabled: bool = False
+    guards: Mapping[str, GuardSeen] = field(default_factory=dict)
+
+    def joined(self, other: ActionSeen) -> ActionSeen:
+        """Return how it was seen here or there."""
+        guards = {
+            name: seen.joined(other.guards[name]) if name in other.guards else seen
+            for name, seen in self.guards.items()
+        }
+        return ActionSeen(self.taken + other.taken, self.enabled or other.enabled, guards)
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What walks covered.
+
+    Attributes:
+        walks: how many came to their end.
+        steps: how many steps all of them took.
+        stuck: how many ended early, because no step would have changed the state.
+        actions: for each action that is no deduction, how it was seen.
+    """
+
+    walks: int = 0
+    steps: int = 0
+    stuck: int = 0
+    actions: Mapping[str, ActionSeen] = field(default_factory=dict)
+
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """The actions that no walk took."""
+        return tuple(name for name, seen in self.actions.items() if not seen.taken)
+
+    @property
+    def guards(self) -> Iterator[tuple[str, str, GuardSeen]]:
+        """Every guard with its action, in the protocol's order, and how it was seen."""
+        for action, seen in self.actions.items():
+            for guard, each in seen.guards.items():
+                yield action, guard, each
+
+    @staticmethod
+    def together(every: Iterable[Walked]) -> Walked:
+        """Return what walks in several instances covered."""
+        total = Walked()
+        for each in every:
+            total = Walked(
+                total.walks + each.walks,
+                total.steps + each.steps,
+                total.stuck + each.stuck,
+                {**total.actions, **{name: total._seen(name, seen) for name, seen in each.actions.items()}},
+            )
+        return total
+
+    def _seen(self, name: str, more: ActionSeen) -> ActionSeen:
+        return self.actions[name].joined(more) if name in self.actions else more
+
+
+# --------------------------------------------------------------------------------------------------
+# The premises of a claim, each as a goal: what must be reachable for the claim to say anything.
+
+PREMISE = "$premise "
+"""Begins the name of the goal that a claim's premise is turned into: its number and the claim's name follow.
+
+No goal of a specification is called so: the lint ``spelling`` sees to that.
+"""
+
+
+def premises_of(invariant: Invariant) -> tuple[Goal, ...]:
+    """Return what must be reachable for each implication in the invariant to say anything.
+
+    Implications are looked for under "for every", in conjunctions and in what other implications conclude; a denied
+    conjunction says everything by itself and has no premise.
+    """
+    found = tuple(dict.fromkeys(_premises(invariant.body, invariant.params, ())))
+    return tuple(
+        Goal(f"{PREMISE}{number} {invariant.name}", params, premise, "the premise can hold")
+        for number, (params, premise) in enumerate(found, 1)
+    )
+
+
+def trigger_of(live: Eventually) -> Goal:
+    """Return what must be reachable for a liveness property to say anything."""
+    return Goal(f"{PREMISE}1 {live.name}", (), live.trigger, "what is answered can happen")
+
+
+def _premises(body: Term, params: tuple[Var, ...], given: tuple[Term, ...]) -> Iterator[tuple[tuple[Var, ...], Term]]:
+    match body:
+        case Forall(bound, inner):
+            yield from _premises(inner, params + bound, given)
+        case And(parts):
+            for part in parts:
+                yield from _premises(part, params, given)
+        case Implies(premise, conclusion):
+            inside = tuple(_premises(conclusion, params, (*given, premise)))
+            yield from inside or [(params, conjunction((*given, premise)))]

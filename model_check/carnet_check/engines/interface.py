@@ -16,18 +16,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from enum import StrEnum
+from importlib import metadata
+from typing import Any, ClassVar, Self
 
-from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Exploration
-from carnet_check.engines.obligation_answers import LivenessAnswer, ObligationAnswer, StepProofs
-from carnet_check.engines.possibilities import Possibilities
+from carnet_check.cache import Answers
+from carnet_check.engines.checkpoints import Checkpoint
+from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Exploration, Walks
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
-from carnet_check.engines.standings import Cti, Standing
-from carnet_check.engines.tools import Tool, installed
 from carnet_check.exports.exhaustion import Visited
+from carnet_check.exports.ground.conditions import Place
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
-from carnet_spec.language import Claim, Eventually, Goal, Instance, Invariant, Profile, Threat
+from carnet_spec.language import Action, Claim, Eventually, Goal, Instance, Invariant, Profile, Protocol, Threat
 from carnet_spec.language import Protocol as Specification
 from carnet_spec.language.terms import Term
 
@@ -385,3 +386,291 @@ class AnswersObligations(Engine):
     @abstractmethod
     def version(self) -> str:
         """Return the name and the version of whatever answers."""
+
+
+# -- What an engine can do that explores one instance on several machines --------------------------
+
+
+class OnCluster(Explores):
+    """Explores on the machines of a cluster, and finds the same however many there are."""
+
+    @abstractmethod
+    def on_cluster(self, address: str) -> Self:
+        """Return the same engine, whose searches go on in a Ray cluster once they are large.
+
+        Raises:
+            UsageError: there is no cluster at this address.
+        """
+
+
+# -- What an engine can do that goes on where an earlier run ended ---------------------------------
+
+
+class Keeps(Explores):
+    """Keeps what it found after each level, and goes on from there."""
+
+    @abstractmethod
+    def keeping(self, checkpoint: Checkpoint) -> Self:
+        """Return the same engine, whose searches go on from a checkpoint and keep what they find in it."""
+
+
+# --------------------------------------------------------------------------------------------------
+# What an engine says that observes: how many states an instance has, and what ever changes in it.
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """How many states an instance has, nothing left out, and the places that do not hold the same in all of them."""
+
+    states: int
+    changing: frozenset[Place]
+
+
+class Observes(Explores):
+    """Says what ever changes in an instance."""
+
+    @abstractmethod
+    def observed(
+        self, protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None = None
+    ) -> Observed | None:
+        """Visit every state; return nothing if the search stopped before it had seen all of them."""
+
+
+# -- What an engine offers that can take random walks where it would visit every state -------------
+
+
+class Samples(Explores):
+    """Can take random walks instead of visiting every state."""
+
+    @abstractmethod
+    def sampling(self, walks: Walks) -> Explores:
+        """Return the engine of the same name for random walks: what holds on them is SAMPLED, and nothing more.
+
+        What it explores are these walks, all of them whatever falls, and nothing is left out of a state. Which walks
+        they are depends on the protocol, the instance, the seed and the depth alone, not on the engine.
+        """
+
+
+# -- What an engine can do that explores one instance in several threads ---------------------------
+
+
+class InThreads(Explores):
+    """Explores in threads, and finds the same however many there are."""
+
+    @abstractmethod
+    def in_threads(self, threads: int) -> Self:
+        """Return the same engine, each of whose searches runs in so many threads."""
+
+
+# -- What may ever happen, in an instance of any size: what is asked, and of whom ------------------
+
+
+class Possibilities(ABC):
+    """What may ever happen in one protocol under one threat model; ``before`` are earlier answers, if some are kept."""
+
+    before: Answers | None = None
+
+    @abstractmethod
+    def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
+        """Whether ``premise`` may hold when only the actions of ``taken`` are ever taken; unsure counts as yes.
+
+        Without ``taken`` nothing is said about how symbols change.
+        """
+
+    @abstractmethod
+    def answered(self, premise: Goal) -> bool:
+        """Whether anybody knew when it was asked last whether ``premise`` may hold: if not, yes was a guess."""
+
+
+class Unsure(Possibilities):
+    """Nobody can tell what never happens, since what tells is not installed or not wanted: anything may."""
+
+    def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
+        """Return that it may hold."""
+        return True
+
+    def answered(self, premise: Goal) -> bool:
+        """Return that nobody knew."""
+        return False
+
+
+# --------------------------------------------------------------------------------------------------
+# How each invariant stands where claims are proved by induction, and the state from which an induction fails.
+
+
+class Status(StrEnum):
+    """What is known of one invariant. Only ``proved`` establishes it; only ``refuted`` says that it is false."""
+
+    PROVED = "proved"
+    NOT_INDUCTIVE = "not inductive"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one invariant stands in one layer of a variant.
+
+    Attributes:
+        lemma: whether it is a lemma; otherwise it is what a claim says.
+        layer: the id of the threat model whose axioms were assumed, or nothing: none were.
+        failing: its own obligations that do not hold, whatever else is assumed to hold before.
+        open: its own obligations that got no answer, each with why.
+        rests_on: the invariants that its proof uses and that are not proved.
+    """
+
+    variant: str
+    invariant: str
+    lemma: bool
+    layer: str
+    status: Status
+    failing: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    rests_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cti:
+    """A counterexample to induction: a state in which every invariant holds, and a step after which one does not.
+
+    Nobody says that the state can be reached. The interpreter has taken the step and judged both ends of it, unless
+    ``unconfirmed`` says why not; nothing is known of a state then, so everything else is empty.
+
+    Attributes:
+        action: the step; nothing, if the invariant fails in the first state.
+        sentence: the step in words.
+        elements: the elements of each sort.
+        about: the elements for which the invariant fails, by its parameters.
+        before: the facts of the state that the step and the invariant are about; ``fixed`` never change, and ``beside``
+            are values that neither of them reads.
+        changes: what the step changed.
+        formula: the invariant, and ``false`` the parts of it that do not hold afterwards.
+        holding: the claims and lemmas that hold before the step: all that are assumed there.
+    """
+
+    obligation: str
+    unconfirmed: str = ""
+    action: str = ""
+    sentence: str = ""
+    args: Mapping[str, str] | None = None
+    elements: Mapping[str, tuple[str, ...]] | None = None
+    about: Mapping[str, str] | None = None
+    before: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    formula: str = ""
+    false: tuple[str, ...] = ()
+    holding: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        tables = {name: dict(getattr(self, name) or {}) for name in ("args", "about")}
+        lists = ("before", "fixed", "beside", "changes", "false", "holding")
+        return {
+            **{name: getattr(self, name) for name in ("obligation", "unconfirmed", "action", "sentence", "formula")},
+            **tables,
+            "elements": {sort: list(names) for sort, names in (self.elements or {}).items()},
+            **{name: list(getattr(self, name)) for name in lists},
+        }
+
+
+# --------------------------------------------------------------------------------------------------
+# What engines that prove say: of single obligations, of single steps, and of what happens in the end.
+
+FRAME = "frame"
+"""Of a step that leaves what an invariant says as it is: induction proves all these by one argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationAnswer:
+    """What an engine says of one obligation of one variant.
+
+    Attributes:
+        layer: the id of the threat model in whose layer it is, or nothing.
+        obligation: its id, the same for all engines.
+        outcome: ``proved``, ``refuted`` or ``unknown``, or ``frame`` where the engine has nothing to prove: the step
+            leaves what the invariant says as it is.
+        digest: of the first text that was asked, where engines share the text.
+        reason: why it is unknown.
+        core: names of hypotheses that suffice, where the engine says so.
+    """
+
+    layer: str
+    obligation: str
+    outcome: str
+    digest: str = ""
+    seconds: float = 0.0
+    reason: str = ""
+    core: tuple[str, ...] = ()
+
+    @property
+    def invariant(self) -> str:
+        """The name of the invariant that the obligation is about."""
+        return self.obligation.rpartition("/")[2].replace("%2F", "/").replace("%25", "%")
+
+
+class StepProofs(ABC):
+    """What is proved of single steps, from the axioms and the invariants of one protocol under one threat model."""
+
+    @abstractmethod
+    def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
+        """Answer whether ``action`` keeps each of some invariants.
+
+        Args:
+            action: any action over the protocol's symbols, one that the protocol does not have too.
+            invariants: the names of the invariants.
+            first: a hypothesis; what is likely to need it comes first.
+        """
+
+    @abstractmethod
+    def every(self, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
+        """Answer every obligation of some invariants, those of the first state included, as :meth:`kept` does."""
+
+    @abstractmethod
+    def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
+        """Answer whether ``goal`` holds wherever the axioms, the invariants and what is ``given`` hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessAnswer:
+    """Whether a liveness property is proved: by whose fairness, from which axioms and lemmas, or why it is not."""
+
+    fair: tuple[str, ...] = ()
+    axioms: frozenset[str] = frozenset()
+    lemmas: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is proved."""
+        return bool(self.fair)
+
+
+# --------------------------------------------------------------------------------------------------
+# What engines need from outside: libraries and programs, how each is recognised, and which version is there.
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something that Carnet can use: how it is recognised, what it is for, and how to get it."""
+
+    name: str
+    purpose: str
+    get: str
+    distributions: tuple[str, ...] = ()
+    """Python distributions that have to be installed, all of them."""
+    programs: tuple[str, ...] = ()
+    """Programs of which one has to be on the path."""
+    elsewhere: Callable[[], str] = str
+    """Finds a program that need not be on the path; returns nothing if there is none."""
+    required: bool = False
+
+
+def installed(distribution: str) -> str:
+    """Return the version of a Python distribution."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -10,10 +10,8 @@ import importlib
 from collections.abc import Iterable
 from typing import TypeVar
 
-from carnet_check.engines.clustering import OnCluster
-from carnet_check.engines.interface import Engine, Explores
-from carnet_check.engines.sampling import Samples
-from carnet_check.engines.walks import Walks
+from carnet_check.engines.exploration import Walks
+from carnet_check.engines.interface import Engine, Explores, OnCluster, Samples
 from carnet_check.errors import UsageError
 
 ENGINES: dict[str, str] = {

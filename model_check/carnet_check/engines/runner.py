@@ -7,16 +7,21 @@ cache. Such a shard establishes no claim; the run that finds all answers there d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Final, Protocol
 
 from carnet_check import cache
-from carnet_check.cache import Answers
-from carnet_command.workers import MEMORY, PATIENCE, Pool, WorkerPool
-
-Part = TypeVar("Part")
+from carnet_check.cache import Answers, code
+from carnet_check.errors import UsageError
+from carnet_command.worker import STARTING, Answer, Lost, Part
+from carnet_command.workers import MEMORY, PATIENCE, IsLast, Pool, Work, WorkerPool
 
 
 class Listener(Protocol):
@@ -94,8 +99,6 @@ class Runner:
         """Return workers for obligations; ``version`` says who answers, and says the same wherever they are."""
         patience = PATIENCE if patience is None else patience
         if self.cluster:
-            from carnet_check.engines.cluster import RayPool
-
             return RayPool(self.cluster, version, patience=patience, memory=memory)
         return WorkerPool(self.jobs, patience=patience, memory=memory)
 
@@ -106,3 +109,152 @@ class Runner:
 
 HERE = Runner()
 """One process of this machine, nothing remembered and nothing left out."""
+
+
+# --------------------------------------------------------------------------------------------------
+# A Ray cluster as workers: obligations are answered on its machines, by the same workers that are used here.
+#
+# Each task of the cluster has a worker process of its own on its machine, with the same bounds as here; a task that is
+# lost, with its machine or alone, costs what it had not answered. Whatever answers there has to be what would answer
+# here, the same solver and the same code, or nothing is asked. Who may reach a Ray cluster may run any program on it.
+
+LOCAL: Final = "local"
+"""Stands for a cluster that is started on this machine and ends with this process."""
+CONNECTING: Final = 5.0
+"""Seconds that a cluster has to take a connection."""
+_QUIET: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Ray reports to nobody how it is used, and leaves the environment of its workers alone."""
+
+
+def joined(address: str) -> Any:
+    """Return the module of Ray once it is connected to the cluster at ``address``.
+
+    Raises:
+        UsageError: Ray is not installed, or there is no cluster.
+    """
+    os.environ.update(_QUIET)
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("--ray expects the extra 'cluster' (pip install 'carnet[cluster]')") from None
+    if not ray.is_initialized():
+        _require_reachable(address)
+        started = {"include_dashboard": False} if address == LOCAL else {}
+        try:
+            ray.init(address=address, log_to_driver=False, configure_logging=False, **started)
+        except Exception as error:  # Ray has no common class for what keeps it from a cluster
+            why = str(error).strip().split("\n")[0]
+            raise UsageError(f"expected a Ray cluster at '{address}': {type(error).__name__}: {why}") from None
+    return ray
+
+
+def _require_reachable(address: str) -> None:
+    """Insist that somebody listens at an address with a port: Ray itself tries for a minute, and then ends the process.
+
+    Raises:
+        UsageError: nobody does.
+    """
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()) or "/" in host:
+        return
+    try:
+        socket.create_connection((host, int(port)), CONNECTING).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"expected a Ray cluster at '{address}', and nobody answers: {error}") from None
+
+
+class RayPool(Pool):
+    """The processors of a Ray cluster.
+
+    Args:
+        address: where it is.
+        version: says who answers, here and there.
+        patience: seconds without an answer after which a worker, or a task, counts as stuck.
+        memory: bytes of address space that a worker may have.
+    """
+
+    def __init__(
+        self, address: str, version: Callable[[], str], *, patience: float = PATIENCE, memory: int = MEMORY
+    ) -> None:
+        self._ray = joined(address)
+        self._asked = (version, (version(), code()), patience, memory)
+        self._silence = patience + 2 * STARTING
+        self.jobs = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """Do nothing: the cluster goes on."""
+
+    def results(
+        self,
+        function: Callable[[Part], Iterable[Answer]],
+        parts: Iterable[Part],
+        last: IsLast[Part, Answer] | None = None,
+    ) -> Iterator[tuple[Part, Answer | Lost]]:
+        """Yield the answers of tasks of the cluster; see :meth:`Pool.results`."""
+        remote = self._ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_answers)
+        waiting = iter(parts)
+        busy: dict[Any, tuple[Work[Part], float]] = {}
+        try:
+            while True:
+                for part in islice(waiting, self.jobs - len(busy)):
+                    busy[remote.remote(function, part, *self._asked)] = (Work(part), self._deadline())
+                if not busy:
+                    return
+                for task in self._heard(busy):
+                    work, deadline = busy.pop(task)
+                    if deadline <= time.monotonic():
+                        self._ray.cancel(task, force=True)
+                        said: Any = Lost(f"the cluster said nothing for {self._silence:g} s")
+                    else:
+                        try:
+                            said = self._said(next(task))
+                        except StopIteration:
+                            continue
+                        if not isinstance(said, Lost):
+                            busy[task] = (work, self._deadline())
+                    if work.awaits(said, last):
+                        yield work.part, said
+        finally:
+            for task in busy:
+                self._ray.cancel(task, force=True)
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._silence
+
+    def _heard(self, busy: dict[Any, tuple[Any, float]]) -> list[Any]:
+        """Wait until a task said something or has been silent for too long, and return such tasks."""
+        soonest = min(deadline for _, deadline in busy.values())
+        ready, _ = self._ray.wait(list(busy), num_returns=1, timeout=max(0.0, soonest - time.monotonic()))
+        return list(ready) or [task for task, (_, deadline) in busy.items() if deadline <= time.monotonic()]
+
+    def _said(self, reference: Any) -> Any:
+        """Return an answer, or what became of the task that should give it."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except errors.RayError as error:
+            return Lost(f"the cluster lost the worker: {type(error).__name__}")
+
+
+def _answers(
+    function: Callable[[Part], Iterable[Answer]],
+    part: Part,
+    version: Callable[[], str],
+    expected: tuple[str, str],
+    patience: float,
+    memory: int,
+) -> Iterator[Answer | Lost]:
+    """Answer on a machine of the cluster, in a worker that can be killed."""
+    there = (version(), code())
+    if there != expected:
+        raise UsageError(f"expected the cluster to answer by {_named(expected)}, and it has {_named(there)}")
+    with WorkerPool(1, patience=patience, memory=memory) as pool:
+        yield from (said for _, said in pool.results(function, [part]))
+
+
+def _named(who: tuple[str, str]) -> str:
+    return f"{who[0]} and Carnet's code {who[1][:16]}"

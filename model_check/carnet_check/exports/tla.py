@@ -8,17 +8,30 @@ saturated state, and none between.
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from carnet_check.exports.identifiers import Identifiers
-from carnet_check.exports.tla_layout import changed, comment, conjuncts, listed, named_conjuncts, title, wrapped
-from carnet_check.exports.tla_terms import RESERVED, Scope, Terms
-from carnet_check.exports.tla_updates import change, rows
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import Action, Instance, Invariant, Protocol, Row, Symbol, Update
+from carnet_spec.language import Action, Effect, Instance, Invariant, Protocol, Row, Sort, Symbol, Term, Update
 from carnet_spec.language.analysis.freshness import told_apart
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import Var
+from carnet_spec.language.terms import (
+    TRUE,
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Truth,
+    Var,
+)
 
 WRITTEN = "Written by carnet export."
 
@@ -345,3 +358,282 @@ class _Module:
             yield from comment(f"{name}: {sentences.get(claim.name, '')}{falls}")
             yield from wrapped(f"{name} ==", self._terms.term(claim.formula, {}))
             yield ""
+
+
+# --------------------------------------------------------------------------------------------------
+# Layout of TLA+: comments, lists and definitions, one part to a line, each part with its name beside it.
+
+WIDTH = 110
+GLUE = "\0"
+"""Stands for a space that no line is broken at."""
+
+
+def comment(*paragraphs: str) -> Iterator[str]:
+    """Write paragraphs as comments."""
+    for paragraph in paragraphs:
+        plain = "".join(letter if letter.isprintable() else " " for letter in paragraph)
+        yield from (f"\\* {line}" for line in textwrap.wrap(plain, WIDTH))
+
+
+def title(text: str) -> Iterator[str]:
+    """Begin a part of the module."""
+    yield ""
+    yield "-" * 40
+    yield from comment(text)
+    yield ""
+
+
+def aside(name: str) -> str:
+    """Return a name as a comment at the end of a line; nothing for no name."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in name)
+    return f"  \\* {plain}" if plain else ""
+
+
+def conjuncts(head: str, parts: Sequence[str]) -> Iterator[str]:
+    """Write a definition as conjuncts under each other."""
+    yield head
+    yield from (f"  /\\ {part}" for part in parts or ("TRUE",))
+
+
+def named_conjuncts(parts: Sequence[tuple[str, str]], margin: str, last: str = "") -> Iterator[str]:
+    """Write conjuncts under each other, each with its name; ``last`` ends them."""
+    for place, (part, name) in enumerate(parts, 1):
+        yield f"{margin}/\\ {part}{last if place == len(parts) else ''}{aside(name)}"
+
+
+def listed(head: str, parts: Sequence[str], end: str) -> Iterator[str]:
+    """Write parts under each other, with commas between them."""
+    yield head
+    yield from (f"  {part}{',' if place < len(parts) else end}" for place, part in enumerate(parts, 1))
+
+
+def changed(margin: str, record: str, changes: Sequence[tuple[str, str]], after: str = "") -> Iterator[str]:
+    """Write a record with changes, one to a line, each with its name."""
+    if not changes:
+        yield f"{margin}{record}{after}"
+        return
+    yield f"{margin}[{record} EXCEPT"
+    for place, (written, name) in enumerate(changes, 1):
+        end = "," if place < len(changes) else f"]{after}"
+        yield f"{margin}   {written}{end}{aside(name)}"
+
+
+def wrapped(head: str, text: str) -> Iterator[str]:
+    """Write a definition over several lines, broken between words but never inside a string."""
+    yield head
+    joined = re.sub(r'"[^"]*"', lambda found: found[0].replace(" ", GLUE), text)
+    lines = textwrap.wrap(joined, WIDTH, break_long_words=False, break_on_hyphens=False)
+    yield from (f"  {line}".replace(GLUE, " ") for line in lines)
+
+
+# --------------------------------------------------------------------------------------------------
+# Terms of TLA+: relations as sets of tuples, functions as functions, elements as strings, with no name bound twice.
+
+WORDS = """
+ASSUME ASSUMPTION AXIOM BOOLEAN CASE CHOOSE CONSTANT CONSTANTS DOMAIN ELSE ENABLED EXCEPT EXTENDS FALSE IF IN INSTANCE
+LAMBDA LET LOCAL MODULE OTHER RECURSIVE STRING SUBSET THEN THEOREM TRUE UNCHANGED UNION VARIABLE VARIABLES WITH WF_
+SF_ ACTION HAVE OBVIOUS PICK PROOF PROPOSITION PROVE QED STATE TAKE TEMPORAL USE WITNESS BY COROLLARY DEF DEFINE DEFS
+DF HIDE LEMMA NEW OMITTED ONLY SUFFICES Nat TypeOK First Init Next Spec Now Become Deduced Saturated FirstUnused vars
+spent r s t free pool used i j
+"""
+RESERVED = frozenset(WORDS.split())
+"""Words of TLA+, of the module that is extended, and of what every export defines."""
+
+Scope = Mapping[str, str]
+"""The identifier of each variable that is bound or a parameter."""
+
+
+class Terms:
+    """Writes the terms of one protocol on one instance."""
+
+    def __init__(self, protocol: Protocol, instance: Instance) -> None:
+        self._ids = Identifiers(RESERVED)
+        self._elements: dict[str, Identifiers] = {}
+        self._instance = instance
+        for sort in protocol.sorts:
+            self.sort(sort)
+        for symbol in protocol.symbols:
+            self.symbol(symbol)
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def sort(self, sort: Sort) -> str:
+        """Return the identifier of the set of a sort's elements."""
+        return self._ids.of(("sort", sort.name), sort.name)
+
+    def symbol(self, symbol: Symbol) -> str:
+        """Return the identifier of a symbol."""
+        return self._ids.of(("symbol", symbol.name), symbol.name)
+
+    def operator(self, kind: str, name: str, *ending: str) -> str:
+        """Return the identifier of what is defined for an action, a claim or a rule."""
+        return self._ids.of((kind, name, ending), name, *ending)
+
+    def element(self, element: str) -> str:
+        """Return an element as a string; ``<`` begins a letter that is spelt, so no other string has it."""
+        return f'"{element}"' if re.fullmatch(r"[ -!#-;=-\[\]-~]*", element) else self._spelt(element)
+
+    def _spelt(self, element: str) -> str:
+        """Return an element that TLA+ has no string for, letter by letter where it must be."""
+        return f'"{"".join(each if each.isascii() and each.isalnum() else f"<{ord(each):x}>" for each in element)}"'
+
+    def bound(self, variables: Iterable[Var], scope: Scope) -> dict[str, str]:
+        """Return a scope with more variables, each under a name that nothing else has there."""
+        found = dict(scope)
+        for var in variables:
+            base = re.sub(r"\W", "_", var.name.partition(".")[0], flags=re.ASCII)
+            base = base if base[:1].isalpha() else f"x_{base}"
+            name, number = base, 2
+            while self._ids.taken(name) or name in found.values():
+                name, number = f"{base}_{number}", number + 1
+            found[var.name] = name
+        return found
+
+    # -- sets and tuples ---------------------------------------------------------------------------
+
+    def elements(self, elements: Iterable[str]) -> str:
+        """Return a set of elements."""
+        return f"{{{', '.join(map(self.element, elements))}}}"
+
+    def pool(self, sort: Sort, pool: Sequence[str]) -> str:
+        """Return the set of some elements of a sort; all of them have a name."""
+        return self.sort(sort) if set(pool) == set(self._instance.of(sort)) else self.elements(pool)
+
+    def product(self, sets: Sequence[str]) -> str:
+        """Return the set of tuples over some sets; of one set, its elements."""
+        return " \\X ".join(sets)
+
+    def all_rows(self, sets: Sequence[str]) -> str:
+        """Return the same as an operand."""
+        return sets[0] if len(sets) == 1 else f"({self.product(sets)})"
+
+    def tuple(self, parts: Sequence[str]) -> str:
+        """Return a row; of one element, the element itself."""
+        return parts[0] if len(parts) == 1 else f"<<{', '.join(parts)}>>"
+
+    # -- terms -------------------------------------------------------------------------------------
+
+    def term(self, term: Term, scope: Scope, state: str = "") -> str:
+        """Return a term; what changes is read from the record ``state``, or from the variables."""
+        match term:
+            case Var(name):
+                return scope[name]
+            case Member(_, name):
+                return self.element(name)
+            case Truth(value):
+                return "TRUE" if value else "FALSE"
+            case Apply(symbol, args):
+                return self._applied(symbol, [self.term(arg, scope, state) for arg in args], state)
+            case Equal(left, right):
+                return f"{self._operand(left, scope, state)} = {self._operand(right, scope, state)}"
+            case Not(Equal(left, right)):
+                return f"{self._operand(left, scope, state)} # {self._operand(right, scope, state)}"
+            case Not(Apply(symbol, args)) if args:
+                held = self._applied(symbol, [self.term(arg, scope, state) for arg in args], state)
+                return held.replace(" \\in ", " \\notin ", 1) if held.count(" \\in ") == 1 else f"~({held})"
+            case Not(body):
+                return f"~{self._operand(body, scope, state)}"
+            case _:
+                return self._compound(term, scope, state)
+
+    def _compound(self, term: Term, scope: Scope, state: str) -> str:
+        match term:
+            case And(parts) | Or(parts):
+                sign, empty = (" /\\ ", "TRUE") if isinstance(term, And) else (" \\/ ", "FALSE")
+                return sign.join(self._operand(part, scope, state) for part in parts) or empty
+            case Implies(premise, conclusion):
+                return f"{self._operand(premise, scope, state)} => {self._operand(conclusion, scope, state)}"
+            case IfThenElse(test, then, otherwise):
+                texts = (self.term(part, scope, state) for part in (test, then, otherwise))
+                return "IF {} THEN {} ELSE {}".format(*texts)
+            case Forall(bound, body) | Exists(bound, body):
+                inner = self.bound(bound, scope)
+                sign = "\\A" if isinstance(term, Forall) else "\\E"
+                listed = ", ".join(f"{inner[var.name]} \\in {self.sort(var.sort)}" for var in bound)
+                return f"{sign} {listed} : {self.term(body, inner, state)}"
+            case _:
+                raise TypeError(f"{term} is no term")
+
+    def _operand(self, term: Term, scope: Scope, state: str) -> str:
+        written = self.term(term, scope, state)
+        return written if isinstance(term, Var | Member | Truth) or _is_atom(term) else f"({written})"
+
+    def _applied(self, symbol: Symbol, args: Sequence[str], state: str) -> str:
+        name = self.symbol(symbol)
+        held = f"{state}.{name}" if state and symbol.mutable else name
+        if not args:
+            return held
+        return f"{self.tuple(args)} \\in {held}" if symbol.is_relation else f"{held}[{', '.join(args)}]"
+
+
+def _is_atom(term: Term) -> bool:
+    return isinstance(term, Apply) and not (term.symbol.is_relation and term.args)
+
+
+# --------------------------------------------------------------------------------------------------
+# Updates of TLA+: what an action or a rule changes, as parts of an ``EXCEPT`` over the record of all variables.
+
+
+def change(update: Update, terms: Terms, scope: Scope) -> str:
+    """Return what an update does; all that it reads it reads from the variables."""
+    name = terms.symbol(update.symbol)
+    inner = terms.bound(update.each, scope)
+    if update.symbol.is_relation:
+        return f"!.{name} = {_relation(update, terms, inner)}"
+    when = "" if update.when == TRUE else terms.term(update.when, inner)
+    assert update.value is not None
+    value = terms.term(update.value, inner)
+    if update.each:
+        return f"!.{name} = {_function(update, terms, inner, value, when)}"
+    args = ", ".join(terms.term(arg, inner) for arg in update.args)
+    place = f"!.{name}[{args}]" if args else f"!.{name}"
+    return f"{place} = IF {when} THEN {value} ELSE @" if when else f"{place} = {value}"
+
+
+def rows(update: Update, terms: Terms, scope: Scope, over: Mapping[str, str], state: str = "") -> str:
+    """Return the set of rows that an update inserts or removes; ``over`` has a set for each variable that runs."""
+    row = terms.tuple([terms.term(arg, scope, state) for arg in update.args])
+    when = "" if update.when == TRUE else terms.term(update.when, scope, state)
+    if not over:
+        return f"(IF {when} THEN {{{row}}} ELSE {{}})" if when else f"{{{row}}}"
+    pattern, values = terms.tuple(list(over)), terms.product(list(over.values()))
+    if row == pattern:
+        return f"{{{pattern} \\in {values} : {when}}}" if when else f"({values})"
+    chosen = f"{{{pattern} \\in {values} : {when}}}" if when else values
+    return f"{{{row} : {pattern} \\in {chosen}}}"
+
+
+def _relation(update: Update, terms: Terms, scope: Scope) -> str:
+    inserts = update.effect is Effect.INSERT
+    if not update.args:
+        if update.when == TRUE:
+            return "TRUE" if inserts else "FALSE"
+        when = terms.term(update.when, scope)
+        return f"(@ \\/ ({when}))" if inserts else f"(@ /\\ ~({when}))"
+    over = {scope[var.name]: terms.sort(var.sort) for var in update.each}
+    sign = "\\union" if inserts else "\\"
+    return f"@ {sign} {rows(update, terms, scope, over)}"
+
+
+def _function(update: Update, terms: Terms, scope: Scope, value: str, when: str) -> str:
+    """Return a function that is changed at the rows in which an ``each`` stands for every element."""
+    names = terms.bound((Var(f"at {place}", sort) for place, sort in enumerate(update.symbol.domain)), scope)
+    places = [
+        scope[arg.name] if isinstance(arg, Var) and arg in update.each else names[f"at {place}"]
+        for place, arg in enumerate(update.args)
+    ]
+    meant = [
+        f"{place} = {terms.term(arg, scope)}"
+        for place, arg in zip(places, update.args, strict=True)
+        if not (isinstance(arg, Var) and arg in update.each)
+    ]
+    tests = [*meant, *([f"({when})"] if when else [])]
+    domain = ", ".join(
+        f"{place} \\in {terms.sort(sort)}" for place, sort in zip(places, update.symbol.domain, strict=True)
+    )
+    kept = f"IF {_all(tests)} THEN {value} ELSE @[{', '.join(places)}]" if tests else value
+    return f"[{domain} |-> {kept}]"
+
+
+def _all(tests: Sequence[str]) -> str:
+    return " /\\ ".join(tests)

@@ -9,13 +9,29 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
 from carnet_check.errors import UsageError
-from carnet_check.loading.assignment import Assignment, Choice, Decided, functions_in, relations_in
 from carnet_check.loading.extent import refuse_choices, refuse_sizes
-from carnet_spec.language import Axiom, Instance, Kind, Protocol, Row, Scale, Symbol
+from carnet_spec.language import Axiom, Instance, Kind, Protocol, Row, Scale, Sort, Symbol
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Term,
+    Truth,
+    Var,
+)
 
 BESIDE_CONSTANTS = 2
 EACH = "each"
@@ -121,3 +137,176 @@ def _by_default(assignment: Assignment, rigid: Sequence[Symbol]) -> Iterator[tup
             last = assignment.of(symbol.domain[0])[-1] if len(symbol.domain) == 1 else None
             public = symbol.kind is not Kind.TRUTH
             yield from ((Choice(symbol, row), public or row[:1] == (last,)) for row in assignment.rows(symbol))
+
+
+# --------------------------------------------------------------------------------------------------
+# What rigid symbols may mean over given elements, as Boolean unknowns of a solver: one interpretation at a time.
+#
+# Whoever asks says what is preferred, choice by choice; where the axioms leave no choice, they decide.
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing to decide: whether a relation holds of a row, or that a function has a value there."""
+
+    symbol: Symbol
+    row: Row
+    value: str | None = None
+
+
+Decided = Mapping[Choice, bool]
+"""Every choice, and whether it was taken."""
+
+
+class Assignment:
+    """Values of symbols over finite sorts, as Boolean unknowns of a solver that knows the axioms.
+
+    Raises:
+        UsageError: no values satisfy the axioms.
+    """
+
+    def __init__(
+        self, protocol: Protocol, elements: Mapping[str, Row], symbols: Sequence[Symbol], axioms: Iterable[Axiom]
+    ) -> None:
+        import z3
+
+        self._z3: Any = z3
+        self._context = z3.Context()
+        self._true = z3.BoolVal(True, self._context)
+        self._false = z3.BoolVal(False, self._context)
+        self._elements = elements
+        self._symbols = symbols
+        self._unknowns = {choice: z3.Bool(f"c{number}", self._context) for number, choice in enumerate(self._choices())}
+        self._solver = z3.SolverFor("QF_FD", ctx=self._context)
+        self._assume(axioms)
+        if self._solver.check() != z3.sat:
+            sizes = ", ".join(f"{len(names)} {sort}" for sort, names in elements.items())
+            raise UsageError(
+                f"no instance of '{protocol.id}' with {sizes} satisfies the axioms; "
+                "try other sizes with --set SORT=N; if they contradict each other, an engine of `carnet verify` that "
+                "proves can say so"
+            )
+
+    @property
+    def choices(self) -> Sequence[Choice]:
+        """Everything that there is to decide."""
+        return tuple(self._unknowns)
+
+    def decided(self, wishes: Iterable[tuple[Choice, bool]]) -> Decided:
+        """Decide every choice, one after the other, as it is wished where axioms and earlier decisions allow it."""
+        self._solver.push()
+        decided = {choice: self._decide(choice, wish) for choice, wish in wishes}
+        self._solver.pop()
+        return decided
+
+    def of(self, sort: Sort) -> Row:
+        """Return the elements of a sort."""
+        return sort.members if sort.members is not None else self._elements[sort.name]
+
+    def rows(self, symbol: Symbol) -> Iterator[Row]:
+        """Yield every row of arguments of a symbol."""
+        return product(*(self.of(sort) for sort in symbol.domain))
+
+    def _assume(self, axioms: Iterable[Axiom]) -> None:
+        for axiom in axioms:
+            self._solver.add(self._formula(axiom.formula, {}))
+        for symbol in self._symbols:
+            for row in () if symbol.is_relation else self.rows(symbol):
+                values = [self._unknowns[Choice(symbol, row, value)] for value in self.of(symbol.result)]
+                self._solver.add(self._z3.PbEq([(value, 1) for value in values], 1))
+
+    def _decide(self, choice: Choice, wish: bool) -> bool:
+        unknown = self._unknowns[choice]
+        literal = unknown if wish else self._z3.Not(unknown)
+        possible = bool(self._solver.check(literal) == self._z3.sat)
+        self._solver.add(literal if possible else self._z3.Not(literal))
+        return wish == possible
+
+    def _choices(self) -> Iterator[Choice]:
+        for symbol in self._symbols:
+            for row in self.rows(symbol):
+                if symbol.is_relation:
+                    yield Choice(symbol, row)
+                else:
+                    yield from (Choice(symbol, row, value) for value in self.of(symbol.result))
+
+    # -- formulas over the unknowns ---------------------------------------------------------------
+
+    def _formula(self, term: Term, env: Mapping[Var, str]) -> Any:
+        z3 = self._z3
+        match term:
+            case Truth(value):
+                return self._true if value else self._false
+            case Not(body):
+                return z3.Not(self._formula(body, env))
+            case And(parts):
+                return z3.And(*(self._formula(part, env) for part in parts), self._true)
+            case Or(parts):
+                return z3.Or(*(self._formula(part, env) for part in parts), self._false)
+            case Implies(premise, conclusion):
+                return z3.Implies(self._formula(premise, env), self._formula(conclusion, env))
+            case Forall(bound, body):
+                return z3.And(*self._instances(bound, body, env), self._true)
+            case Exists(bound, body):
+                return z3.Or(*self._instances(bound, body, env), self._false)
+            case Equal(left, right):
+                return self._any(
+                    z3.And(one, other)
+                    for value, one in self._value(left, env)
+                    for twin, other in self._value(right, env)
+                    if value == twin
+                )
+            case Apply(symbol, args) if symbol.is_relation:
+                return self._any(
+                    z3.And(when, self._unknowns[Choice(symbol, row)]) for row, when in self._arguments(args, env)
+                )
+            case _:
+                raise UsageError(f"an axiom cannot be read: {term!r}")
+
+    def _value(self, term: Term, env: Mapping[Var, str]) -> Iterator[tuple[str, Any]]:
+        """Yield each value that ``term`` may have and when it has it."""
+        match term:
+            case Var():
+                yield env[term], self._true
+            case Member(_, name):
+                yield name, self._true
+            case Apply(symbol, args):
+                for row, when in self._arguments(args, env):
+                    for value in self.of(symbol.result):
+                        unknown = self._unknowns[Choice(symbol, row, value)]
+                        yield value, self._z3.And(when, unknown)
+            case IfThenElse(test, then, otherwise):
+                holds = self._formula(test, env)
+                for value, when in self._value(then, env):
+                    yield value, self._z3.And(holds, when)
+                for value, when in self._value(otherwise, env):
+                    yield value, self._z3.And(self._z3.Not(holds), when)
+            case _:
+                raise UsageError(f"an axiom cannot be read: {term!r}")
+
+    def _arguments(self, args: tuple[Term, ...], env: Mapping[Var, str]) -> Iterator[tuple[Row, Any]]:
+        for combination in product(*(tuple(self._value(arg, env)) for arg in args)):
+            row = tuple(value for value, _ in combination)
+            yield row, self._z3.And(*(when for _, when in combination), self._true)
+
+    def _instances(self, bound: tuple[Var, ...], body: Term, env: Mapping[Var, str]) -> Iterator[Any]:
+        for row in product(*(self.of(var.sort) for var in bound)):
+            yield self._formula(body, {**env, **dict(zip(bound, row, strict=True))})
+
+    def _any(self, parts: Iterator[Any]) -> Any:
+        return self._z3.Or(*parts, self._false)
+
+
+def relations_in(decided: Decided) -> dict[str, frozenset[Row]]:
+    """Return the rows for which each relation holds."""
+    symbols = dict.fromkeys(choice.symbol for choice in decided if choice.symbol.is_relation)
+    return {s.name: frozenset(c.row for c, holds in decided.items() if holds and c.symbol == s) for s in symbols}
+
+
+def functions_in(decided: Decided) -> dict[str, dict[Row, str]]:
+    """Return the table of each function."""
+    tables: dict[str, dict[Row, str]] = {}
+    for choice, holds in decided.items():
+        if holds and choice.value is not None:
+            tables.setdefault(choice.symbol.name, {})[choice.row] = choice.value
+    return tables

@@ -6,15 +6,18 @@ family is built, by the numbers alone, and before it is explored, by the places 
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from carnet_check.errors import UsageError
-from carnet_spec.language import Instance, Protocol, Sort, Term
+from carnet_spec.language import InLine, Instance, Protocol, Row, Sort, Symbol, Term
+from carnet_spec.language.instance import in_words
 from carnet_spec.language.terms import Exists, Forall, children
 
 MOST_OF_ONE: Final = 1_000
@@ -132,3 +135,181 @@ def shown_memory(amount: int) -> str:
         if amount >= 1 << bits:
             return f"{amount / (1 << bits):,.1f} {unit}"
     return f"{amount:,} bytes"
+
+
+# --------------------------------------------------------------------------------------------------
+# What a search explores, in numbers and in words: computed from the instances, whatever anybody says of them.
+#
+# One value is made before a search begins and is announced; a worker makes it anew from the instances that it
+# explores, and a search of which it differs fails. So what is said before and what is said afterwards is the same.
+
+MOST_ROWS: Final = 12
+"""How many rows of one symbol are named; of those beyond only the number is."""
+MOST_SIZES: Final = 2
+"""How many different sizes are told one by one; where there are more, each sort is told with its numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """The instances of a search that all its claims share.
+
+    Attributes:
+        elements: how many elements each uninterpreted sort has, by its name.
+        interpretations: how many interpretations of the rigid symbols are explored.
+        allowed: how many the axioms allow with these elements, those that differ in names alone counted once; ``None``:
+            nobody counted, because somebody chose one, or because they are too many to count.
+        counted: how many of them were counted before counting ended, where ``allowed`` is not known.
+        first_values: the symbols without an initial value that each interpretation is explored with every choice of;
+            the numbers count these choices, too.
+        fixed: what was chosen of each rigid symbol, where one interpretation was and others may be allowed.
+        shortfall: why not all is explored that the name of the profile promises, and what is instead.
+        authors_words: what the author says of the size.
+    """
+
+    elements: tuple[tuple[str, int], ...]
+    interpretations: int = 1
+    allowed: int | None = None
+    counted: int = 0
+    first_values: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, str], ...] = ()
+    shortfall: str = ""
+    authors_words: str = ""
+
+    @property
+    def share(self) -> str:
+        """Say how many interpretations are explored, of how many; nothing, where it is the one that somebody chose."""
+        what, first = "interpretations of the rigid symbols", ", ".join(self.first_values)
+        if self.interpretations == self.allowed:
+            every = f", with every first value of {first}" if first else ""
+            return "" if self.allowed == 1 else f"all {self.allowed:,} {what}{every}"
+        if self.allowed is None and not self.shortfall:
+            return ""
+        of = f"{self.allowed:,}" if self.allowed else f"more than {self.counted:,}" if self.counted else "too many"
+        return f"{self.interpretations:,} of {of} {what}" + (f", with first values of {first}" if first else "")
+
+    @property
+    def words(self) -> str:
+        """Say the sizes, and which interpretations are explored."""
+        return ", ".join(filter(None, (in_words(dict(self.elements), self.authors_words), self.share)))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return {
+            "elements": dict(self.elements),
+            "interpretations": self.interpretations,
+            "allowed": self.allowed,
+            "first_values": list(self.first_values),
+            "fixed": dict(self.fixed),
+            "shortfall": self.shortfall or None,
+            "authors_words": self.authors_words or None,
+            "words": self.words,
+        }
+
+
+def sizes_in_words(explored: Iterable[Explored]) -> str:
+    """Say the sizes of several searches: each of them, or, where they are many, the numbers of each sort."""
+    sizes = list(dict.fromkeys(explored))
+    told = list(dict.fromkeys(each.words for each in sizes))
+    if len(told) <= MOST_SIZES:
+        return "; ".join(filter(None, told))
+    numbers: dict[str, dict[int, None]] = {}
+    for sort, number in itertools.chain.from_iterable(each.elements for each in sizes):
+        numbers.setdefault(sort, {})[number] = None
+    ranges = " · ".join(f"{_either(map(str, sorted(found)))} {sort}" for sort, found in numbers.items())
+    return "; ".join(filter(None, (f"instances of {len(told)} kinds, {ranges}", *_shares(sizes))))
+
+
+def _shares(sizes: Iterable[Explored]) -> Iterator[str]:
+    return iter(dict.fromkeys(each.share for each in sizes))
+
+
+def fixed_in_words(explored: Iterable[Explored]) -> str:
+    """Say which interpretations were chosen of those that axioms allow; nothing where all of them are explored."""
+    told: dict[str, dict[str, None]] = {}
+    for each in explored:
+        for what, meaning in each.fixed:
+            told.setdefault(what, {})[meaning] = None
+    return "; ".join(f"{what}: {_either(meanings)}" for what, meanings in told.items())
+
+
+def _either(words: Iterable[str]) -> str:
+    return " or ".join(words)
+
+
+# -- what an instance fixes -----------------------------------------------------------------------
+
+
+def fixes(protocol: Protocol, instance: Instance) -> dict[str, str]:
+    """Say what an instance fixes: of each rigid symbol its value, and of how many elements steps may choose."""
+    rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
+    values: dict[Sort, dict[str, str]] = {}
+    for symbol in rigid:
+        if not symbol.domain and not symbol.is_relation:
+            values.setdefault(symbol.result, {})[symbol.name] = instance.functions[symbol.name][()]
+    told = {
+        sort.name: _compared(named) for sort, named in values.items() if len(named) > 1 or {*named} != {*named.values()}
+    }
+    told |= {s.name: _table(s, instance) for s in rigid if s.domain and not s.is_relation}
+    told |= {s.name: _held(s, instance) for s in rigid if s.is_relation}
+    return told | _narrowed(protocol, instance)
+
+
+def _compared(values: Mapping[str, str]) -> str:
+    """Say which constants are one element, which one, and which differ."""
+    groups: dict[str, list[str]] = {}
+    for name, element in values.items():
+        groups.setdefault(element, []).append(name)
+    named = (names if element in names else [*names, element] for element, names in groups.items())
+    return " ≠ ".join(" = ".join(names) for names in named)
+
+
+def _table(symbol: Symbol, instance: Instance) -> str:
+    table = instance.functions[symbol.name]
+    if len(set(table.values())) == 1:
+        return f"always {next(iter(table.values()))}"
+    return _listed([f"{_row(row)} → {value}" for row, value in sorted(table.items())])
+
+
+def _held(symbol: Symbol, instance: Instance) -> str:
+    """Say where a relation holds; an order by its elements in line."""
+    rows = instance.relations.get(symbol.name, frozenset())
+    if not symbol.domain:
+        return "true" if rows else "false"
+    elements = [instance.of(sort) for sort in symbol.domain]
+    if line := _in_line(rows, elements):
+        return " < ".join(line) if len(line) <= MOST_ROWS else f"{line[0]} < … < {line[-1]}, {len(line):,} in line"
+    if len(rows) == math.prod(map(len, elements)):
+        return "all"
+    return _listed([_row(row) for row in sorted(rows)]) or ("nobody" if len(symbol.domain) == 1 else "none")
+
+
+def _in_line(rows: Collection[Row], elements: list[Row]) -> Row:
+    """Return the elements of a strict linear order, the first one first; nothing, if it is none."""
+    if isinstance(rows, InLine) and set(rows.elements) == set(elements[0]) and len(rows) > 0:
+        return rows.elements
+    if len(elements) != 2 or elements[0] != elements[1] or len(elements[0]) < 2:
+        return ()
+    after = {each: sum(row[0] == each for row in rows) for each in elements[0]}
+    line = tuple(sorted(elements[0], key=lambda each: -after[each]))
+    return line if set(rows) == set(itertools.combinations(line, 2)) else ()
+
+
+def _narrowed(protocol: Protocol, instance: Instance) -> dict[str, str]:
+    """Say what steps may choose only some of; what they draw is bounded by the sizes."""
+    steps: dict[tuple[str, str], list[str]] = {}
+    for action in protocol.actions:
+        for var in action.params:
+            pool = instance.pools.get((action.name, var.name))
+            if pool is not None and var not in action.fresh and len(pool) < len(instance.of(var.sort)):
+                chosen = f"{len(pool)} of {len(instance.of(var.sort))}"
+                steps.setdefault((var.name, chosen), []).append(action.name)
+    return {f"{var} of {', '.join(names)}": chosen for (var, chosen), names in steps.items()}
+
+
+def _row(row: Row) -> str:
+    return row[0] if len(row) == 1 else f"({', '.join(row)})"
+
+
+def _listed(rows: list[str]) -> str:
+    beyond = len(rows) - MOST_ROWS
+    return ", ".join(rows[:MOST_ROWS]) + (f" and {beyond:,} more" if beyond > 0 else "")

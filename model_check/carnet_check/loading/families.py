@@ -6,21 +6,23 @@ returns one, so that a first file can be checked before anything is registered.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import importlib
 import importlib.machinery
 import importlib.util
 import inspect
+import itertools
 import multiprocessing
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
-from carnet_check.loading.contents import only_protocol
 from carnet_check.loading.default_instance import EACH, default_instance
 from carnet_check.loading.importing import (
     afresh,
@@ -31,11 +33,7 @@ from carnet_check.loading.importing import (
     module_at,
     module_named,
 )
-from carnet_check.loading.names import at_its_line, files_about, refuse_nameless, require_known
-from carnet_check.loading.places import place_of
-from carnet_check.loading.readings import changing, same_instances
-from carnet_check.loading.references import parts_of
-from carnet_check.loading.sizes import Watched, grows_with, named_sizes
+from carnet_check.semantics import Interpreter
 from carnet_spec.language import (
     Draft,
     Family,
@@ -45,14 +43,15 @@ from carnet_spec.language import (
     Protocol,
     Scale,
     SpecificationError,
+    Threat,
     Variant,
 )
 from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.family import made_by_the_checker
-from carnet_spec.language.lints import Complaint, unmeant, unsound
-from carnet_spec.language.naming import did_you_mean
+from carnet_spec.language.lints import NAMES, Complaint, nameless, unmeant, unsound
+from carnet_spec.language.naming import and_known, did_you_mean
 from carnet_spec.language.requirements import text_beside
-from carnet_spec.language.tracing import written_at
+from carnet_spec.language.tracing import Place, written_at
 from carnet_spec.protocols.registry import registered
 
 DEFAULT_VARIANT = "main"
@@ -378,3 +377,324 @@ def _wrapped(function: Callable[..., Any], made: Draft) -> Family:
         },
         hunts=(Profile("two beside constants", {EACH: 2}), Profile("three beside constants", {EACH: 3})),
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# What a reference to a protocol is made of: a path or a module, and a name in it; and what is meant without one.
+
+OWN = "protocol.py"
+"""The file that `carnet init` writes a protocol to."""
+
+
+def protocol_here() -> str | None:
+    """Return the file of the current folder that `carnet init` would have written, if it is there and names Carnet."""
+    file = Path(OWN)
+    return OWN if file.is_file() and b"carnet_spec" in file.read_bytes() else None
+
+
+def parts_of(reference: str) -> tuple[str, str]:
+    """Return the path or module that a reference names, and the name in it; a folder may have a colon in its name."""
+    found = re.fullmatch(r"(.*\.py)(?::(\w+))?", reference, re.DOTALL)
+    if found is not None:
+        return found[1], found[2] or ""
+    path, _, name = reference.partition(":")
+    return path, name
+
+
+def files_of(reference: str) -> list[Path]:
+    """Return the file that a reference names; none of a module or an id."""
+    path, _ = parts_of(reference)
+    return [Path(path)] if path.endswith(".py") else []
+
+
+# -- Threat models by name, and whether an instance obeys the axioms of one ------------------------
+
+NO_THREAT = Threat("unrestricted", "nothing is assumed about anyone", ())
+"""Stands in where a protocol declares no threat model."""
+
+
+def threat_of(protocol: Protocol, id: str) -> Threat:
+    """Return a threat model of the protocol, or the empty one that stands in where it declares none."""
+    return NO_THREAT if id == NO_THREAT.id and not protocol.threats else protocol.threat(id)
+
+
+def violated_axioms(judge: Interpreter, threat: Threat) -> list[str]:
+    """Say which axioms the judge's instance violates."""
+    names = [*judge.axioms_hold(), *judge.violated(threat.axioms)]
+    return [f"the instance under {threat.id} violates axiom '{name}'" for name in names]
+
+
+# --------------------------------------------------------------------------------------------------
+# Which sizes a family knows: a size that none of its instances depends on would change nothing, without a word.
+
+
+class _Listed(str):
+    """The name of a size that was taken from the scale itself: who looks it up need not know it."""
+
+    __slots__ = ()
+
+
+class Watched(Mapping[str, int]):
+    """A scale that keeps the names of the sizes that were looked up in it, by who knows them."""
+
+    def __init__(self, scale: Scale) -> None:
+        self._scale = scale
+        self.looked_up: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> int:
+        if not isinstance(name, _Listed):
+            self.looked_up[name] = None
+        return self._scale[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(_Listed, self._scale)
+
+    def __len__(self) -> int:
+        return len(self._scale)
+
+
+def named_sizes(family: Family) -> dict[str, None]:
+    """Return the sizes that the profiles, the hunts and the options of a family name, in order."""
+    profiles = (*family.profiles.values(), *family.hunts)
+    return dict.fromkeys((*(name for profile in profiles for name in profile.scale), *family.options))
+
+
+def grows_with(name: str, family: Family, protocol: Protocol, threat: str, scale: Scale, instance: Instance) -> bool:
+    """Whether one more of a size makes another instance than this one, or one that the family refuses."""
+    try:
+        return family.instance(protocol, threat, {**scale, name: scale[name] + 1}) != instance
+    except (
+        Exception
+    ):  # a family's code may raise anything, and only where it looked at the size, since it took one less
+        return True
+
+
+# -- What a module defines that is a protocol ------------------------------------------------------
+
+
+def only_protocol(module: ModuleType, reference: str) -> object:
+    """Return the one family, or draft, or draft function, that a module defines."""
+    values = {n: v for n, v in vars(module).items() if not n.startswith("_")}
+    kinds: tuple[Callable[[object], bool], ...] = (
+        lambda value: isinstance(value, Family),
+        lambda value: isinstance(value, Draft),
+        lambda value: _returns_a_draft(value, module),
+    )
+    for kind in kinds:
+        found = [n for n, value in values.items() if kind(value)]
+        if len(found) > 1:
+            raise UsageError(
+                f"'{reference}' has several protocols: say which one, {reference}:NAME with NAME one of "
+                + ", ".join(found)
+            )
+        if found:
+            return values[found[0]]
+    raise UsageError(
+        f"expected a protocol in '{reference}' (a Family, a Draft, or a function that returns a Draft), and found none"
+    )
+
+
+def _returns_a_draft(value: object, module: ModuleType) -> bool:
+    if not inspect.isfunction(value) or value.__module__ != module.__name__:
+        return False
+    return value.__name__ == "draft" or value.__annotations__.get("return") in (Draft, "Draft")
+
+
+# --------------------------------------------------------------------------------------------------
+# Where in the source of a specification stands what a lint complains about, and where a name is written.
+
+KINDS = {
+    "action": ("action",),
+    "rule": ("action",),
+    "claim or lemma": ("claim", "lemma"),
+    "claim": ("claim",),
+    "lemma": ("lemma",),
+    "goal": ("goal",),
+    "liveness": ("liveness",),
+    "axiom": ("axiom",),
+    "threat model": ("threat model",),
+    "initial value of": ("initial value of",),
+    "accepted leak": ("accepted leak",),
+}
+"""What complaints call the parts of a draft, and what a draft calls them."""
+_NAMED = re.compile(rf"(?P<kind>{'|'.join(KINDS)}|symbol|sort) (?P<name>.+)")
+_QUOTED = re.compile(r"'([^']+)'")
+_BRACED = re.compile(r"\{[^}]*\}")
+_OF_NAMES = NAMES | {"family", "requirements"}
+
+
+def place_of(complaint: Complaint, draft: Draft, files: Iterable[str] = ()) -> Place | None:
+    """Return where a draft says what a complaint is about, or else where it begins; nothing if nobody wrote it.
+
+    A misspelt name is looked for where it is written, and in ``files``, too.
+    """
+    every = [*dict.fromkeys((*_files(draft), *files))]
+    stated = next((place for place in _places(complaint, draft, every) if place is not None), None)
+    if complaint.rule in _OF_NAMES:
+        stated = written(first_quoted(complaint.message), every, stated) or stated
+    beginning = (place for (kind, _), place in draft.stated_at.items() if kind == "draft")
+    return stated or next(beginning, None)
+
+
+def first_quoted(message: str) -> str:
+    """Return the name that an error is about: the first place in braces, or the first word in quotes."""
+    return next(iter((*_BRACED.findall(message), *_QUOTED.findall(message))), "")
+
+
+def written(text: str, files: Iterable[str], after: Place | None = None) -> Place | None:
+    """Return where a string is, or has a place in braces: first after a place in its file, then anywhere in ``files``.
+
+    Where several files have it, or several lines after the place, it is the first.
+    """
+    if not text:
+        return None
+    if after is not None:
+        later = (line for line in _lines(text, after.file) if line >= after.line)
+        first = min(later, default=0)
+        if first:
+            return Place(after.file, first)
+    for file in files:
+        for line in sorted(_lines(text, file)):
+            return Place(file, line)
+    return None
+
+
+def _lines(text: str, file: str) -> Iterator[int]:
+    """Yield the lines of a file on which a string is, or has this place in braces."""
+    for node in _nodes(file):
+        match node:
+            case ast.Constant(value=str(value)) if value == text or (text.startswith("{") and text in value):
+                yield node.lineno
+
+
+def _nodes(file: str) -> Iterator[ast.AST]:
+    with contextlib.suppress(OSError, ValueError, SyntaxError):
+        yield from ast.walk(ast.parse(Path(file).read_bytes()))
+
+
+def _files(draft: Draft) -> list[str]:
+    """Return the files in which a draft says something."""
+    return list(dict.fromkeys(place.file for place in draft.stated_at.values() if place is not None))
+
+
+def _places(complaint: Complaint, draft: Draft, files: Iterable[str]) -> Iterator[Place | None]:
+    found = _NAMED.fullmatch(complaint.where)
+    if found is None:  # it is about several parts, and names them
+        for name in _QUOTED.findall(complaint.message):
+            yield from (draft.stated_at[key] for key in reversed(draft.stated_at) if key[1] == name)
+            yield _declared(name, files)
+        return
+    kind, whole = found["kind"], found["name"]
+    for name in (whole, whole.partition(",")[0], whole.strip("'\"")):
+        yield from (draft.stated_at.get((known, name)) for known in KINDS.get(kind, ()))
+        yield _declared(name, files) if kind in ("symbol", "sort") else None
+    yield draft.stated_at.get(("threat model", whole.partition(": ")[0]))
+
+
+def _declared(name: str, files: Iterable[str]) -> Place | None:
+    """Return where a sort is declared, or a symbol: by a call of which the name is the first argument."""
+    for file in files:
+        for node in _nodes(file):
+            match node:
+                case ast.ClassDef(name=declared) if declared == name:
+                    return Place(file, node.lineno)
+                case ast.Call(args=[ast.Constant(value=declared), *_]) if declared == name:
+                    return Place(file, node.lineno)
+    return None
+
+
+# --------------------------------------------------------------------------------------------------
+# Names that a specification uses: the files in which they are written, and those of a family's own parts.
+
+
+def files_about(family: Family, reference: str) -> list[str]:
+    """Return the files in which a family may name its parts: its own, and those beside them in one package."""
+    places = (written_at(family.draft), written_at(family.instance))
+    own = [*(file.absolute() for file in files_of(reference)), *(Path(place.file) for place in places if place)]
+    beside = (each for file in own if file.with_name("__init__.py").is_file() for each in file.parent.glob("*.py"))
+    return [str(file) for file in dict.fromkeys((*own, *sorted(beside)))]
+
+
+def refuse_nameless(family: Family, reference: str) -> None:
+    """Refuse a family that names a variant, a profile or a size that it does not have.
+
+    Raises:
+        InvalidSpecificationError: it does; each complaint says where.
+    """
+    wrong = nameless(family)
+    files = files_about(family, reference) if wrong else []
+    if wrong:
+        told = ((written(first_quoted(each.message), files) or reference, each) for each in wrong)
+        raise InvalidSpecificationError(*(f"{place}: {complaint}" for place, complaint in told))
+
+
+def at_its_line(error: str, family: Family, reference: str) -> str:
+    """Return an error about an instance, with the line on which the name that it is about is written, if any is."""
+    place = written(first_quoted(error), files_about(family, reference), written_at(family.instance))
+    return f"{place}: {error}" if place else error
+
+
+def require_known(instance: Instance, protocol: Protocol, family: Family) -> None:
+    """Refuse what an instance says of symbols and parameters that no variant has: nothing would come of it.
+
+    Raises:
+        SpecificationError: a relation or function is misspelt, or the action or parameter of a pool.
+    """
+    _require(_SYMBOL, {*instance.relations, *instance.functions}, protocol, family)
+    _require(_ACTION, {action for action, _ in instance.pools}, protocol, family)
+    for name, parameter in instance.pools:
+        _require(f"{_PARAMETER}{name}", {parameter}, protocol, family)
+
+
+_SYMBOL, _ACTION, _PARAMETER = "symbol that never changes", "action of a pool", "parameter of "
+
+
+def _require(what: str, names: set[str], protocol: Protocol, family: Family) -> None:
+    known = _known(what, protocol)
+    for variant in family.variants if names - known else ():  # where nothing was removed, and what other designs add
+        known |= _known(what, family.protocol(variant))
+        if known >= names:
+            return
+    for name in sorted(names - known):
+        raise SpecificationError(f"the instance: no {what} '{name}' in {family.id}{and_known(name, sorted(known))}")
+
+
+def _known(what: str, protocol: Protocol) -> set[str]:
+    if what == _SYMBOL:
+        return {symbol.name for symbol in protocol.symbols if not symbol.mutable}
+    if what == _ACTION:
+        return {action.name for action in protocol.actions}
+    of = what.removeprefix(_PARAMETER)
+    return {var.name for action in protocol.actions if action.name == of for var in action.params}
+
+
+# -- Whether two readings of one file say the same -------------------------------------------------
+
+
+def changing(file: Path, what: str) -> InvalidSpecificationError:
+    """Return the refusal of a file in which something differs each time that it is read."""
+    return InvalidSpecificationError(
+        f"{file.name}: {what} says something else each time that it is loaded: "
+        "let nothing in it depend on chance, on the time or on the system"
+    )
+
+
+def same_instances(one: Family, other: Family) -> bool:
+    """Whether the instances of all profiles of two readings of a family are the same."""
+    if one.instance is default_instance:
+        return True
+    for variant in one.main:
+        protocol = one.protocol(variant)
+        for threat, profile in itertools.product(protocol.threats, one.profiles.values()):
+            first, second = (_made(each, each.protocol(variant), threat.id, profile) for each in (one, other))
+            if first != second:
+                return False
+    return True
+
+
+def _made(family: Family, protocol: Protocol, threat: str, profile: Profile) -> Instance | str:
+    """Return an instance, or what is wrong with it: who asks for it is told."""
+    try:
+        return family.instance(protocol, threat, profile.scale)
+    except Exception as error:  # the specification's own code, which may raise anything
+        return f"{type(error).__name__}: {error}"

@@ -12,14 +12,17 @@ import importlib.util
 import inspect
 import io
 import re
+import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
-from carnet_check.loading.time_limit import no_longer_than
 from carnet_spec import language
 from carnet_spec.language import Draft, SpecificationError
 from carnet_spec.language.naming import did_you_mean
@@ -262,3 +265,41 @@ def _of_the_language(found: re.Match[str]) -> Callable[..., object] | None:
     owner = getattr(language, of, None) if of else language
     function = owner if name == "__init__" else getattr(owner, name, None)
     return function if callable(function) else None
+
+
+# -- A limit of time for foreign code, such as a specification that never ends its import ----------
+
+AGAIN = 1.0
+"""Seconds after which code that went on regardless is told once more."""
+
+
+class _OverError(BaseException):
+    """The time is over; no error of the foreign code's, which may go on after any of its own."""
+
+
+@contextmanager
+def no_longer_than(seconds: float, what: str) -> Iterator[None]:
+    """End foreign code that goes on for too long; other threads than the first have no limit.
+
+    Raises:
+        UsageError: the time was over.
+    """
+    left, _ = signal.getitimer(signal.ITIMER_REAL)
+    if threading.current_thread() is not threading.main_thread() or 0 < left <= seconds:
+        yield
+        return
+
+    def over(_signal: int, _frame: FrameType | None) -> None:
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        raise _OverError
+
+    before, began = signal.signal(signal.SIGALRM, over), time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except _OverError:
+        raise UsageError(f"{what} took more than {seconds:g} s: a specification is read, not waited for") from None
+    finally:
+        rest = left - (time.monotonic() - began) if left else 0.0
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, max(rest, 0.001) if left else 0.0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from carnet_check.errors import EngineError
 from carnet_check.loading.default_instance import axioms_under, drawn_instances, elements_of
-from carnet_check.loading.explored import Explored, fixes
+from carnet_check.loading.extent import Explored, fixes
 from carnet_check.loading.families import Source
 from carnet_check.loading.meanings import Meanings, Tables, TooMany, first_values
 from carnet_spec.language import Instance, Profile, Protocol, Symbol

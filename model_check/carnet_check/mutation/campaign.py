@@ -8,31 +8,30 @@ campaign. So is what another worker could not look at, for every mutant that is 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
+from carnet_check.certificates.file import NAME as CERTIFICATES
+from carnet_check.certificates.file import place_of
 from carnet_check.errors import EngineError, InvalidSpecificationError
 from carnet_check.loading.families import Source, load
 from carnet_check.mutation.judging import Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.mutant import Mutant, Operator, without_parts
 from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.pairs import pairs_of, telling_pairs
 from carnet_check.mutation.places import Place
 from carnet_check.mutation.recording import Record
 from carnet_check.mutation.scenarios import Scenario, places, scenario, telling
 from carnet_check.mutation.weaknesses import Weakened, Weakness, weakened, weaknesses
-from carnet_check.mutation.written import (
-    judgement_as_json,
-    judgement_from_json,
-    scenario_as_json,
-    scenario_from_json,
-    weaknesses_as_json,
-    weaknesses_from_json,
-)
+from carnet_command.files import reason
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
-from carnet_spec.language import Action
+from carnet_spec.language import Action, Profile
+from carnet_spec.trace import Trace
 
 PATIENCE = 900.0
 """Seconds after which a worker counts as stuck: the hardest mutant takes a minute."""
@@ -250,3 +249,243 @@ def _judge(part: _Part) -> Iterator[Judgement]:
 def _look(part: _Look) -> Iterator[_Seen]:
     source = load(part.reference)
     yield _Seen(scenario(source, part.where) if isinstance(part.where, Place) else weaknesses(source, part.where))
+
+
+# -- What a campaign finds, as JSON values and back ------------------------------------------------
+
+Json = Mapping[str, Any]
+
+
+def judgement_as_json(judgement: Judgement) -> dict[str, Any]:
+    """Return a judgement as JSON values."""
+    return {**asdict(judgement), "fate": str(judgement.fate), "by": str(judgement.by), "core": list(judgement.core)}
+
+
+def judgement_from_json(value: Json) -> Judgement:
+    """Read a judgement back."""
+    return Judgement(**{**value, "fate": Fate(value["fate"]), "core": tuple(value["core"])})
+
+
+def scenario_as_json(scenario: Scenario) -> dict[str, Any]:
+    """Return a scenario as JSON values."""
+    return {
+        "place": _place_as_json(scenario.place),
+        "states": scenario.states,
+        "taken": sorted(scenario.taken),
+        "ways": {name: trace.to_json() for name, trace in scenario.ways.items()},
+    }
+
+
+def scenario_from_json(value: Json) -> Scenario:
+    """Read a scenario back."""
+    ways = {name: Trace.from_json(trace) for name, trace in value["ways"].items()}
+    return Scenario(_place_from_json(value["place"]), value["states"], frozenset(value["taken"]), ways)
+
+
+def weaknesses_as_json(found: Iterable[Weakness]) -> dict[str, Any]:
+    """Return the attacks on a weakened design as JSON values."""
+    return {"attacks": [_weakness_as_json(each) for each in found]}
+
+
+def weaknesses_from_json(value: Json) -> tuple[Weakness, ...]:
+    """Read the attacks on a weakened design back."""
+    return tuple(_weakness_from_json(each) for each in value["attacks"])
+
+
+def _weakness_as_json(weakness: Weakness) -> dict[str, Any]:
+    return {
+        "weakened": {**asdict(weakness.weakened), "without": list(weakness.weakened.without)},
+        "place": _place_as_json(weakness.place),
+        "claim": weakness.claim,
+        "trace": weakness.trace.to_json(),
+        "states": weakness.states,
+    }
+
+
+def _weakness_from_json(value: Json) -> Weakness:
+    told = value["weakened"]
+    where = Weakened(**{**told, "without": tuple(told["without"])})
+    place, trace = _place_from_json(value["place"]), Trace.from_json(value["trace"])
+    return Weakness(where, place, value["claim"], trace, value["states"])
+
+
+def _place_as_json(place: Place) -> dict[str, Any]:
+    size = {"name": place.profile.name, "scale": dict(place.profile.scale), "budget": place.profile.budget}
+    return {"variant": place.variant, "size": size, "threat": place.threat, "honest": place.honest}
+
+
+def _place_from_json(value: Json) -> Place:
+    size = value["size"]
+    profile = Profile(size["name"], size["scale"], size["budget"])
+    return Place(value["variant"], profile, value["threat"], value["honest"])
+
+
+# --------------------------------------------------------------------------------------------------
+# Pairs: where one change alone is none, because something else does the same, that is taken away too.
+#
+# An equivalent dropped part names what makes it redundant. Dropped together with each guard that it names, it makes a
+# mutant of two parts; where that one is killed, both are a minimal cut set of size two.
+
+UNNOTICED = (Fate.EQUIVALENT, Fate.STRONGER, Fate.SURVIVED)
+
+
+def pairs_of(mutants: Sequence[Mutant], judgements: Sequence[Judgement], source: Source) -> tuple[Mutant, ...]:
+    """Return the mutants of two parts, each once: both were dropped alone in that variant, and neither was noticed."""
+    fates = {each.key: each for each in judgements}
+    unnoticed = {
+        part for each in mutants if _drops(each) and fates[each.key].fate in UNNOTICED for part in _placed(each)
+    }
+    found: dict[str, Mutant] = {}
+    for mutant in mutants:
+        judgement = fates[mutant.key]
+        if not _drops(mutant) or judgement.fate is not Fate.EQUIVALENT or mutant.action is None:
+            continue
+        (part,) = mutant.parts
+        whole = source.protocol(mutant.variant).action(mutant.action.name)
+        known = {f"guard:{guard.name}" for guard in whole.guards}
+        for other in judgement.core:
+            if other in known and other != part and (mutant.variant, whole.name, other) in unnoticed:
+                pair = tuple(sorted((part, other)))
+                made = Mutant(mutant.variant, _name(whole.name, pair), Operator.DROP, pair, without_parts(whole, pair))
+                found.setdefault(made.key, made)
+    return tuple(found.values())
+
+
+def possible_pairs(mutants: Iterable[Mutant]) -> frozenset[str]:
+    """Return the keys of all pairs that might be judged: two parts of one action."""
+    parts: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for mutant in mutants:
+        for variant, action, part in _placed(mutant) if _drops(mutant) else ():
+            parts[variant, action].append(part)
+    return frozenset(
+        f"{variant}: {_name(action, tuple(sorted(pair)))}"
+        for (variant, action), each in parts.items()
+        for pair in combinations(each, 2)
+    )
+
+
+def _name(action: str, pair: Iterable[str]) -> str:
+    return f"{action}/{' and '.join(each.replace(':', ' ', 1) for each in pair)}/drop"
+
+
+def telling_pairs(
+    mutants: Sequence[Mutant], judgements: Sequence[Judgement], pairs: Iterable[tuple[Mutant, Judgement]]
+) -> tuple[tuple[Mutant, Judgement], ...]:
+    """Return the pairs that tell something new: a pair survives of itself where one part alone survives."""
+    alone = {
+        part
+        for mutant, judgement in zip(mutants, judgements, strict=True)
+        if _drops(mutant) and judgement.fate is Fate.SURVIVED
+        for part in _placed(mutant)
+    }
+    return tuple(
+        (pair, judgement)
+        for pair, judgement in pairs
+        if judgement.fate is not Fate.SURVIVED or alone.isdisjoint(_placed(pair))
+    )
+
+
+def _drops(mutant: Mutant) -> bool:
+    return mutant.operator is Operator.DROP and len(mutant.parts) == 1
+
+
+def _placed(mutant: Mutant) -> tuple[tuple[str, str, str], ...]:
+    name = mutant.action.name if mutant.action else ""
+    return tuple((mutant.variant, name, part) for part in mutant.parts)
+
+
+# --------------------------------------------------------------------------------------------------
+# Arguments for mutants that survive: checked in beside the specification, and good for one digest alone.
+#
+# A person argues why a surviving change is none that matters. The argument names the variant and its digest; when the
+# specification changes, it has to be made again.
+
+NAME = "argued-mutants.toml"
+MOST = 0.05
+"""Of all mutants of a family, the share that may be argued."""
+FIELDS = {"mutant", "variant", "digest", "argument"}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Why a mutant may survive, for one digest of a variant."""
+
+    mutant: str
+    variant: str
+    digest: str
+    argument: str
+
+    @property
+    def key(self) -> str:
+        """The key of the mutant that it is about."""
+        return f"{self.variant}: {self.mutant}"
+
+
+def arguments_of(source: Source) -> tuple[Argument, ...]:
+    """Return the arguments that lie beside a specification.
+
+    Raises:
+        InvalidSpecificationError: the file is malformed, or argues one mutant twice.
+    """
+    place = place_beside(source)
+    if place is None or not place.is_file():
+        return ()
+    try:
+        found = tomllib.loads(place.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidSpecificationError(f"cannot read '{place}': {reason(error)}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSpecificationError(f"'{place}' is no TOML: {error}") from None
+    listed = found.get("argued", [])
+    if set(found) - {"argued"} or not isinstance(listed, list):
+        raise InvalidSpecificationError(f"'{place}': expected [[argued]] alone")
+    arguments = tuple(_argument(each, place) for each in listed)
+    keys = [each.key for each in arguments]
+    if twice := sorted({key for key in keys if keys.count(key) > 1}):
+        raise InvalidSpecificationError(f"'{place}' argues {twice[0]} twice")
+    return arguments
+
+
+def place_beside(source: Source) -> Path | None:
+    """Return where the arguments lie, whether there are any or not: beside the certificates."""
+    certificates = place_of(source)
+    return certificates and certificates.with_name(certificates.name.replace(CERTIFICATES, NAME))
+
+
+def _argument(value: Any, place: Path) -> Argument:
+    if not isinstance(value, Mapping) or set(value) != FIELDS or not all(isinstance(v, str) for v in value.values()):
+        raise InvalidSpecificationError(
+            f"'{place}': expected the texts {', '.join(sorted(FIELDS))}, not {value!r:.120}"
+        )
+    if not value["argument"].strip():
+        raise InvalidSpecificationError(f"'{place}' has no argument for {value['mutant']}")
+    return Argument(**value)
+
+
+def require_valid(arguments: Collection[Argument], mutants: Collection[Mutant], digests: Mapping[str, str]) -> None:
+    """Refuse arguments about mutants that are not there, or about another specification, and too many of them.
+
+    Args:
+        arguments: those that lie beside the specification.
+        mutants: all mutants of the variants that are judged.
+        digests: the digests of these variants; arguments about others are passed over.
+
+    Raises:
+        InvalidSpecificationError: with what is wrong.
+    """
+    known = {mutant.key for mutant in mutants} | possible_pairs(mutants)
+    for each in arguments:
+        if each.variant not in digests:
+            continue
+        if each.key not in known:
+            raise InvalidSpecificationError(f"{NAME} argues '{each.key}', and there is no such mutant")
+        if digests[each.variant] != each.digest:
+            raise InvalidSpecificationError(
+                f"{NAME}: the argument for '{each.key}' has expired, because the specification changed: "
+                f"look at it again, and give it the digest {digests[each.variant]}"
+            )
+    argued = sum(each.variant in digests for each in arguments)
+    if argued > MOST * len(mutants):
+        raise InvalidSpecificationError(
+            f"{NAME} argues {argued} of {len(mutants)} mutants; at most {MOST:.0%} may be argued"
+        )

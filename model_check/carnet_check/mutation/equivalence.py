@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from carnet_check.engines.obligation_answers import StepProofs
+from carnet_check.engines.interface import StepProofs
 from carnet_check.made import Purpose, stand_in
 from carnet_check.obligations.certified import Language
 from carnet_check.obligations.preconditions import precondition

@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from carnet_check.engines.interface import ProvesSteps
-from carnet_check.engines.obligation_answers import FRAME, ObligationAnswer, StepProofs
+from carnet_check.engines.interface import FRAME, ObligationAnswer, ProvesSteps, StepProofs
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
 from carnet_check.mutation.equivalence import PROVED, Difference, everywhere, sameness

@@ -16,8 +16,7 @@ from carnet_check.engines.exploring.searches import falls, reaches
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError
-from carnet_check.loading.families import Source
-from carnet_check.loading.threats import threat_of, violated_axioms
+from carnet_check.loading.families import Source, threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, Replays
 from carnet_spec.language import Claim, Goal, Instance, Profile, Protocol
 from carnet_spec.language.analysis.initialisation import early_reads

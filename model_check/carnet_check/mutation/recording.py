@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from carnet_check.cache import code
-from carnet_check.certificates.place import place_of
+from carnet_check.certificates.file import place_of
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source
-from carnet_check.loading.references import parts_of
+from carnet_check.loading.families import Source, parts_of
 from carnet_command.files import reason
 
 FORMAT: Final = "carnet-mutants/2"

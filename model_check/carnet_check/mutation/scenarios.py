@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.mutation.places import Place, explored, from_every_first_value
 from carnet_check.semantics import Interpreter, NotEnabled, State
-from carnet_check.verification.vacuity import taking
+from carnet_check.verification.checks import taking
 from carnet_spec.language import Action, Goal, Protocol
 from carnet_spec.trace import Trace, TraceStep
 

@@ -18,8 +18,7 @@ from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.mutation.mutant import Mutant, refusal
 from carnet_check.mutation.places import Place, explored, from_every_first_value
 from carnet_check.semantics import Interpreter, NotEnabled

@@ -6,7 +6,6 @@ Checkers of proofs read these obligations: the kernels, and solvers that are giv
 
 from __future__ import annotations
 
-from carnet_check.obligations.generator import Layer, Obligation, layers, obligations
-from carnet_check.obligations.reading import GOAL, Hypothesis
+from carnet_check.obligations.reading import GOAL, Hypothesis, Layer, Obligation, layers, obligations
 
 __all__ = ["GOAL", "Hypothesis", "Layer", "Obligation", "layers", "obligations"]

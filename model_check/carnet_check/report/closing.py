@@ -11,9 +11,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from carnet_check.engines.interface import Engine
-from carnet_check.engines.tools import installed
-from carnet_check.engines.walks import Walks
+from carnet_check.engines.exploration import Walks
+from carnet_check.engines.interface import Engine, installed
 from carnet_command.text import LABEL_WIDTH, report_width, wrapped
 
 DIGEST_SHOWN = 16

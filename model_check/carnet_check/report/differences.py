@@ -9,7 +9,7 @@ from typing import Any
 
 from carnet_check.report.closing import DIGEST_SHOWN
 from carnet_check.report.run_folder import Run
-from carnet_check.wording.sentences import resting
+from carnet_check.wording import resting
 from carnet_command.text import counted
 
 Row = Mapping[str, Any]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from xml.etree import ElementTree
 
 from carnet_check.results import Result, Verdict
-from carnet_check.wording.sentences import resting
+from carnet_check.wording import resting
 
 _CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
 

@@ -10,14 +10,13 @@ from typing import Any
 
 from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import Diagnoses
+from carnet_check.engines.interface import Diagnoses, Status
 from carnet_check.engines.registry import able
-from carnet_check.engines.standings import Status
 from carnet_check.results import Verdict, steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.diagnosis import Diagnosis, Refutation, invariant_of
 from carnet_check.verification.outcome import CampaignOutcome
-from carnet_check.wording.narrate import narrate, reason
+from carnet_check.wording import narrate, reason
 from carnet_command.text import counted, wrapped
 
 Values = Mapping[str, Any]

@@ -12,7 +12,7 @@ from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.checks import ANY_THREAT
 from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
-from carnet_check.wording.sentences import resting
+from carnet_check.wording import resting
 from carnet_command.text import counted, hanging, report_width, wrapped
 
 NOT_CLAIMED = "–"

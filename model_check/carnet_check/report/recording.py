@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from carnet_check.attacks.minimise import minimise
 from carnet_check.attacks.record import Attack
-from carnet_check.engines.interface import Explores
+from carnet_check.engines.exploration import Caps
+from carnet_check.engines.interface import Explores, Plan
+from carnet_check.engines.registry import able
 from carnet_check.exports.itf import itf
-from carnet_check.loading.threats import threat_of
+from carnet_check.loading.families import Source, parts_of, threat_of
 from carnet_check.report.closing import Closing
 from carnet_check.report.lemmas import standings
-from carnet_check.report.outline import outline
 from carnet_check.report.run_folder import Run
-from carnet_check.report.state_graph import state_graph
 from carnet_check.results import Kind, Result
-from carnet_check.semantics import Interpreter
+from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.fairness import with_rules_as_steps
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Campaign
-from carnet_spec.language import Claim, Eventually
+from carnet_check.wording import file_name
+from carnet_spec.language import Claim, Defence, Eventually, Instance, Invariant, Protocol
+from carnet_spec.language.notation import show_lines
+from carnet_spec.language.printing import show_axiom
+from carnet_spec.language.tracing import Place
 from carnet_spec.trace import Trace
 
 
@@ -97,3 +104,203 @@ def _graphs(campaign: Campaign) -> Iterator[dict[str, Any]]:
             graph = state_graph(plan.protocol, instances)
             if graph is not None:
                 yield graph
+
+
+# --------------------------------------------------------------------------------------------------
+# What a run was about, as plain JSON values: everything that the report says of a specification.
+
+
+def outline(campaign: Campaign) -> dict[str, Any]:
+    """Return what was claimed, of whom, under which assumptions; equal specifications give equal values."""
+    source = campaign.request.source
+    return {
+        "protocol": source.family.id,
+        "title": source.family.title,
+        "reference": source.shown,
+        "file": _file(source),
+        "places": _places(source, [plan.protocol.variant for plan in campaign.plans]),
+        "variants": [_variant(source, plan) for plan in campaign.plans],
+    }
+
+
+def _file(source: Source) -> str:
+    """Return where the protocol is written: the file that was asked for, or else that of the module it is in."""
+    path = parts_of(source.shown)[0]
+    return path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py"
+
+
+def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:
+    """Return where the actions and claims of some variants are written; those of the first are told first."""
+    found: dict[tuple[str, str], Place] = {}
+    for variant in variants:
+        stated = source.family.drafted(variant).stated_at
+        found = {key: place for key, place in stated.items() if place is not None} | found
+    return [
+        {"kind": kind, "name": name, "file": _shown_file(source, place.file), "line": place.line}
+        for (kind, name), place in sorted(found.items())
+    ]
+
+
+def _shown_file(source: Source, file: str) -> str:
+    """Return a path as the user wrote it; of a file in a package, from the outermost folder of the package on."""
+    asked, path = Path(parts_of(source.shown)[0]), Path(file)
+    if asked.suffix == ".py" and path.is_relative_to(asked.absolute().parent):
+        return str(asked.parent / path.relative_to(asked.absolute().parent))
+    root = path.parent
+    while (root / "__init__.py").is_file():
+        root = root.parent
+    return path.relative_to(root).as_posix()
+
+
+def _variant(source: Source, plan: Plan) -> dict[str, Any]:
+    protocol = plan.protocol
+    variant = source.family.variants[protocol.variant]
+    return {
+        "name": protocol.variant,
+        "title": variant.title,
+        "label": plan.label,
+        "digest": protocol.digest,
+        "threats": [
+            {"id": threat.id, "title": threat.title, "axioms": [show_axiom(axiom) for axiom in threat.axioms]}
+            for threat in plan.threats
+        ],
+        "claims": [
+            _claim(source, protocol, claim) for claim in {claim.name: claim for claim, _ in plan.pairs}.values()
+        ],
+        "assumptions": [
+            *({"id": a.id, "sentence": a.sentence, "built_in": a.built_in} for a in protocol.assumptions),
+            *(
+                {"id": axiom.states, "sentence": axiom.says or show_axiom(axiom), "built_in": False}
+                for axiom in protocol.axioms
+                if not axiom.assumption
+            ),
+        ],
+        "defences": [_defence(source, protocol, defence) for defence in protocol.defences],
+        "lemmas": [_lemma(lemma) for lemma in protocol.lemmas],
+        "goals": [{"name": goal.name, "sentence": goal.sentence} for goal in protocol.goals],
+    }
+
+
+def _claim(source: Source, protocol: Protocol, claim: Claim) -> dict[str, Any]:
+    required = source.family.text.requirements().get(claim.requirement)
+    return {
+        "name": claim.name,
+        "sentence": claim.sentence,
+        "requirement": claim.requirement,
+        "requirement_sentence": required.sentence if required else "",
+        "source": claim.source,
+        "under": list(claim.under),
+        "fails_under": list(claim.fails_under),
+        "formula": show_lines(claim.checked.formula),
+        "rerun": f"carnet verify {source.shown} --variant {protocol.variant} --claim {claim.name}",
+    }
+
+
+def _defence(source: Source, protocol: Protocol, defence: Defence) -> dict[str, Any]:
+    removable = defence.id not in protocol.without
+    return {
+        "id": defence.id,
+        "title": defence.title,
+        "enforced_by": list(_enforced_by(protocol, defence)),
+        "shuts_out": list(_shut_out(source, protocol, defence)),
+        "removed": f"carnet attack {source.shown} --without {defence.id}" if removable else "",
+    }
+
+
+def _enforced_by(protocol: Protocol, defence: Defence) -> Iterator[str]:
+    for action in protocol.actions:
+        yield from (f"{action.name}: {guard.name}" for guard in action.guards if guard.defence == defence.id)
+        yield from (f"{action.name}: {update.name}" for update in action.updates if update.defence == defence.id)
+
+
+def _shut_out(source: Source, protocol: Protocol, defence: Defence) -> Iterator[str]:
+    """Yield the steps that this defence keeps out of the design: no proof uses it by name, for lack of a guard."""
+    if defence.id not in protocol.without:
+        actions = source.family.drafted(protocol.variant).actions
+        yield from (action.name for action in actions if action.shortcut_of == defence.id)
+
+
+def _lemma(lemma: Invariant) -> dict[str, Any]:
+    return {"name": lemma.name, "says": lemma.says, "formula": show_lines(lemma.formula)}
+
+
+# -- The states of an instance that is small enough to draw, as plain JSON values ------------------
+
+DRAWN = 200
+"""The most states that make a readable drawing."""
+
+
+def state_graph(protocol: Protocol, instances: Mapping[str, Instance]) -> dict[str, Any] | None:
+    """Return every state and step of the first of ``instances``, by threat model, that is small enough to draw.
+
+    If none is, the steps of honest parties alone are drawn.
+
+    Returns:
+        ``None`` if these too are more than can be drawn.
+    """
+    honest = replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
+    for part, steps in ((protocol, "every step"), (honest, "honest steps alone")):
+        for threat, instance in instances.items():
+            if _is_small(part, instance, threat):
+                nodes, edges = _explored(Interpreter(part, instance))
+                return {
+                    "name": file_name(protocol.variant, threat),
+                    "variant": protocol.variant,
+                    "threat": threat,
+                    "instance": instance.words,
+                    "steps": steps,
+                    "nodes": nodes,
+                    "edges": edges,
+                }
+    return None
+
+
+def _is_small(protocol: Protocol, instance: Instance, threat: str) -> bool:
+    """Count with the fast explorer what the interpreter would take long to find too large."""
+    caps = Caps(states=DRAWN + 1)
+    seen = able(Explores).explore(protocol, instance, invariants=(), caps=caps, reduction=False, threat=threat)
+    return seen.complete and seen.states <= DRAWN
+
+
+def _explored(judge: Interpreter) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    first = judge.initial()
+    depths: dict[State, int] = {first: 0}
+    numbers: dict[State, int] = {first: 0}
+    edges: dict[tuple[int, int], list[str]] = {}
+    waiting = deque([first])
+    while waiting:
+        state = waiting.popleft()
+        for action, env in judge.enabled(state):
+            after = judge.step(state, action, env)
+            if after not in numbers:
+                numbers[after], depths[after] = len(numbers), depths[state] + 1
+                waiting.append(after)
+            if after != state:
+                args = tuple((var.name, env[var.name]) for var in action.params)
+                step = f"{action.name}({', '.join(value for _, value in args)})"
+                edges.setdefault((numbers[state], numbers[after]), []).append(step)
+    phases = [s.name for s in judge.protocol.symbols if s.mutable and not s.domain and s.result.is_enumeration]
+    nodes = [
+        {
+            "depth": depths[state],
+            "label": ", ".join(state.functions[name][()] for name in phases),
+            "facts": _facts(state),
+        }
+        for state in numbers
+    ]
+    return nodes, [{"from": a, "to": b, "steps": steps} for (a, b), steps in edges.items()]
+
+
+def _facts(state: State) -> list[str]:
+    """Return what is not as empty as it can be, in the order of the specification."""
+    values = (
+        f"{name}{_row(row)} = {value}"
+        for name, table in state.functions.items()
+        for row, value in sorted(table.items())
+    )
+    held = (f"{name}{_row(row)}" for name, rows in state.relations.items() for row in sorted(rows))
+    return [*values, *held]
+
+
+def _row(row: tuple[str, ...]) -> str:
+    return f"({', '.join(row)})" if row else ""

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from carnet_check.report.run_folder import Run
-from carnet_check.wording.file_names import attack_name
+from carnet_check.wording import attack_name
 from carnet_command.printable import printable_values
 
 Values = Mapping[str, Any]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.exploration import Coverage, GuardSeen, Walked, Walks, premises_of
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.premises import premises_of
-from carnet_check.engines.walks import GuardSeen, Walked, Walks
 from carnet_command.text import wrapped
 from carnet_spec.language import Protocol
 

@@ -29,9 +29,7 @@ that begin alike are replayed together (``replaying``).
 
 from __future__ import annotations
 
-from carnet_check.semantics.firing import NotEnabled
-from carnet_check.semantics.interpreter import Interpreter
-from carnet_check.semantics.replaying import Replays
-from carnet_check.semantics.state import Env, State
+from carnet_check.semantics.evaluation import Env, State
+from carnet_check.semantics.interpreter import Interpreter, NotEnabled, Replays
 
 __all__ = ["Env", "Interpreter", "NotEnabled", "Replays", "State"]

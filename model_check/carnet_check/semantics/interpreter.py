@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from carnet_check.semantics.deductions import Deductions
-from carnet_check.semantics.evaluation import Evaluation
-from carnet_check.semantics.firing import Firing
-from carnet_check.semantics.state import Env, Relation, State
+from carnet_check.semantics.evaluation import Env, Evaluation, Function, Relation, State
 from carnet_spec.language import (
     Action,
     Axiom,
+    Effect,
+    GuardKind,
     Instance,
     Invariant,
     Protocol,
@@ -19,8 +19,23 @@ from carnet_spec.language import (
     SpecificationError,
     Symbol,
     Term,
+    Update,
 )
-from carnet_spec.language.terms import Var, symbols_of
+from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Exists,
+    Forall,
+    Implies,
+    Not,
+    Or,
+    Var,
+    children,
+    free_variables,
+    symbols_of,
+)
 from carnet_spec.trace import Trace, TraceStep
 
 NOTHING = State({}, {})
@@ -233,3 +248,262 @@ def _require_rigid(what: str, term: Term) -> None:
     changing = sorted(symbol.name for symbol in symbols_of(term) if symbol.mutable)
     if changing:
         raise SpecificationError(f"{what} reads {', '.join(changing)}, which changes")
+
+
+# -- Firing: which steps an action offers in a state, and the state that one of them leads to ------
+
+
+class NotEnabled(Exception):
+    """A step was asked for whose guard does not hold."""
+
+    def __init__(self, action: str, guard: str, env: Env) -> None:
+        chosen = ", ".join(f"{name}={element}" for name, element in env.items())
+        super().__init__(f"{action}({chosen}) is not enabled: '{guard}' does not hold")
+        self.action = action
+        self.guard = guard
+        self.env = dict(env)
+
+
+class Firing:
+    """The steps of one protocol's actions, deductions included, one at a time."""
+
+    def __init__(self, protocol: Protocol, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._instance = evaluation.instance
+        self._told_apart = told_apart(protocol, self._instance)
+        self._checks = {action.name: _checks(action) for action in protocol.actions}
+
+    def enabled(self, action: Action, state: State) -> Iterator[Env]:
+        """Choose the parameters one by one, checking each part of a guard as soon as it can be."""
+        checks = self._checks[action.name]
+
+        def choose(position: int, chosen: Env) -> Iterator[Env]:
+            if all(self._evaluation.value(part, state, chosen) for part in checks[position]):
+                if position == len(action.params):
+                    yield chosen
+                else:
+                    var = action.params[position]
+                    for element in self._choices(action, var, state, chosen):
+                        yield from choose(position + 1, {**chosen, var.name: element})
+
+        return choose(0, {})
+
+    def affordable(self, action: Action, state: State) -> bool:
+        """Whether the adversary's budget allows one more of these steps."""
+        budget = self._instance.budget
+        return budget is None or state.spent + action.cost <= budget
+
+    def checked(self, state: State, action: Action, env: Env) -> State:
+        """Take a step whose parameters were given, if it can be taken.
+
+        Raises:
+            NotEnabled: a guard does not hold, two values drawn fresh are the same, or the budget is spent.
+        """
+        for guard in action.guards:
+            if not self._evaluation.value(guard.formula, state, env):
+                raise NotEnabled(action.name, guard.name, env)
+        drawn = [(var.sort, env[var.name]) for var in action.fresh]
+        if len(set(drawn)) < len(drawn):
+            raise NotEnabled(action.name, "fresh values differ", env)
+        if not self.affordable(action, state):
+            raise NotEnabled(action.name, "adversary budget", env)
+        return self.fired(state, action, env)
+
+    def fired(self, before: State, action: Action, env: Env) -> State:
+        """Return the state after a step that is known to be enabled."""
+        relations: dict[str, Relation] = {}
+        functions: dict[str, Function] = {}
+        for update in action.updates:
+            name = update.symbol.name
+            rows = list(self._affected(update, before, env))
+            if update.effect is Effect.INSERT:
+                held = relations.get(name, before.relations.get(name, frozenset()))
+                relations[name] = held | {row for row, _ in rows}
+            elif update.effect is Effect.REMOVE:
+                held = relations.get(name, before.relations.get(name, frozenset()))
+                relations[name] = held - {row for row, _ in rows}
+            else:
+                table = functions.get(name, before.functions.get(name, {}))
+                functions[name] = {**table, **dict(rows)}
+        return before.changed(relations, functions, 0 if self._instance.budget is None else action.cost)
+
+    def _choices(self, action: Action, var: Var, state: State, chosen: Env) -> Sequence[str]:
+        pool = self._instance.pools.get((action.name, var.name), self._instance.of(var.sort))
+        if var not in action.fresh:
+            return pool
+        drawn = {chosen.get(other.name) for other in action.fresh if other.sort == var.sort}
+        used = state.relations[used_symbol(var.sort).name]
+        unused = [element for element in pool if (element,) not in used and element not in drawn]
+        return unused if var.sort in self._told_apart else unused[:1]
+
+    def _affected(self, update: Update, before: State, env: Env) -> Iterator[tuple[Row, str]]:
+        evaluation = self._evaluation
+        for more in evaluation.assignments(update.each):
+            every = {**env, **more}
+            if evaluation.value(update.when, before, every):
+                row = tuple(str(evaluation.value(arg, before, every)) for arg in update.args)
+                value = "" if update.value is None else str(evaluation.value(update.value, before, every))
+                yield row, value
+
+
+def _checks(action: Action) -> list[list[Term]]:
+    """List the parts of the guards by the number of parameters that must be known to check them."""
+    checks: list[list[Term]] = [[] for _ in range(len(action.params) + 1)]
+    for guard in action.guards:
+        for part in _conjuncts(guard.formula):
+            needed = free_variables(part)
+            last = [position for position, var in enumerate(action.params, 1) if var in needed]
+            checks[max(last, default=0)].append(part)
+    return checks
+
+
+def _conjuncts(term: Term) -> Iterator[Term]:
+    if isinstance(term, And):
+        for part in term.parts:
+            yield from _conjuncts(part)
+    else:
+        yield term
+
+
+# --------------------------------------------------------------------------------------------------
+# Deductions: what follows by itself in a state, taken until nothing is added, and why the order is no matter.
+
+
+class Deductions:
+    """The rules of one protocol.
+
+    Raises:
+        SpecificationError: the outcome of a rule may depend on when it is taken.
+    """
+
+    def __init__(self, rules: Sequence[Action], firing: Firing) -> None:
+        self._rules = rules
+        self._firing = firing
+        self._concern = {rule.name: _concern(rule) for rule in rules}
+        inserted = frozenset(update.symbol for rule in rules for update in rule.updates)
+        for rule in rules:
+            _require_monotone(rule, inserted)
+
+    def taken(self, state: State, settled: State | None = None) -> tuple[list[TraceStep], State]:
+        """Take every deduction that adds something, until none does; return these and the state.
+
+        A rule that added nothing adds nothing as long as what it reads and writes is the same, so it is not tried.
+
+        Args:
+            state: where to begin.
+            settled: a state in which no deduction adds anything, if one is known; the nearer the fewer rules are tried.
+        """
+        steps: list[TraceStep] = []
+        tried = dict.fromkeys(self._concern, settled)
+        grew = True
+        while grew:
+            grew = False
+            for rule in self._rules:
+                if _agree(tried[rule.name], state, self._concern[rule.name]):
+                    continue
+                # Premises are monotone: what held before this pass began to add facts still holds.
+                before = state
+                for env in list(self._firing.enabled(rule, state)):
+                    after = self._firing.fired(state, rule, env)
+                    if after != state:
+                        args = tuple((var.name, env[var.name]) for var in rule.params)
+                        steps.append(TraceStep(rule.name, rule.by.name, args))
+                        state = after
+                        grew = True
+                tried[rule.name] = before
+        return steps, state
+
+
+def _concern(rule: Action) -> frozenset[str]:
+    """Return the names of what a rule reads and writes."""
+    terms = [guard.formula for guard in rule.guards]
+    terms += [term for update in rule.updates for term in (*update.args, update.when)]
+    written = {update.symbol.name for update in rule.updates}
+    return frozenset(written | {symbol.name for term in terms for symbol in symbols_of(term) if symbol.mutable})
+
+
+def _agree(one: State | None, other: State, names: frozenset[str]) -> bool:
+    """Whether two states give these symbols the same value."""
+    if one is None:
+        return False
+    return all(
+        one.relations.get(name) == other.relations.get(name) and one.functions.get(name) == other.functions.get(name)
+        for name in names
+    )
+
+
+def _require_monotone(rule: Action, inserted: frozenset[Symbol]) -> None:
+    """Refuse a deduction whose premises deny what deductions insert: it would depend on their order."""
+    premises = [guard.formula for guard in rule.guards]
+    premises += [term for update in rule.updates for term in (*update.args, update.when)]
+    for part in premises:
+        denied = _denied(part) & inserted
+        if denied:
+            names = ", ".join(sorted(symbol.name for symbol in denied))
+            raise SpecificationError(f"rule {rule.name} depends on the absence of {names}, which deductions insert")
+    if any(update.effect is not Effect.INSERT for update in rule.updates):
+        raise SpecificationError(f"rule {rule.name} does more than insert")
+    if any(guard.kind is GuardKind.FRESH for guard in rule.guards):
+        raise SpecificationError(f"rule {rule.name} draws a fresh value: make it an action")
+    if rule.cost:
+        raise SpecificationError(f"rule {rule.name} costs a move of the adversary, but a deduction is free")
+
+
+def _denied(term: Term, positive: bool = True) -> frozenset[Symbol]:
+    """Return the symbols that may occur negatively in ``term``."""
+    match term:
+        case Not(body):
+            return _denied(body, not positive)
+        case Implies(premise, conclusion):
+            return _denied(premise, not positive) | _denied(conclusion, positive)
+        case And() | Or() | Forall() | Exists():
+            return frozenset().union(*(_denied(child, positive) for child in children(term)))
+        case Apply(_, args) if positive:
+            return frozenset().union(*(symbols_of(arg) for arg in args))
+        case _:
+            return symbols_of(term)
+
+
+# -- Replays: traces taken step by step, and what several of them begin with taken once ------------
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where some steps lead, and where more steps lead from there."""
+
+    state: State
+    further: dict[TraceStep, _Place] = field(default_factory=dict)
+
+
+class Replays:
+    """Replays the traces of one protocol on one instance; many shortest traces begin alike.
+
+    Attributes:
+        interpreter: which takes the steps.
+    """
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+        self._begins: dict[bool, _Place] = {}
+
+    def end(self, steps: Iterable[TraceStep]) -> State:
+        """Return the state in which steps end; they are taken as :meth:`Interpreter.replay` takes those of a trace.
+
+        Raises:
+            NotEnabled: a step cannot be taken.
+            SpecificationError: an action is unknown, or its arguments are not the action's.
+        """
+        listed = [(step, self.interpreter.protocol.action(step.action)) for step in steps]
+        literal = any(action.deduction for _, action in listed)
+        take = self.interpreter.fire if literal else self.interpreter.step
+        place = self._begin(literal)
+        for step, action in listed:
+            if step not in place.further:
+                place.further[step] = _Place(take(place.state, action, step.env))
+            place = place.further[step]
+        return place.state
+
+    def _begin(self, literal: bool) -> _Place:
+        if literal not in self._begins:
+            self._begins[literal] = _Place(self.interpreter.start() if literal else self.interpreter.initial())
+        return self._begins[literal]

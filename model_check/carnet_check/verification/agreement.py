@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from carnet_check.engines.interface import AnswersObligations
-from carnet_check.engines.obligation_answers import FRAME, ObligationAnswer
+from carnet_check.engines.interface import FRAME, AnswersObligations, ObligationAnswer
 from carnet_check.engines.registry import all_able
 from carnet_check.loading.families import Source, load
 from carnet_check.obligations import layers, obligations

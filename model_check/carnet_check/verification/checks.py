@@ -7,34 +7,107 @@ unless there is nothing to remove or its guards contradict one another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from types import MappingProxyType
 
 from carnet_check.cache import Answers, Used
-from carnet_check.engines.exploration import Coverage
+from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.interface import (
     Basis,
     DecidesLiveness,
+    DecidesPossibility,
+    LivenessAnswer,
+    Outcome,
     Plan,
+    Possibilities,
     ProvesLiveness,
+    Unsure,
 )
-from carnet_check.engines.obligation_answers import LivenessAnswer
-from carnet_check.engines.possibilities import Possibilities, Unsure
-from carnet_check.engines.premises import premises_of, trigger_of
-from carnet_check.engines.registry import registered
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.engines.registry import able, registered
+from carnet_check.engines.runner import HERE, Runner
+from carnet_check.loading.families import NO_THREAT
+from carnet_check.loading.meanings import has_model
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.evidence import Evidence
-from carnet_check.verification.outcome import GoalOutcome
+from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
-from carnet_check.verification.vacuity import NOTHING_KNOWN, Known, possibilities, possible, taking
-from carnet_check.verification.worlds import Worlds
-from carnet_check.wording.sentences import listed
+from carnet_check.wording import listed
 from carnet_command.text import counted
-from carnet_spec.language import Action, Claim, Eventually, Goal, Threat
+from carnet_spec.language import Action, Claim, Eventually, Goal, Protocol, Threat
 from carnet_spec.language.printing import fair_steps
-from carnet_spec.language.terms import Term
+from carnet_spec.language.terms import TRUE, Term, conjunction
+
+# --------------------------------------------------------------------------------------------------
+# What a strict reader does not let pass: a claim on the word of one engine, and a claim that is only announced.
+
+ESTABLISHES = frozenset({Verdict.PROVED, Verdict.EXHAUSTED})
+"""What says of a claim that it holds, and not only that nothing was found."""
+
+
+def shortcomings(outcome: CampaignOutcome) -> list[str]:
+    """Return what keeps a run, all as expected, from being more than what one engine says, in the order of its rows."""
+    return [*_alone(outcome), *(f"{each}: declared, and not stated yet" for each in outcome.campaign.declared)]
+
+
+def _alone(outcome: CampaignOutcome) -> Iterator[str]:
+    """Yield each claim that is to hold and that fewer than two engines establish."""
+    said = (row for row in outcome.results if row.kind in (Kind.CLAIM, Kind.LIVENESS))
+    rows = [row for row in said if row.expected is not Verdict.VIOLATED]
+    for (variant, claim, threat), group in groupby(sorted(rows, key=_question), key=_question):
+        engines = [row.engine for row in group if row.verdict in ESTABLISHES]
+        if len(engines) < 2:
+            by = f"by {engines[0]} alone" if engines else "by no engine"
+            yield f"{claim} under {threat}, {variant}: established {by}"
+
+
+def _question(row: Result) -> tuple[str, str, str]:
+    return row.variant, row.claim, row.threat
+
+
+# -- What can ever happen, in an instance of any size, by an engine that can tell ------------------
+#
+# What is asked is weaker than reachability, so "never" is established for every instance, while "perhaps" says
+# nothing.
+
+Known = Mapping[str, Term]
+"""Formulas that are proved to hold in every reachable state, by name."""
+NOTHING_KNOWN: Known = MappingProxyType({})
+
+
+def possibilities(
+    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = HERE
+) -> Possibilities:
+    """Return what answers whether something may ever happen, in instances of any size."""
+    return able(DecidesPossibility).possibilities(protocol, threat, known, runner)
+
+
+def possible(protocol: Protocol, asked: Possibilities, seen: Collection[str]) -> tuple[Action, ...]:
+    """Return the actions that may ever be taken; the others never are, in no instance.
+
+    Those called as one of ``seen`` were taken already, so nobody has to ask.
+    """
+    found = [action for action in protocol.actions if action.name in seen]
+    waiting = [action for action in protocol.actions if action.name not in seen]
+    grew = True
+    while grew:
+        grew = False
+        for action in tuple(waiting):
+            if asked.may(taking(action), found):
+                found.append(action)
+                waiting.remove(action)
+                grew = True
+    return tuple(action for action in protocol.actions if action in found)
+
+
+def taking(action: Action) -> Goal:
+    """Return what must be reached for ``action`` to be taken."""
+    return Goal(action.name, action.params, conjunction(tuple(guard.formula for guard in action.guards)), "")
+
+
+# --------------------------------------------------------------------------------------------------
+# What could make a pass worthless: engines that disagree, premises that cannot hold, goals and steps never reached.
 
 ANY_THREAT = "any"
 NOTHING_WAITS = "what it waits after never happens"
@@ -380,3 +453,121 @@ class _Check:
         remark = f"{self.protocol.variant}: {text}"
         if remark not in self.notes:
             self.notes.append(remark)
+
+
+# --------------------------------------------------------------------------------------------------
+# Whether there is any world that a proof speaks of: one in which the axioms hold, with those of a threat model.
+
+NO_MODEL = "no small structure was found in which what is assumed under {} holds, so the proof may be about nothing: {}"
+"""Why a proof is no verdict if nobody knows of a world."""
+ASK = "ask a solver, as `--engine {}` does"
+NO_SOLVER_ANSWER = "the solver does not answer whether there is any"
+ANYTHING = Goal("anything", (), TRUE, "")
+
+
+class Worlds:
+    """The worlds of one protocol; ``asked`` tells what may happen under a threat model, or under none."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        protocol: Protocol,
+        evidence: Evidence,
+        asked: Callable[[Threat | None], Possibilities],
+    ) -> None:
+        self._campaign = campaign
+        self._protocol = protocol
+        self._evidence = evidence
+        self._possibilities = asked
+        self._asked: dict[str, tuple[bool, Possibilities]] = {}
+
+    def are_none(self, threat: Threat) -> bool:
+        """Whether the axioms contradict one another; what was explored is a world."""
+        return not self._was_explored(threat) and not self._may_be(threat)[0]
+
+    def are_unknown(self, threat: Threat) -> str:
+        """Say why nobody knows of a world, if nobody does: no solver says that there is one, and none was found."""
+        if self._was_explored(threat):
+            return ""
+        _, asked = self._may_be(threat)
+        source, profile = self._campaign.request.source, self._campaign.profile
+        if asked.answered(ANYTHING) or has_model(source, self._protocol, threat, profile):
+            return ""
+        able_to_tell = able(DecidesPossibility).name
+        return NO_MODEL.format(threat.id, ASK.format(able_to_tell) if isinstance(asked, Unsure) else NO_SOLVER_ANSWER)
+
+    def _may_be(self, threat: Threat) -> tuple[bool, Possibilities]:
+        """Return whether there may be a world, and who says so."""
+        if threat.id not in self._asked:
+            asked = self._possibilities(None if threat == NO_THREAT else threat)
+            self._asked[threat.id] = asked.may(ANYTHING, None), asked
+        return self._asked[threat.id]
+
+    def _was_explored(self, threat: Threat) -> bool:
+        return any(found.states for found in self._evidence.broad if found.search.threat == threat.id)
+
+
+# -- What the explorations of one variant saw, all engines and threat models together --------------
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The searches of one variant; ``engine`` is the first engine that explored it, none if nobody did.
+
+    ``liveness`` is what each engine that proves such things could prove of each liveness property.
+    """
+
+    engine: str = ""
+    searches: tuple[Coverage, ...] = ()
+    liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
+
+    @staticmethod
+    def of(variant: str, answers: Sequence[Outcome]) -> Evidence:
+        """Collect what was seen of a variant; from random walks nothing follows about what they did not see."""
+        found = [(answer.engine, each) for answer in answers for each in answer.searches]
+        found = [(by, each) for by, each in found if not each.search.alone and each.walked is None]
+        mine = [(by, each) for by, each in found if each.search.variant == variant]
+        lively = {
+            (answer.engine, name): said
+            for answer in answers
+            for (about, name), said in answer.liveness.items()
+            if about == variant
+        }
+        return Evidence(mine[0][0] if mine else "", tuple(each for _, each in mine), lively)
+
+    @property
+    def broad(self) -> tuple[Coverage, ...]:
+        """The searches for claims that were neither directed at goals nor for claims that fall elsewhere."""
+        searches = ((found, found.search) for found in self.searches)
+        return tuple(found for found, search in searches if not (search.directed or search.sought or search.liveness))
+
+    @property
+    def exhaustive(self) -> bool:
+        """Whether every reachable state of the instances was seen under every threat model asked for."""
+        return all(found.exhaustive for found in self.broad)
+
+    def fired(self, action: str) -> bool:
+        """Whether some search took the step."""
+        return any(found.fired.get(action, 0) for found in self.searches)
+
+    def took(self, threat: str, action: str) -> bool:
+        """Whether some search of every claim took the step under a threat model."""
+        return any(found.fired.get(action, 0) for found in self.broad if found.search.threat == threat)
+
+    def taken(self, threat: str) -> frozenset[str]:
+        """Return the actions that were taken under a threat model."""
+        searches = (found for found in self.searches if found.search.threat == threat)
+        return frozenset(name for found in searches for name, count in found.fired.items() if count)
+
+    def reached(self, goal: str) -> Coverage | None:
+        """Return the search that reached the goal in the fewest steps."""
+        with_goal = [found for found in self.searches if goal in found.goals]
+        return min(with_goal, key=lambda f: (len(f.goals[goal].steps), f.search.threat), default=None)
+
+    def decides(self, live: str) -> bool:
+        """Whether some search decided about a liveness property, or looked whether anything waits for it."""
+        return any(live in (*found.search.liveness, *found.search.triggers) for found in self.searches)
+
+    def tried(self, goal: str) -> tuple[Coverage, ...]:
+        """Return the searches that looked for the goal."""
+        return tuple(found for found in self.searches if goal in found.search.goals)

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from carnet_check.engines.exploration import Coverage, Search
-from carnet_check.engines.exploring.caps import SOUGHT_CAPS, within
-from carnet_check.engines.exploring.searches import search_scope
-from carnet_check.engines.interface import Diagnoses, Explores, Outcome, Plan
+from carnet_check.engines.exploring.searches import SOUGHT_CAPS, search_scope, within
+from carnet_check.engines.interface import Cti, Diagnoses, Explores, Outcome, Plan, Standing, Status
 from carnet_check.engines.runner import Listener
-from carnet_check.engines.standings import Cti, Standing, Status
 from carnet_check.loading.scope import scope_of
 from carnet_check.results import Result
 from carnet_check.verification.planning import Campaign

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.engines.exploration import Coverage
-from carnet_check.engines.exploring.caps import MOST_STATES_DRAWN
+from carnet_check.engines.exploring.searches import MOST_STATES_DRAWN
 from carnet_check.engines.interface import Outcome
 from carnet_check.results import Kind, Result, as_html, by_verdict, exit_code
 from carnet_check.verification.diagnosis import Diagnosis

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines import registry
-from carnet_check.engines.exploration import NO_CAPS, Caps
+from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, NO_CAPS, Caps, Walks
 from carnet_check.engines.interface import (
     Bounded,
     DecidesLiveness,
@@ -15,14 +15,12 @@ from carnet_check.engines.interface import (
     Explores,
     Plan,
     ProvesLiveness,
+    Samples,
     Task,
 )
 from carnet_check.engines.runner import HERE, Runner
-from carnet_check.engines.sampling import Samples
-from carnet_check.engines.walks import DEFAULT_DEPTH, DEFAULT_SEED, Walks
 from carnet_check.errors import UsageError
-from carnet_check.loading.families import Source, unknown
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_spec.language import Claim, Profile, Protocol, TwoRuns
 from carnet_spec.language.lints import Level, lint
 

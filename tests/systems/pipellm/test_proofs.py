@@ -8,8 +8,7 @@ import pytest
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.induction import prove_claims
-from carnet_check.loading.families import load
-from carnet_check.loading.threats import violated_axioms
+from carnet_check.loading.families import load, violated_axioms
 from carnet_check.semantics import Interpreter
 from carnet_spec.language.lints import lint_family
 from carnet_spec.protocols.pipellm.design import FALLS, UNTRUE

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from carnet_check.cache import LARGEST, Answers, NotAnAnswerError, _canonical, _digest, code, opened
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.remembering import keep, known
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import keep, known
 from carnet_check.errors import UsageError
 
 WHO = ("solver", "1.0")

@@ -16,8 +16,8 @@ import pytest
 from carnet_check.cache import _canonical, _digest
 from carnet_check.engines import runner
 from carnet_check.engines.exploration import Caps, Search
-from carnet_check.engines.exploring import caps, pools
-from carnet_check.engines.induction import workers
+from carnet_check.engines.exploring import searches, searching
+from carnet_check.engines.induction import solving
 from carnet_check.engines.induction.solving import Batch, solve
 from carnet_check.engines.runner import Shard
 from carnet_check.engines.solvers import cvc5
@@ -154,7 +154,7 @@ def test_an_attack_that_somebody_made_up_is_not_believed(tmp_path: Path) -> None
 
 
 def test_a_search_that_was_cut_short_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(caps.CAPS, "tiny", Caps(states=50))
+    monkeypatch.setitem(searches.CAPS, "tiny", Caps(states=50))
     cache = tmp_path / "cache"
     for shard, code in (((), 3), (("--shard", "1/1"), 3)):
         assert carnet("verify", WIDE, "--engine", "explicit", "--cache", str(cache), *shard).code == code
@@ -204,7 +204,7 @@ class Spiteful:
     def __call__(self, part: Any) -> Iterator[Any]:
         functions: dict[str, Callable[[Any], Iterable[Any]]] = {
             "induction": solve,
-            "explicit": pools._run,
+            "explicit": searching._run,
             "cvc5": cvc5.answer,
         }
         if _is_victim(part):
@@ -230,8 +230,8 @@ def spiteful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     """Return what makes the workers of an engine end badly; they may be silent for two seconds."""
     monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and here they need the tests
     monkeypatch.setattr(runner, "PATIENCE", 2.0)
-    monkeypatch.setattr(pools, "PATIENCE", 2.0)
-    places = {"induction": (workers, "solve"), "explicit": (pools, "_run"), "cvc5": (cvc5, "answer")}
+    monkeypatch.setattr(searching, "PATIENCE", 2.0)
+    places = {"induction": (solving, "solve"), "explicit": (searching, "_run"), "cvc5": (cvc5, "answer")}
 
     def behave(how: str, engine: str) -> None:
         place, name = places[engine]
@@ -275,7 +275,7 @@ def test_what_was_lost_is_asked_again_and_never_remembered(
     ran = carnet(*asked, "--shard", "1/1", "--json")
     (share,) = ran.json["shard"]["shares"]
     assert (ran.code, share["open"]) == (3, {f"main: {VICTIM}": ENDINGS["killed"][1]})
-    monkeypatch.setattr(workers, "solve", solve)
+    monkeypatch.setattr(solving, "solve", solve)
     assert carnet(*asked).code == 0
 
 

@@ -140,9 +140,9 @@ def test_an_unexpected_violation_is_told_in_full() -> None:
 
 def test_a_search_that_is_cut_off_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     from carnet_check.engines.exploration import Caps
-    from carnet_check.engines.exploring import caps
+    from carnet_check.engines.exploring import searches
 
-    monkeypatch.setitem(caps.CAPS, "tiny", Caps(states=50))
+    monkeypatch.setitem(searches.CAPS, "tiny", Caps(states=50))
     ran = carnet("verify", WIDE, "--engine", "explicit", "--json")
     (row,) = [row for row in ran.json["results"] if row["kind"] == "claim"]
     assert (row["verdict"], ran.code) == ("UNKNOWN", 3)

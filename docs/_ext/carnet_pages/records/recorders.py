@@ -25,7 +25,7 @@ from ..traces import Attacked, Traces
 from ..without_delay import without_delay
 
 if TYPE_CHECKING:
-    from carnet_check.attacks.sequence import ShownStep
+    from carnet_check.attacks.describing import ShownStep
 
 ROOT = Path(__file__).parents[4]
 RESULTS = ROOT / "docs" / "results"
@@ -188,14 +188,14 @@ def verdicts(family: Family) -> None:
 
 def rounds(family: Family) -> None:
     """Look for a run of honest parties to the goal of a whole round, and keep who says what to whom."""
-    from carnet_check.attacks.sequence import sequence_chart
+    from carnet_check.attacks.describing import sequence_chart
     from carnet_check.engines.exploration import Search
     from carnet_check.engines.exploring.searches import search
     from carnet_check.engines.interface import Explores
     from carnet_check.engines.registry import able
     from carnet_check.loading.families import load
     from carnet_check.semantics import Interpreter
-    from carnet_check.wording.sentences import knowers, known
+    from carnet_check.wording import knowers, known
 
     source, variant, threat, goal = load(family.id), family.main[0], family.protocol().threats[0].id, family.round_goal
     sizes = source.profile("tiny")

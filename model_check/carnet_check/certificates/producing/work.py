@@ -6,18 +6,22 @@ import functools
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 from carnet_check.certificates.file import Entry
 from carnet_check.certificates.judging import cut
-from carnet_check.certificates.producing.closing import NotFound
 from carnet_check.certificates.producing.finding import found
+from carnet_check.certificates.producing.tableau import NotFound
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation
 from carnet_check.loading.families import load
 from carnet_check.obligations import GOAL, Obligation, layers, obligations
+from carnet_command.worker import Lost
+from carnet_command.workers import PATIENCE, WorkerPool, only
 
 GUESS, HINTED = 0.2, 10.0
 """CPU seconds that a guess is worth, and hypotheses that sufficed for something similar."""
@@ -121,3 +125,34 @@ def _core(text: str) -> set[str]:
     if solver.check() != z3.unsat:
         raise NotFound("Z3 finds no contradiction")
     return {str(name).strip("|") for name in solver.unsat_core()}
+
+
+# -- Worker processes that look for certificates: each can be killed at the cost of one answer -----
+
+MEMORY = 4 << 30
+"""Bytes of address space that a worker may take."""
+Searcher = Callable[[Question], Iterable[Answer]]
+"""What a worker runs; a function that a fresh process can import."""
+
+
+class Workers:
+    """A pool of worker processes, to be used as a context manager."""
+
+    def __init__(
+        self, jobs: int, *, patience: float = PATIENCE, memory: int = MEMORY, search: Searcher = answers
+    ) -> None:
+        self._pool = WorkerPool(jobs, patience=patience, memory=memory, keep=False)
+        self._search = search
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._pool.__exit__(kind, error, traceback)
+
+    def answers(self, questions: Sequence[Question]) -> Iterator[Answer]:
+        """Yield the answers to ``questions``, as they come."""
+        for question, said in self._pool.results(self._search, questions, only):
+            yield Answer(question, reason=said.reason) if isinstance(said, Lost) else said

@@ -6,19 +6,22 @@ asked about without one first, and under a threat model only from the number of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from carnet_check.engines.bounded.asking import Answer, Asked, answers, is_last
-from carnet_check.engines.bounded.structures import Wanted
-from carnet_check.engines.bounded.symbols import copied
-from carnet_check.engines.bounded.unrolling import Unrolling
+from carnet_check.engines.bounded.unrolling import Option, Unrolling, copied
 from carnet_check.engines.interface import Plan
-from carnet_check.exports.smtlib import symbol_name
+from carnet_check.engines.proving.composition import SolverOutcome
+from carnet_check.engines.proving.solver import limited_memory
+from carnet_check.exports.smtlib import member_name, quoted, sort_name, symbol_name
 from carnet_check.obligations.reading import read
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool
-from carnet_spec.language import Threat
+from carnet_spec.language import Instance, Row, Sort, Symbol, Threat
+from carnet_spec.language.terms import Member
+from carnet_spec.trace import TraceStep
 
 Told = Callable[[str, str, int], None]
 """Told a claim, a threat model or nothing, and the number of steps about which there is an answer."""
@@ -88,3 +91,271 @@ class Questions:
             rigid=tuple((symbol_name(symbol), symbol) for symbol in protocol.symbols if not symbol.mutable),
             first=tuple((symbol_name(copied(symbol, 0)), symbol) for symbol in unrolling.open),
         )
+
+
+# --------------------------------------------------------------------------------------------------
+# Asking Z3 for a run that breaks a claim: after no step, after one, and so on, each time in a fresh context.
+#
+# This module is what a worker process imports. Where there is a run, a small finite structure is read for it, since
+# the interpreter needs one; that it is a run is for the interpreter to say.
+
+SIZES = (1, 2, 3, 4, 6)
+"""How many elements of each sort are tried for a structure, before as many as the solver likes."""
+Sizes = Mapping[Sort, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Whether a claim can be broken, after so many steps and after more.
+
+    Attributes:
+        id: names the question.
+        parts: the text of the first state, and of each step.
+        denied: the text that the claim is broken, after no step, after one, and so on, as far as is asked.
+        first: the least number of steps; fewer are not asked about.
+        options: what each step may be.
+        wanted: what is read of a structure.
+        rlimit: the solver's budget for each number of steps.
+    """
+
+    id: tuple[str, str]
+    parts: tuple[str, ...]
+    denied: tuple[str, ...]
+    first: int
+    options: tuple[tuple[Option, ...], ...]
+    wanted: Wanted
+    rlimit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known of runs of exactly so many steps: PROVED says that none breaks the claim, REFUTED that one does."""
+
+    steps: int
+    outcome: SolverOutcome
+    reason: str = ""
+    found: Found | None = None
+
+    @staticmethod
+    def unknown(steps: int, reason: str) -> Answer:
+        """Return that nothing is known, and why."""
+        return Answer(steps, SolverOutcome.UNKNOWN, reason)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether no run of so many steps breaks the claim."""
+        return self.outcome is SolverOutcome.PROVED
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the solver says that a run does, which nobody need believe."""
+        return self.outcome is SolverOutcome.REFUTED
+
+
+def answers(asked: Asked) -> Iterator[Answer]:
+    """Answer for one number of steps after the other, until a run breaks the claim or the budget is too small."""
+    import z3
+
+    with limited_memory(z3):
+        for steps in range(asked.first, len(asked.denied)):
+            answer = _answer(asked, steps)
+            yield answer
+            if not answer.is_proved:
+                return
+
+
+def is_last(asked: Asked, answer: Answer) -> bool:
+    """Whether no answer follows this one."""
+    return not answer.is_proved or answer.steps == len(asked.denied) - 1
+
+
+def _answer(asked: Asked, steps: int) -> Answer:
+    import z3
+
+    solver = _solver(asked, steps)
+    said = solver.check()
+    if said == z3.unsat:
+        return Answer(steps, SolverOutcome.PROVED)
+    if said == z3.sat:
+        return Answer(steps, SolverOutcome.REFUTED, found=_smallest(asked, steps, solver))
+    return Answer.unknown(steps, str(solver.reason_unknown()))
+
+
+def _solver(asked: Asked, steps: int, sizes: Sizes | None = None) -> Any:
+    """Return a solver that is asked for a run of so many steps, with at most so many elements."""
+    import z3
+
+    solver = z3.SimpleSolver(ctx=z3.Context())
+    solver.set("rlimit", asked.rlimit)
+    bounds = [_at_most(sort, size) for sort, size in (sizes or {}).items()]
+    solver.from_string("\n".join([*asked.parts[: steps + 1], asked.denied[steps], *bounds]))
+    return solver
+
+
+def _smallest(asked: Asked, steps: int, unbounded: Any) -> Found | None:
+    """Return a structure with few elements in which a run breaks the claim, if the solver finds one."""
+    sorts = asked.wanted.sorts
+    for most in SIZES:
+        sizes = dict.fromkeys(sorts, most)
+        if model := _model(asked, steps, sizes):
+            break
+    else:
+        return structure_of(unbounded.model(), asked.wanted, asked.options[:steps])
+    for sort in sorts:
+        for fewer in range(1, sizes[sort]):
+            smaller = {**sizes, sort: fewer}
+            if found := _model(asked, steps, smaller):
+                sizes, model = smaller, found
+                break
+    return structure_of(model, asked.wanted, asked.options[:steps])
+
+
+def _model(asked: Asked, steps: int, sizes: Sizes) -> Any:
+    """Return a model with at most these numbers of elements, or nothing."""
+    import z3
+
+    solver = _solver(asked, steps, sizes)
+    return solver.model() if solver.check() == z3.sat else None
+
+
+def _at_most(sort: Sort, size: int) -> str:
+    names = [quoted(f"element.{sort.name}.{number}") for number in range(size)]
+    place = quoted(sort_name(sort))
+    one_of = " ".join(f"(= v.any {name})" for name in names)
+    return "\n".join(
+        [
+            *(f"(declare-fun {name} () {place})" for name in names),
+            f"(assert (forall ((v.any {place})) (or {one_of} false)))",
+        ]
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Finite structures and the runs in them, as the solver gives them: plain values that leave a worker process.
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is read of a model.
+
+    Attributes:
+        sorts: the sorts whose elements are open.
+        rigid: the symbols that never change, by their names in the text.
+        first: what has any value at first, by the names that the text has for the first state.
+    """
+
+    sorts: tuple[Sort, ...]
+    rigid: tuple[tuple[str, Symbol], ...]
+    first: tuple[tuple[str, Symbol], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A structure, and a run in it."""
+
+    instance: Instance
+    steps: tuple[TraceStep, ...]
+
+
+def structure_of(model: Any, wanted: Wanted, options: Sequence[Sequence[Option]]) -> Found:
+    """Return the structure of ``model``, and of the ``options`` of each step the one that is taken."""
+    return _Reading(model, wanted).found(options)
+
+
+class _Reading:
+    """One model; what it says nothing of may be anything, so it is false or the first element."""
+
+    def __init__(self, model: Any, wanted: Wanted) -> None:
+        self._model = model
+        self._wanted = wanted
+        self._given = {str(each.name()): each for each in model.decls()}
+        self._universes = {sort: self._universe(sort) for sort in wanted.sorts}
+        self._names = self._named()
+
+    def found(self, options: Sequence[Sequence[Option]]) -> Found:
+        rigid = self._wanted.rigid
+        elements = {sort.name: tuple(self._names[sort].values()) for sort in self._wanted.sorts}
+        instance = Instance(
+            elements=elements,
+            relations={symbol.name: self._rows(name, symbol) for name, symbol in rigid if symbol.is_relation},
+            functions={symbol.name: self._table(name, symbol) for name, symbol in rigid if not symbol.is_relation},
+            first={symbol.name: self._table(name, symbol) for name, symbol in self._wanted.first},
+        )
+        return Found(instance, tuple(map(self._step, options)))
+
+    def _step(self, options: Sequence[Option]) -> TraceStep:
+        option = next(each for each in options if self._is_true(self._value(each.chosen)))
+        args = ((name, self._name(sort, self._value(constant))) for name, sort, constant in option.args)
+        return TraceStep(option.action, option.by, tuple(args))
+
+    # -- elements ----------------------------------------------------------------------------------
+
+    def _universe(self, sort: Sort) -> list[Any]:
+        """Return the elements of a sort; ``None`` is the one that a model need not mention."""
+        places = (each for each in self._model.sorts() if str(each.name()) == sort_name(sort))
+        return next((sorted(self._model.get_universe(place), key=str) for place in places), [None])
+
+    def _named(self) -> dict[Sort, dict[str, str]]:
+        """Name each element by a constant that equals it, if there is one."""
+        taken: set[str] = set()
+        names: dict[Sort, dict[str, str]] = {}
+        for sort, universe in self._universes.items():
+            constants = [
+                (n, s) for n, s in self._wanted.rigid if not s.domain and s.result == sort and n in self._given
+            ]
+            called = {str(self._value(name)): symbol.name for name, symbol in reversed(constants)}
+            names[sort] = {}
+            for number, element in enumerate(universe):
+                name = called.get(str(element), f"{sort.name.lower()}{number}")
+                while name in taken:
+                    name += "'"
+                taken.add(name)
+                names[sort][str(element)] = name
+        return names
+
+    def _name(self, sort: Sort, value: Any) -> str:
+        if sort.members is None:
+            return self._names[sort].get(str(value)) or next(iter(self._names[sort].values()))
+        named = {member_name(Member(sort, member)): member for member in sort.members}
+        return sort.members[0] if value is None else named[str(value.decl().name())]
+
+    def _elements(self, sort: Sort, place: Any) -> list[tuple[str, Any]]:
+        if sort.members is None:
+            return [(self._names[sort][str(element)], element) for element in self._universes[sort]]
+        members = [place.constructor(number)() for number in range(place.num_constructors())]
+        return [(self._name(sort, member), member) for member in members]
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def _rows(self, name: str, symbol: Symbol) -> frozenset[Row]:
+        if name not in self._given:
+            return frozenset()
+        return frozenset(row for row, value in self._cells(name, symbol) if self._is_true(value))
+
+    def _table(self, name: str, symbol: Symbol) -> Mapping[Row, str]:
+        if name not in self._given:
+            value = self._name(symbol.result, None)
+            return dict.fromkeys(itertools.product(*map(self._of, symbol.domain)), value)
+        return {row: self._name(symbol.result, value) for row, value in self._cells(name, symbol)}
+
+    def _of(self, sort: Sort) -> Row:
+        return sort.members if sort.members is not None else tuple(self._names[sort].values())
+
+    def _cells(self, name: str, symbol: Symbol) -> Iterator[tuple[Row, Any]]:
+        """Yield each row of a symbol with its value."""
+        decl = self._given[name]
+        places = [self._elements(sort, decl.domain(place)) for place, sort in enumerate(symbol.domain)]
+        for cell in itertools.product(*places):
+            yield tuple(named for named, _ in cell), self._evaluated(decl(*(element for _, element in cell)))
+
+    def _value(self, constant: str) -> Any:
+        """Return the value of a constant, or nothing where any will do."""
+        return self._evaluated(self._given[constant]()) if constant in self._given else None
+
+    def _evaluated(self, term: Any) -> Any:
+        return self._model.eval(term, model_completion=True)
+
+    def _is_true(self, value: Any) -> bool:
+        import z3
+
+        return value is not None and z3.is_true(value)

@@ -7,15 +7,15 @@ is taken in each step, a rule like any other action: that is the step as the int
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from carnet_check.engines.bounded.symbols import Slots, at, copied, slots, taken
 from carnet_check.exports.smtlib import Declarations, quoted, sort_name, symbol_name, text
+from carnet_check.made import Made, Purpose
 from carnet_check.obligations.preconditions import Change, Either, Sure
 from carnet_check.obligations.reading import Hypothesis, Reading, Steps
-from carnet_spec.language import Effect, Sort, Symbol, Threat
-from carnet_spec.language.terms import FALSE, And, Apply, IfThenElse, Not, Or, Term, Var
+from carnet_spec.language import Action, Effect, Sort, Symbol, Threat
+from carnet_spec.language.terms import BOOL, FALSE, And, Apply, IfThenElse, Kind, Not, Or, Term, Var, rebuild
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +133,44 @@ def _assertion(formula: Term) -> str:
 def _definition(symbol: Symbol, params: tuple[Var, ...], value: Term) -> str:
     bound = " ".join(f"({text(var)} {quoted(sort_name(var.sort))})" for var in params)
     return f"(define-fun {quoted(symbol_name(symbol))} ({bound}) {quoted(sort_name(symbol.result))} {text(value)})"
+
+
+# -- The symbols that stand for states and steps of a run: one of a kind for each place in it ------
+
+Slots = Mapping[Symbol, Apply]
+"""The constant of one step for each parameter of an action."""
+
+
+def copied(symbol: Symbol, place: int) -> Symbol:
+    """Return ``symbol`` as it is after ``place`` steps."""
+    return _made(Purpose.COPY, f"{place}.{symbol.name}", symbol.domain, symbol.result)
+
+
+def taken(action: Action, place: int) -> Apply:
+    """Return whether ``action`` is the step that follows after ``place`` steps."""
+    return Apply(_made(Purpose.CHOICE, f"{place}.{action.name}", (), BOOL), ())
+
+
+def slots(steps: Steps, place: int) -> Slots:
+    """Return what stands for the parameters of an action; actions share their constants, since one alone is taken."""
+    found: dict[Symbol, Apply] = {}
+    counts: dict[Sort, int] = {}
+    for constant in steps.constants:
+        sort = constant.symbol.result
+        number = counts[sort] = counts.get(sort, 0) + 1
+        found[constant.symbol] = Apply(_made(Purpose.SLOT, f"{place}.{number}.{sort.name}", (), sort), ())
+    return found
+
+
+def at(term: Term, place: int, args: Slots | None = None) -> Term:
+    """Return what ``term`` says of the state after ``place`` steps, of a step with ``args``."""
+    changed = rebuild(term, lambda part: at(part, place, args))
+    if not isinstance(changed, Apply):
+        return changed
+    if args and changed.symbol in args:
+        return args[changed.symbol]
+    return Apply(copied(changed.symbol, place), changed.args) if changed.symbol.mutable else changed
+
+
+def _made(purpose: Purpose, name: str, domain: tuple[Sort, ...], result: Sort) -> Made:
+    return Made(f"${purpose.value}.{name}", domain, result, Kind.TRUTH, mutable=False, purpose=purpose)

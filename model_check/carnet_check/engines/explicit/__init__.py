@@ -16,8 +16,7 @@ from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, search
 from carnet_check.engines.explicit.walking import PackedWalks, walk
-from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.walks import Walks
+from carnet_check.engines.exploration import Exploration, Walks
 from carnet_check.errors import EngineDisagreement
 from carnet_check.semantics import Env, Interpreter, NotEnabled, Replays, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol

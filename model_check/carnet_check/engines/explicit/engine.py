@@ -7,20 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.engines.clustering import OnCluster
-from carnet_check.engines.explicit.changing import observe
-from carnet_check.engines.explicit.explorer import PackedExplorer
-from carnet_check.engines.explicit.places.on_ray import OnRay
-from carnet_check.engines.explicit.places.search import Places, PlacesSearch
+from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
+from carnet_check.engines.explicit.model import build
+from carnet_check.engines.explicit.places import OnRay, Places, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.visited import visit
-from carnet_check.engines.explicit.walker import PackedWalker
-from carnet_check.engines.exploration import Caps
-from carnet_check.engines.interface import Remembers
-from carnet_check.engines.observing import Observed, Observes
-from carnet_check.engines.sampling import Samples
-from carnet_check.engines.walks import Walks
+from carnet_check.engines.exploration import Caps, Walks
+from carnet_check.engines.interface import Observed, Observes, OnCluster, Remembers, Samples
 from carnet_check.exports.exhaustion import Visited
+from carnet_check.exports.ground.conditions import Place
+from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 
 
@@ -70,3 +67,24 @@ class ExplicitWalker(PackedWalker):
 
 
 EXPLICIT = Explicit()
+
+
+# --------------------------------------------------------------------------------------------------
+# Which places ever change: those that the layout gave a field by the end of a search that leaves nothing out.
+
+
+def observe(
+    protocol: Protocol, instance: Instance, caps: Caps, watch: Callable[[int, int], None] | None
+) -> Observed | None:
+    """Visit every state, without reduction; return nothing if the search stops at ``caps``."""
+    model = build(Interpreter(protocol, instance), (), (), reduce=False)
+    bounds = Watch(max_states=caps.states, max_memory=caps.memory, max_seconds=caps.seconds, progress=watch)
+    run = PackedSearch(model, bounds, enough=0, dominance=False)
+    stopped_by = run.run()
+    if stopped_by == "interrupt":
+        raise KeyboardInterrupt
+    if stopped_by is not None:
+        return None
+    tables = model.layout.tables.values()
+    changed = (Place(table.symbol.name, row) for table in tables for row, place in table.places.items() if place.mask)
+    return Observed(len(run.found), frozenset(changed))

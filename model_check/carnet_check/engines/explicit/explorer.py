@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from carnet_check.engines.checkpoints import Checkpoint
-from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.exploring.explorer import Explorer
-from carnet_check.engines.exploring.remembering import question
-from carnet_check.engines.interface import DecidesLiveness
-from carnet_check.engines.keeping import Keeps
+from carnet_check.engines.exploring.explorer import Explorer, Walker
+from carnet_check.engines.exploring.searching import question
+from carnet_check.engines.interface import DecidesLiveness, Keeps
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Protocol
 
 
@@ -95,6 +95,47 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
             max_seconds=caps.seconds,
             workers=caps.workers,
             reduction=reduction,
+            progress=watch,
+            threat=threat,
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# What engines have in common that take random walks through packed states, each by a loop of its own.
+
+
+@dataclass(frozen=True)
+class PackedWalker(Walker):
+    """Walks with :func:`carnet_check.engines.explicit.sample`."""
+
+    packed: ClassVar[type[PackedWalks]] = PackedWalks
+    """What takes the walks."""
+
+    def explore(
+        self,
+        protocol: Protocol,
+        instance: Instance,
+        *,
+        invariants: Sequence[Invariant],
+        goals: Sequence[Goal] = (),
+        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        stop_at_first: bool = False,
+        stop_when_fallen: bool = False,
+        reduction: bool = True,
+        threat: str = "",
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Exploration:
+        """Take the walks, one after the other and all of them, with nothing left out of a state."""
+        return sample(
+            protocol,
+            instance,
+            self.walks,
+            invariants=invariants,
+            goals=goals,
+            max_memory=caps.memory,
+            max_seconds=caps.seconds,
+            workers=caps.workers,
+            packed=self.packed,
             progress=watch,
             threat=threat,
         )

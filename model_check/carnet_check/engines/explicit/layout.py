@@ -11,12 +11,37 @@ the bits read so far stays true: only states that are 0 elsewhere come with the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol as Shape
 
 from carnet_check.semantics import State
-from carnet_spec.language import Instance, Protocol, Row, Symbol
+from carnet_spec.language import Action, Guard, GuardKind, Instance, Protocol, Row, Symbol, Term, Update
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.terms import (
+    FALSE,
+    TRUE,
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Truth,
+    Var,
+    children,
+    conjunction,
+    disjunction,
+    free_variables,
+    negation,
+    rebuild,
+    substitute,
+    symbols_of,
+)
 
 Value = str | bool
 """What a place holds: an element of a sort, or whether a relation holds there."""
@@ -203,3 +228,237 @@ def _places(symbol: Symbol, instance: Instance, start: State) -> dict[Row, Place
             values = (at, *(element for element in instance.of(symbol.result) if element != at))
         places[row] = Place(symbol, row, tuple(values))
     return places
+
+
+# -- Folding: what an instance decides about a formula before any state is known -------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A formula that must hold, or must not."""
+
+    term: Term
+    wanted: bool
+    needs: frozenset[str]
+
+
+def conditions_in(term: Term, wanted: bool = True) -> list[Condition]:
+    """Split a formula (or its negation) into parts that must all hold."""
+    match term:
+        case Not(body):
+            return conditions_in(body, not wanted)
+        case And(parts) if wanted:
+            return [test for part in parts for test in conditions_in(part, True)]
+        case Or(parts) if not wanted:
+            return [test for part in parts for test in conditions_in(part, False)]
+        case Implies(premise, conclusion) if not wanted:
+            return conditions_in(premise, True) + conditions_in(conclusion, False)
+        case _:
+            return [Condition(term, wanted, frozenset(var.name for var in free_variables(term)))]
+
+
+class Folding:
+    """Replaces by their values what has no variables and never changes; an element stands as a member of its sort."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+
+    def term(self, term: Term) -> Term:
+        """Fold a term."""
+        folded = rebuild(term, self.term)
+        match folded:
+            case Apply(symbol, args) if not symbol.mutable:
+                return self._rigid(symbol, args)
+            case Equal(Member(_, left), Member(_, right)):
+                return Truth(left == right)
+            case Equal(left, right) if left == right:
+                return TRUE
+            case Not(body):
+                return negation(body)
+            case And(parts):
+                return conjunction(parts)
+            case Or(parts):
+                return disjunction(parts)
+            case Implies(premise, conclusion) if TRUE in (premise, conclusion) or FALSE in (premise, conclusion):
+                return disjunction((negation(premise), conclusion))
+            case IfThenElse(Truth(value), then, otherwise):
+                return then if value else otherwise
+            case Forall(bound, Truth(value)):
+                return Truth(value or self._is_empty(bound))
+            case Exists(bound, Truth(value)):
+                return Truth(value and not self._is_empty(bound))
+            case _:
+                return folded
+
+    def action(self, action: Action) -> Action:
+        """Fold the guards and updates of an action."""
+        return replace(
+            action,
+            guards=tuple(self._guard(guard) for guard in action.guards),
+            updates=tuple(self._update(update) for update in action.updates),
+        )
+
+    def domain(self, var: Var, pool: Row, tests: Sequence[Condition]) -> Row:
+        """Return the elements of the pool that no condition on this variable alone rules out."""
+        decided = [test for test in tests if test.needs == {var.name} and not changes(test.term)]
+        return tuple(
+            element
+            for element in pool
+            if all(
+                self.term(substitute(test.term, {var: Member(var.sort, element)})) != Truth(not test.wanted)
+                for test in decided
+            )
+        )
+
+    def domains(self, variables: Sequence[Var], tests: Sequence[Condition]) -> dict[str, Row]:
+        """Return the elements that variables ranging over their sorts may be."""
+        return {var.name: self.domain(var, self.instance.of(var.sort), tests) for var in variables}
+
+    def _rigid(self, symbol: Symbol, args: tuple[Term, ...]) -> Term:
+        row = tuple(arg.name for arg in args if isinstance(arg, Member))
+        if len(row) < len(args):
+            return Apply(symbol, args)
+        if symbol.is_relation:
+            return Truth(row in self.instance.relations.get(symbol.name, frozenset()))
+        return Member(symbol.result, self.instance.functions[symbol.name][row])
+
+    def _guard(self, guard: Guard) -> Guard:
+        return replace(guard, formula=self.term(guard.formula))
+
+    def _update(self, update: Update) -> Update:
+        return replace(
+            update,
+            args=tuple(self.term(arg) for arg in update.args),
+            value=None if update.value is None else self.term(update.value),
+            when=self.term(update.when),
+        )
+
+    def _is_empty(self, bound: Sequence[Var]) -> bool:
+        return any(not self.instance.of(var.sort) for var in bound)
+
+
+def changes(term: Term) -> bool:
+    """Whether a term reads anything that may change."""
+    return any(symbol.mutable for symbol in symbols_of(term))
+
+
+# --------------------------------------------------------------------------------------------------
+# Patterns: which places a formula reads and an update writes, whatever its variables stand for.
+
+Domains = Mapping[str, Row]
+"""The elements that each variable may stand for."""
+
+Read = tuple[str, Pattern]
+"""The name of a mutable symbol, and the rows that are read there."""
+
+
+def read_by(term: Term, domains: Domains, folding: Folding) -> Iterator[Read]:
+    """Yield what a term reads."""
+    match term:
+        case Exists(bound, body):
+            domains = {**domains, **folding.domains(bound, conditions_in(body, True))}
+        case Forall(bound, body):
+            domains = {**domains, **folding.domains(bound, conditions_in(body, False))}
+        case Apply(symbol, args) if symbol.mutable:
+            yield symbol.name, pattern_of(args, domains, folding.instance)
+    for child in children(term):
+        yield from read_by(child, domains, folding)
+
+
+def read_by_guards(action: Action, domains: Domains, folding: Folding) -> Iterator[Read]:
+    """Yield what decides whether an action can be taken."""
+    for guard in action.guards:
+        if guard.kind is not GuardKind.FRESH:
+            yield from read_by(guard.formula, domains, folding)
+    for var in action.fresh:
+        yield used_symbol(var.sort).name, (frozenset(domains[var.name]),)
+
+
+def read_by_update(update: Update, domains: Domains, folding: Folding) -> Iterator[Read]:
+    """Yield what decides whether, where and what an update writes."""
+    for term in (*update.args, update.when, *([] if update.value is None else [update.value])):
+        yield from read_by(term, domains, folding)
+
+
+def pattern_of(args: Iterable[Term], domains: Domains, instance: Instance) -> Pattern:
+    """Return the rows that arguments may amount to."""
+    return tuple(_elements(arg, domains, instance) for arg in args)
+
+
+def overlap(one: Pattern, other: Pattern) -> bool:
+    """Whether some row may match both patterns."""
+    pairs = zip(one, other, strict=True)
+    return all(left is None or right is None or not left.isdisjoint(right) for left, right in pairs)
+
+
+def _elements(term: Term, domains: Domains, instance: Instance) -> frozenset[str] | None:
+    match term:
+        case Var(name, sort):
+            known = domains.get(name)
+            return None if known is None or known == instance.of(sort) else frozenset(known)
+        case Member(_, name):
+            return frozenset((name,))
+        case _:
+            return None
+
+
+# -- Cone of influence: places that nothing reads need not be part of the state --------------------
+#
+# A place is relevant if an invariant, a goal or a guard reads it, or if it decides whether, where or what an update of
+# a relevant place writes. Two states that agree on the relevant places enable the same steps, which lead to states
+# that agree again, and both satisfy the same invariants and goals: agreement on relevant places is a bisimulation. So
+# leaving the others out loses no violation, no goal and no shortest trace; only states that differ in nothing else
+# fall together.
+
+
+class Relevance:
+    """Which places matter; all of them, unless told what is watched."""
+
+    def __init__(self) -> None:
+        self._patterns: dict[str, list[Pattern]] | None = None
+
+    @staticmethod
+    def of(
+        watched: Iterable[tuple[str, Pattern]],
+        actions: Sequence[Action],
+        domains: Mapping[str, Domains],
+        folding: Folding,
+    ) -> Relevance:
+        """Find what matters to the ``watched`` rows and to whether any step can be taken."""
+        found = Relevance()
+        found._patterns = {}
+        found._add(watched)
+        for action in actions:
+            found._add(read_by_guards(action, domains[action.name], folding))
+        waiting = [(update, domains[action.name]) for action in actions for update in action.updates]
+        matter = True
+        while matter:
+            matter = False
+            for update, known in list(waiting):
+                if found.of_update(update, known, folding):
+                    waiting.remove((update, known))
+                    found._add(read_by_update(update, known, folding))
+                    matter = True
+        return found
+
+    def patterns(self, symbol: str) -> Sequence[Pattern]:
+        """Return the rows of a symbol that matter; none, where all of all symbols do."""
+        return () if self._patterns is None else self._patterns.get(symbol, ())
+
+    def of_place(self, symbol: str, row: Row) -> bool:
+        """Whether one place matters."""
+        return self._patterns is None or any(matches(pattern, row) for pattern in self._patterns.get(symbol, ()))
+
+    def of_update(self, update: Update, domains: Domains, folding: Folding) -> bool:
+        """Whether an update may write a place that matters."""
+        if self._patterns is None:
+            return True
+        written = pattern_of(update.args, domains, folding.instance)
+        return any(overlap(written, pattern) for pattern in self._patterns.get(update.symbol.name, ()))
+
+    def _add(self, reads: Iterable[tuple[str, Pattern]]) -> None:
+        assert self._patterns is not None
+        for symbol, pattern in reads:
+            known = self._patterns.setdefault(symbol, [])
+            if pattern not in known:
+                known.append(pattern)

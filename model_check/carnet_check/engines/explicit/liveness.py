@@ -11,30 +11,32 @@ it changes the other. Decided in docs/adr/0029-liveness-of-an-instance-is-decide
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import itertools
+from array import array
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
+import numpy.typing as npt
 
 from carnet_check.engines.explicit.bounds import Report, Watch
-from carnet_check.engines.explicit.components import Marks
-from carnet_check.engines.explicit.graph import GraphSearch
-from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.rounds import Round, Step, Waiting
-from carnet_check.engines.explicit.search import search, sightings_of
-from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.premises import trigger_of
+from carnet_check.engines.explicit.memory import Memo
+from carnet_check.engines.explicit.model import Model, build
+from carnet_check.engines.explicit.search import Moves, PackedSearch, search, sightings_of
+from carnet_check.engines.exploration import Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import (
     counted_whole,
     divided,
     divided_instance,
+    going_round,
     guards_alone,
     is_limited,
     whole,
     with_rules_as_steps,
 )
-from carnet_check.semantics.lassos import going_round
 from carnet_spec.language import Eventually, Goal, Instance, Protocol
 from carnet_spec.trace import Trace, TraceStep
 
@@ -174,3 +176,365 @@ class _Visited:
 
 def _response_of(live: Eventually) -> Goal:
     return Goal(f"{RESPONSE}{live.name}", (), live.response, "")
+
+
+# --------------------------------------------------------------------------------------------------
+# The states of an instance as a graph: every step that changes something, told apart where its action is named.
+#
+# The search is the explicit one, without dominance. A state that was reached at less cost has every step that one
+# reached at more cost has, so it stands for it where reachability is asked; but the steps of a run that goes on for
+# ever are those of its own states.
+
+UNNAMED = 0
+"""Labels the steps of all actions that are not named."""
+
+
+class GraphSearch(PackedSearch):
+    """A search that keeps the steps that it finds, with a label for those of ``named`` actions."""
+
+    def __init__(self, model: Model, watch: Watch, named: Sequence[str]) -> None:
+        super().__init__(model, watch, enough=0, dominance=False)
+        self.named = tuple(named)
+        by_name = {step.action.name: memo for step, memo in zip(model.steps, self.expanders, strict=True)}
+        self._labelled = [by_name.pop(name) for name in self.named]
+        self.expanders = list(by_name.values())
+        self.moving = list(self.expanders)
+        self._places: dict[int, int] = {}
+        self._sources, self._targets, self._labels = array("I"), array("I"), array("H")
+
+    def graph(self) -> Graph:
+        """Return the states and the steps from those that were expanded."""
+        sources, targets = (np.array(each, np.int64) for each in (self._sources, self._targets))
+        whole = sources < self.expanded
+        labels = np.array(self._labels, np.int64)[whole]
+        return Graph(len(self.states), self.expanded, sources[whole], targets[whole], labels)
+
+    def _expand(self, begin: int, end: int) -> None:
+        if not self._places:
+            self._places[self.states[0]] = 0
+        for memo in self.moving:
+            self._follow(memo, UNNAMED, begin, end)
+        for label, memo in enumerate(self._labelled, UNNAMED + 1):
+            self._follow(memo, label, begin, end)
+
+    def _follow(self, memo: Memo[Moves | None], label: int, begin: int, end: int) -> None:
+        """Take the steps that a memo knows from some states."""
+        states, places, parents = self.states, self._places, self.parents
+        add_source, add_target, add_label = self._sources.append, self._targets.append, self._labels.append
+        chunk = states[begin:end]
+        answers = map(memo.__getitem__, map(memo.reads.__and__, chunk))
+        for source, s, moves in zip(range(begin, end), chunk, answers, strict=True):
+            if moves is None:
+                continue
+            moves.visits += 1
+            for touched, cleared, deductions in moves.effects:
+                t = (s | touched) ^ cleared
+                if deductions is not None:
+                    more = deductions[t & deductions.reads]
+                    if more is not None:
+                        t = (t | more[0]) ^ more[1]
+                if t == s:
+                    continue
+                target = places.setdefault(t, len(states))
+                if target == len(states):
+                    states.append(t)
+                    parents.append(source)
+                add_source(source)
+                add_target(target)
+                add_label(label)
+
+    def _tally_all(self) -> None:
+        super()._tally_all()
+        for memo in self._labelled:
+            self._tally(memo)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """States by their numbers, and the steps between them; the first ``expanded`` states have all of theirs.
+
+    ``labels`` are 0, or the number of a named action, counted from 1.
+    """
+
+    states: int
+    expanded: int
+    sources: Numbers
+    targets: Numbers
+    labels: Numbers
+
+    def marks(self, places: Numbers | Sequence[int]) -> Marks:
+        """Return marks at some states."""
+        found = np.zeros(self.states, np.bool_)
+        found[places] = True
+        return found
+
+    def open_to(self, label: int) -> Marks:
+        """Return marks at the states in which a named action has a step that changes something."""
+        return self.marks(self.sources[self.labels == label])
+
+    def within(self, allowed: Marks) -> Graph:
+        """Return the graph with the steps alone that stay within some states."""
+        inside = allowed[self.sources] & allowed[self.targets]
+        return Graph(self.states, self.expanded, self.sources[inside], self.targets[inside], self.labels[inside])
+
+    def ordered(self) -> tuple[Numbers, Numbers]:
+        """Return where the steps of each state begin, and where they lead."""
+        return by_source(self.sources, self.targets, self.states)
+
+
+# -- Components: where a run can go round in a graph, found on arrays of numbers -------------------
+#
+# A graph is given by the ends of its edges; nodes are numbers below ``size``. What is neither on a cycle nor between
+# two of them is taken away first, by whole levels; Tarjan's algorithm, without recursion, divides what is left.
+#
+# Source: R. Tarjan, "Depth-First Search and Linear Graph Algorithms", SIAM J. Comput. 1(2), 1972.
+
+Numbers = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.bool_]
+NOWHERE = -1
+
+
+def components(sources: Numbers, targets: Numbers, size: int) -> Numbers:
+    """Return for each node the number of its component; -1 where it has no other node in it.
+
+    On the millions of states of an instance networkx takes several times as long, and a dictionary for each state; it
+    finds components where graphs are small (``exports/promela.py``).
+    """
+    kept = _untied(sources, targets, size) & _untied(targets, sources, size)
+    found = np.full(size, NOWHERE, np.int64)
+    nodes = np.nonzero(kept)[0]
+    numbers = np.full(size, NOWHERE, np.int64)
+    numbers[nodes] = np.arange(len(nodes))
+    inside = kept[sources] & kept[targets]
+    begins, ends = by_source(numbers[sources[inside]], numbers[targets[inside]], len(nodes))
+    found[nodes] = _tarjan(begins.tolist(), ends.tolist(), len(nodes))
+    sizes = np.bincount(found[nodes], minlength=1)
+    found[nodes[sizes[found[nodes]] < 2]] = NOWHERE
+    return found
+
+
+def by_source(sources: Numbers, targets: Numbers, size: int) -> tuple[Numbers, Numbers]:
+    """Return where the edges of each node begin, and where they lead, node after node."""
+    order = np.argsort(sources, kind="stable")
+    begins = np.zeros(size + 1, np.int64)
+    np.cumsum(np.bincount(sources, minlength=size), out=begins[1:])
+    return begins, targets[order]
+
+
+def gathered(begins: Numbers, nodes: Numbers) -> Numbers:
+    """Return the places of all edges of some nodes."""
+    counts = begins[nodes + 1] - begins[nodes]
+    starts = np.repeat(begins[nodes] - np.cumsum(counts) + counts, counts)
+    return starts + np.arange(len(starts))
+
+
+def _untied(sources: Numbers, targets: Numbers, size: int) -> Marks:
+    """Return the nodes that are left once those are taken away, again and again, that no edge leads to."""
+    begins, ends = by_source(sources, targets, size)
+    waiting = np.bincount(targets, minlength=size)
+    left = np.ones(size, np.bool_)
+    free = np.nonzero(waiting == 0)[0]
+    while len(free):
+        left[free] = False
+        reached = ends[gathered(begins, free)]
+        np.subtract.at(waiting, reached, 1)
+        free = np.unique(reached[waiting[reached] == 0])
+    return left
+
+
+def _tarjan(begins: list[int], ends: list[int], size: int) -> Numbers:
+    """Return for each node the number of its strongly connected component."""
+    found = [NOWHERE] * size
+    index, low, following = [NOWHERE] * size, [0] * size, begins[:size]
+    open_: list[int] = []
+    count = made = 0
+    for root in range(size):
+        if index[root] != NOWHERE:
+            continue
+        path = [root]
+        while path:
+            node = path[-1]
+            if index[node] == NOWHERE:
+                index[node] = low[node] = count
+                count += 1
+                open_.append(node)
+            place, last = following[node], begins[node + 1]
+            while place < last:
+                child = ends[place]
+                if index[child] == NOWHERE:
+                    break
+                if found[child] == NOWHERE and low[child] < low[node]:
+                    low[node] = low[child]
+                place += 1
+            following[node] = place
+            if place < last:
+                path.append(ends[place])
+                continue
+            path.pop()
+            if low[node] == index[node]:
+                while True:
+                    member = open_.pop()
+                    found[member] = made
+                    if member == node:
+                        break
+                made += 1
+    return np.array(found, np.int64)
+
+
+# -- Rounds: where a run that waits can stay for ever, fairly, and the way there and round ---------
+
+Step = tuple[int, int, int]
+"""A step of a graph: from which state to which, and its label."""
+Idle = Mapping[int, Marks]
+"""For each action that is taken fairly, by its label, the states in which it need not be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A run that goes on for ever: it waits from state ``begin`` on, takes steps, and then some again and again.
+
+    Where ``repeated`` is empty, it stays where ``way`` leads.
+    """
+
+    begin: int
+    way: tuple[Step, ...]
+    repeated: tuple[Step, ...]
+
+
+class Waiting:
+    """The states in which something is waited for, and how they are reached from where the waiting begins.
+
+    Args:
+        graph: every state that was visited.
+        begins: the states in which waiting may begin.
+        waits: the states in which it may go on; the first ones are among them.
+        levels: how many steps away each state is from the first one.
+    """
+
+    def __init__(self, graph: Graph, begins: Marks, waits: Marks, levels: Numbers) -> None:
+        self._graph = graph.within(waits)
+        self._away = np.full(graph.states, NOWHERE, np.int64)
+        """The number of steps from the first state, on the shortest way through the beginning of the waiting."""
+        self._from = np.full(graph.states, NOWHERE, np.int64)
+        self._reach(np.nonzero(begins)[0], levels)
+
+    @property
+    def reached(self) -> Marks:
+        """Marks at the states in which something is waited for."""
+        found: Marks = self._away != NOWHERE
+        return found
+
+    def round(self, idle: Idle) -> Round | None:
+        """Return the nearest place to stay for ever that is fair to every action of ``idle``, if there is one."""
+        stuck = np.logical_and.reduce([self.reached, *idle.values()])
+        if stuck.any():
+            return self._round(self._nearest(stuck), ())
+        fair = self._fair(idle)
+        if not fair.any():
+            return None
+        entry = self._nearest(fair)
+        inside = self._graph.within(self._components == self._components[entry])
+        return self._round(entry, tuple(_trip(_following(inside), entry, idle)))
+
+    @cached_property
+    def _components(self) -> Numbers:
+        inside = self._graph.within(self.reached)
+        return components(inside.sources, inside.targets, inside.states)
+
+    def _fair(self, idle: Idle) -> Marks:
+        """Return marks at the states of components that are fair to every action."""
+        graph, number = self._graph, self._components
+        fair = np.ones(number.max() + 1, np.bool_)
+        inside = (number[graph.sources] == number[graph.targets]) & (number[graph.sources] != NOWHERE)
+        for label, closed in idle.items():
+            served = np.zeros(len(fair), np.bool_)
+            served[number[closed & (number != NOWHERE)]] = True
+            served[number[graph.sources[inside & (graph.labels == label)]]] = True
+            fair &= served
+        found: Marks = np.append(fair, False)[number]  # the last one is that of no component
+        return found
+
+    # -- ways --------------------------------------------------------------------------------------
+
+    def _reach(self, begins: Numbers, levels: Numbers) -> None:
+        """Go from where the waiting begins, nearest states first, for as long as it goes on."""
+        starts, ends = self._graph.ordered()
+        reached = np.zeros(0, np.int64)
+        away = 0
+        while len(reached) or len(begins):
+            away = away if len(reached) else int(levels[begins[0]])
+            self._away[reached] = away
+            here = levels[begins] <= away
+            fresh = begins[here & (self._away[begins] == NOWHERE)]
+            begins = begins[~here]
+            self._away[fresh], self._from[fresh] = away, fresh
+            reached = np.concatenate([reached, fresh])
+            origins = np.repeat(reached, starts[reached + 1] - starts[reached])
+            targets = ends[gathered(starts, reached)]
+            new = self._away[targets] == NOWHERE
+            reached, first = np.unique(targets[new], return_index=True)
+            self._from[reached] = origins[new][first]
+            away += 1
+
+    def _nearest(self, marks: Marks) -> int:
+        places = np.nonzero(marks)[0]
+        return int(places[np.argmin(self._away[places])])
+
+    def _round(self, entry: int, repeated: tuple[Step, ...]) -> Round:
+        way = [entry]
+        while self._from[way[-1]] != way[-1]:
+            way.append(int(self._from[way[-1]]))
+        way.reverse()
+        return Round(way[0], tuple((one, other, UNNAMED) for one, other in itertools.pairwise(way)), repeated)
+
+
+def _following(graph: Graph) -> Mapping[int, list[tuple[int, int]]]:
+    """Return for each state of a component where it leads, and by which label."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for source, target, label in zip(
+        graph.sources.tolist(), graph.targets.tolist(), graph.labels.tolist(), strict=True
+    ):
+        found.setdefault(source, []).append((target, label))
+    return found
+
+
+def _trip(following: Mapping[int, list[tuple[int, int]]], entry: int, idle: Idle) -> list[Step]:
+    """Return a way round a component that is fair to every action, from ``entry`` and back."""
+    steps: list[Step] = []
+    for label, closed in idle.items():
+        here = steps[-1][1] if steps else entry
+        visited = [entry, *(target for _, target, _ in steps)]
+        if any(closed[place] for place in visited) or any(taken == label for _, _, taken in steps):
+            continue
+        steps += _way(following, here, partial(_serves, label, closed))
+    here = steps[-1][1] if steps else entry
+    return steps if here == entry else [*steps, *_way(following, here, lambda step: step[1] == entry)]
+
+
+def _serves(label: int, closed: Marks, step: Step) -> bool:
+    """Whether a step is fair to an action: it is one of its steps, or leads to where it need not be taken."""
+    return step[2] == label or bool(closed[step[1]])
+
+
+def _way(following: Mapping[int, list[tuple[int, int]]], here: int, ends: Callable[[Step], bool]) -> list[Step]:
+    """Return a shortest way inside a component whose last step is one at which it may end."""
+    came: dict[int, Step | None] = {here: None}
+    waiting = deque([here])
+    while waiting:
+        place = waiting.popleft()
+        for target, label in following[place]:
+            step = (place, target, label)
+            if ends(step):
+                return [*_back(came, place), step]
+            if target not in came:
+                came[target] = step
+                waiting.append(target)
+    raise AssertionError("everything in a component leads everywhere in it")
+
+
+def _back(came: Mapping[int, Step | None], place: int) -> list[Step]:
+    steps: list[Step] = []
+    while (step := came[place]) is not None:
+        steps.append(step)
+        place = step[0]
+    return steps[::-1]

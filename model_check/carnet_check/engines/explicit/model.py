@@ -7,14 +7,21 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from carnet_check.engines.explicit.folding import Folding, conditions_in
-from carnet_check.engines.explicit.layout import Layout
-from carnet_check.engines.explicit.patterns import Domains, Read, pattern_of, read_by, read_by_guards, read_by_update
+from carnet_check.engines.explicit.layout import (
+    Domains,
+    Folding,
+    Layout,
+    Read,
+    Relevance,
+    conditions_in,
+    pattern_of,
+    read_by,
+    read_by_guards,
+    read_by_update,
+)
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
-from carnet_check.engines.explicit.relevance import Relevance
 from carnet_check.engines.explicit.saturation import Rule, Saturation, Writes
-from carnet_check.engines.explicit.symmetry.distinctions import Explored
-from carnet_check.engines.explicit.symmetry.standing import Standing, standing_in
+from carnet_check.engines.explicit.symmetry import Explored, Standing, standing_in
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Effect, Goal, GuardKind, Instance, Invariant, Protocol, Row, Term, Update
 from carnet_spec.language.analysis.freshness import told_apart
@@ -302,3 +309,25 @@ class _Builder:
             return [f"p = {known}.get({row})", f"if p is not None: w[p] = {value}"]
 
         return self.queries.search(each, tests, names, leaf)
+
+
+# -- What a step costs the adversary: the lowest bits of a state count it, if there is a budget ----
+
+
+def spent_by(model: Model, step: CompiledStep) -> int:
+    """Return the bits that count what the adversary has spent, if the step spends anything."""
+    return model.layout.spent if step.action.cost else 0
+
+
+def paid(touched: int, cleared: int, bits: int, step: CompiledStep, spent: int) -> tuple[int, int]:
+    """Return masks that also count what the step costs."""
+    if not spent:
+        return touched, cleared
+    total = (bits & spent) + step.action.cost
+    return touched | spent, cleared | spent & ~total
+
+
+def can_afford(model: Model, step: CompiledStep, s: int) -> bool:
+    """Whether the adversary's budget allows one more of these steps."""
+    budget = model.layout.instance.budget
+    return budget is None or not step.action.cost or (s & model.layout.spent) + step.action.cost <= budget

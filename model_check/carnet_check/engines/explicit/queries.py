@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from carnet_check.engines.explicit.folding import Condition, Folding, conditions_in
-from carnet_check.engines.explicit.layout import Layout
+from carnet_check.engines.explicit.layout import Condition, Folding, Layout, conditions_in
 from carnet_spec.language import Row, Symbol, Term
 from carnet_spec.language.terms import (
     And,

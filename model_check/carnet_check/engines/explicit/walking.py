@@ -6,19 +6,20 @@ it. So a walk is told by taking it again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
-from carnet_check.engines.explicit.chance import chance_of
+from carnet_check.engines.explicit.groups import SAMPLE, Answer, Whole, split
+from carnet_check.engines.explicit.layout import Condition, changes, conditions_in
 from carnet_check.engines.explicit.memory import Memo
-from carnet_check.engines.explicit.model import CompiledStep, Model
-from carnet_check.engines.explicit.offers import Chosen, in_parts, offers_of
-from carnet_check.engines.explicit.search import Sighting, sightings_of
-from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.walks import ActionSeen, Walked, Walks
+from carnet_check.engines.explicit.model import CompiledStep, Model, can_afford, paid, spent_by
+from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
+from carnet_check.engines.explicit.saturation import Writes, changed
+from carnet_check.engines.explicit.search import MemoisedChange, Moves, Sighting, read_by_step, sightings_of
+from carnet_check.engines.exploration import ActionSeen, Exploration, GuardSeen, Walked, Walks
 from carnet_check.slicing import Slicer
-from carnet_spec.language import Protocol, Row
+from carnet_spec.language import GuardKind, Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
 
 MOST_ANSWERS = 400_000
@@ -176,3 +177,261 @@ def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
         fired={action.name: fired.get(action.name, 0) for action in protocol.actions},
         walked=Walked(run.number, run.steps, run.stuck, actions),
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# What walks draw: numbers that follow from a seed and the number of a walk. Every engine draws the same.
+#
+# Source: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+
+STRIDE = 0x9E3779B97F4A7C15
+_FIRST = 0xBF58476D1CE4E5B9
+_SECOND = 0x94D049BB133111EB
+_WORD = (1 << 64) - 1
+
+
+class Chance:
+    """What is drawn, one number after another; ``state`` is all that decides the next ones."""
+
+    def __init__(self, state: int) -> None:
+        self.state = state & _WORD
+
+    def drawn(self) -> int:
+        """Return the next 64 bits."""
+        self.state = (self.state + STRIDE) & _WORD
+        return mixed(self.state)
+
+    def below(self, bound: int) -> int:
+        """Return one of ``bound`` numbers, each as likely as any other to one part in ``2**32 / bound``."""
+        return (self.drawn() >> 32) * bound >> 32
+
+
+def chance_of(seed: int, walk: int) -> Chance:
+    """Return what one walk draws, whatever other walks there are."""
+    return Chance(mixed(seed) ^ mixed(mixed(walk) + STRIDE & _WORD))
+
+
+def mixed(state: int) -> int:
+    """Spread 64 bits."""
+    spread = (state ^ state >> 30) * _FIRST & _WORD
+    spread = (spread ^ spread >> 27) * _SECOND & _WORD
+    return spread ^ spread >> 31
+
+
+# -- How guards are seen: each time an action is worked out for bits that no state had before ------
+#
+# What decides about an action is among the bits that it reads, so nothing is missed that a state on the way shows, and
+# nothing is looked at twice. A guard is judged for the arguments that pools and the instance allow; one that draws an
+# unused element is not judged.
+
+Test = Callable[[int], bool]
+
+
+class GuardWatch:
+    """How an action and its guards were seen so far."""
+
+    def __init__(self, queries: Queries, step: CompiledStep) -> None:
+        self._queries = queries
+        self._choices = step.choices
+        self.enabled = False
+        guards = [guard for guard in step.action.guards if guard.kind is not GuardKind.FRESH]
+        self._conditions = {guard.name: (*conditions_in(guard.formula),) for guard in guards}
+        self._failing = {guard.name: (*conditions_in(guard.formula, False),) for guard in guards}
+        self._decided = {guard.name: not changes(guard.formula) for guard in guards}
+        self._held: set[str] = set()
+        self._failed: set[str] = set()
+        self._alone: set[str] = set()
+        self._tests: dict[tuple[str, str], Test] = {}
+
+    def see(self, bits: int, enabled: bool) -> None:
+        """Take note of what a state shows, of which these are the bits that the action reads."""
+        if enabled:
+            self.enabled = True
+            self._held.update(self._conditions)
+        for name in self._conditions:
+            if name not in self._held and self._test("held", name)(bits):
+                self._held.add(name)
+            if name not in self._alone and self._test("alone", name)(bits):
+                self._alone.add(name)
+                self._failed.add(name)
+            if name not in self._failed and self._test("failed", name)(bits):
+                self._failed.add(name)
+
+    def seen(self, taken: int) -> ActionSeen:
+        """Return how the action was seen, which was taken so often."""
+        return ActionSeen(
+            taken,
+            self.enabled,
+            {
+                name: GuardSeen(name in self._held, name in self._failed, name in self._alone, decided)
+                for name, decided in self._decided.items()
+            },
+        )
+
+    def _test(self, what: str, name: str) -> Test:
+        """Return the function that looks for arguments, generated when it is needed first."""
+        if (what, name) not in self._tests:
+            self._tests[what, name] = self._generated(*self._asked(what, name))
+        return self._tests[what, name]
+
+    def _asked(self, what: str, name: str) -> tuple[Mapping[str, Domain], Sequence[Condition]]:
+        tests = self._conditions[name] if what == "held" else self._failing[name]
+        if what != "alone":
+            return self._needed(tests), tests
+        others = (test for other, known in self._conditions.items() if other != name for test in known)
+        return self._choices, (*tests, *others)
+
+    def _needed(self, tests: Sequence[Condition]) -> Mapping[str, Domain]:
+        """Return the parameters that some tests name, and those that are drawn before them."""
+        needed = {name for test in tests for name in test.needs}
+        domains = self._choices.items()
+        needed.update(*(domain.after for name, domain in domains if name in needed and isinstance(domain, Draw)))
+        return {name: domain for name, domain in domains if name in needed}
+
+    def _generated(self, domains: Mapping[str, Domain], tests: Sequence[Condition]) -> Test:
+        def body(names: Names) -> Lines:
+            return self._queries.witness(domains, tests, names)
+
+        return self._queries.function((), body)
+
+
+# --------------------------------------------------------------------------------------------------
+# What may be done in a state: steps in an order that protocol and instance decide, each drawn as likely as any other.
+#
+# What an action may do is remembered by the bits that it reads, as the search remembers it. What is offered is in
+# order: by the place of the action, by the element that a part of it is for, and by the arguments. Nothing depends on
+# what was worked out before, so a seed and the number of a walk decide every step.
+
+MOST = SAMPLE // 4
+"""What a step may do is remembered as a whole if it tells at most so many states of a sample apart."""
+SHARE = 0.9
+"""Otherwise it is asked for one element at a time, if that tells fewer apart: several elements may have to be."""
+MANY = 256
+"""How many parts there are at most. Each is looked up in every state, unless nothing changed that it reads."""
+
+Chosen = tuple[int, Row]
+"""A step: the number of what offers it, and with which elements it is taken."""
+
+
+class Offers:
+    """What some steps may do, each an action or a part of one.
+
+    Attributes:
+        steps: the steps, by number.
+        guards: how the guards of each were seen.
+        memos: what each may do; what changes nothing is kept.
+    """
+
+    def __init__(self, model: Model, steps: Sequence[CompiledStep]) -> None:
+        self.steps = steps
+        self.guards = [GuardWatch(model.queries, step) for step in steps]
+        self.memos = [_memo(model, step, guards) for step, guards in zip(steps, self.guards, strict=True)]
+        self._ways: dict[tuple[int, int], dict[Row, int]] = {}
+
+    def drawn(self, s: int, chance: Chance) -> tuple[int, int, int] | None:
+        """Draw a step that changes a state: its number, which of its ways, and where it leads.
+
+        What is drawn and changes nothing is drawn no more, so each that changes something is as likely as any other.
+        """
+        offered = [memo.answer(s) for memo in self.memos]
+        left = sum(len(moves.effects) for moves in offered if moves)
+        order = list(range(left))
+        while left:
+            place = chance.below(left)
+            number, way = _located(offered, order[place])
+            after = _after(s, offered[number], way)
+            if after != s:
+                return number, way, after
+            left -= 1
+            order[place] = order[left]
+        return None
+
+    def chosen(self, s: int, number: int, way: int) -> Chosen:
+        """Return a step that was drawn in a state, by its elements."""
+        return number, _ways(self.steps[number], s)[way][1]
+
+    def taken(self, s: int, step: Chosen) -> int | None:
+        """Return where a step leads, or nothing if it cannot be taken."""
+        number, elements = step
+        memo = self.memos[number]
+        known = (number, s & memo.reads)
+        if known not in self._ways:
+            made = _ways(self.steps[number], s)
+            self._ways[known] = {each: way for way, (_, each) in enumerate(made)}
+        moves, way = memo.answer(s), self._ways[known].get(elements)
+        return None if moves is None or way is None else _after(s, moves, way)
+
+
+def offers_of(model: Model) -> tuple[Offers, list[int]]:
+    """Return what a protocol offers, and the states of a walk by which actions were split that depend on many bits.
+
+    That walk is the same whatever is asked for, and nothing is left of what it saw.
+    """
+    sample = _sample(model)
+    whole = [(step, _memo(model, step, None)) for step in model.steps]
+    parts = in_parts(whole, sample, lambda step: _memo(model, step, None))
+    return Offers(model, [step for step, _ in parts]), sample
+
+
+def in_parts(
+    whole: Sequence[tuple[Whole, Memo[Answer]]], sample: Sequence[int], memo_of: Callable[[Whole], Memo[Answer]]
+) -> list[tuple[Whole, Memo[Answer]]]:
+    """Split what would be worked out anew in most states of a walk."""
+    return split(whole, sample, MOST, memo_of, share=SHARE, many=MANY)
+
+
+def _sample(model: Model) -> list[int]:
+    """Return states that one walk comes through, which begins again where it cannot go on."""
+    offers, start, chance = Offers(model, model.steps), model.saturation.start(), chance_of(0, 0)
+    states = [start]
+    while len(states) < SAMPLE:
+        found = offers.drawn(states[-1], chance)
+        if found is None and states[-1] == start:
+            break
+        states.append(start if found is None else found[2])
+    model.saturation.forget()
+    return states
+
+
+def _memo(model: Model, step: CompiledStep, guards: GuardWatch | None) -> Memo[Moves | None]:
+    """Return the memo of what a step may do, in the order of its arguments."""
+    spent = spent_by(model, step)
+
+    def work_out(bits: int) -> Moves | None:
+        if not can_afford(model, step, bits):
+            return None
+        made = _ways(step, bits)
+        if guards is not None:
+            guards.see(bits, bool(made))
+        effects: list[MemoisedChange] = []
+        for writes, _ in made:
+            masks = model.layout.written(writes.items(), memo.forget)
+            effects.append((*paid(*masks, bits, step, spent), model.saturation.after(writes)))
+        return Moves(tuple(effects), (step.action.name,) * len(made)) if made else None
+
+    memo = Memo(work_out)
+    read_by_step(model, step, memo)
+    return memo
+
+
+def _ways(step: CompiledStep, s: int) -> list[tuple[Writes, Row]]:
+    """Return what a step writes in a state, and with which elements, in the order of these."""
+    return sorted(step.moves(s), key=lambda way: way[1])
+
+
+def _located(offered: Sequence[Moves | None], place: int) -> tuple[int, int]:
+    """Return the step and the way of it that stand at a place among all that is offered."""
+    for number, moves in enumerate(offered):
+        count = len(moves.effects) if moves else 0
+        if place < count:
+            return number, place
+        place -= count
+    raise AssertionError("a step was drawn that is not offered")
+
+
+def _after(s: int, moves: Moves | None, way: int) -> int:
+    """Return where a step leads, with the deductions that follow it."""
+    assert moves is not None
+    touched, cleared, deductions = moves.effects[way]
+    after = (s | touched) ^ cleared
+    return after if deductions is None else changed(after, deductions.answer(after))

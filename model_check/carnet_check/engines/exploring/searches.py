@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import time
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, Search
-from carnet_check.engines.exploring.lassos import with_lassos_judged
-from carnet_check.engines.premises import premises_of, trigger_of
+from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, Search, premises_of, trigger_of
+from carnet_check.engines.interface import Plan
 from carnet_check.loading import families
-from carnet_check.loading.explored import Explored
+from carnet_check.loading.extent import Explored, available_memory
+from carnet_check.loading.families import threat_of, violated_axioms
 from carnet_check.loading.scope import Scope, scope_of
-from carnet_check.loading.threats import threat_of, violated_axioms
+from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, Replays
-from carnet_check.semantics.fairness import with_rules_as_steps
+from carnet_check.semantics.fairness import agree, objection, rules_as_steps, with_rules_as_steps
+from carnet_check.wording import listed
 from carnet_command.text import counted
-from carnet_spec.language import Goal, Instance, Invariant, Protocol
+from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile, Protocol
+from carnet_spec.language.printing import fair_steps
 from carnet_spec.trace import Trace
 
 
@@ -274,3 +276,123 @@ def length(protocol: Protocol, trace: Trace) -> str:
     way, rest = (replace(trace, steps=part) for part in (trace.steps[: trace.loop], trace.steps[trace.loop :]))
     for_ever = f"then {counted(moves(protocol, rest), 'step')} again and again" if rest.steps else "then none any more"
     return f"{counted(moves(protocol, way), 'step')}, {for_ever}"
+
+
+# -- Where explorations stop, complete or not ------------------------------------------------------
+
+GIBIBYTE = 1 << 30
+CAPS = {
+    "tiny": Caps(states=3_000_000, memory=4 * GIBIBYTE),
+    "ci": Caps(states=100_000_000, memory=7 * GIBIBYTE),
+}
+"""Where the explorations of a profile stop, complete or not; memory is shared among the workers."""
+DIRECTED_CAPS = Caps(states=2_000_000, memory=4 * GIBIBYTE)
+MOST_STATES_DRAWN = 3_000_000
+"""How many states are visited where interpretations are drawn, so that nothing can be established but a violation."""
+SOUGHT_CAPS = Caps(states=250_000, memory=4 * GIBIBYTE)
+"""Where a search for what is expected to fall stops, and the next size is taken."""
+
+
+def caps_of(profile: str, jobs: int, limits: Caps) -> Caps:
+    """Return where the explorations of a profile stop: the workers share the memory, at most what is free of it."""
+    return within(CAPS.get(profile, Caps()), jobs, limits)
+
+
+def within(caps: Caps, jobs: int, limits: Caps) -> Caps:
+    """Keep what ``limits`` say, and the caps where they say nothing; ``jobs`` workers share what memory is free."""
+    free = available_memory()
+    memory = limits.memory or min(caps.memory or free, free)
+    return Caps(limits.states or caps.states, memory, jobs, limits.seconds or caps.seconds)
+
+
+# -- What a search says of a claim: the verdict with its number, and what it rests on in words -----
+
+
+def adversary(profile: Profile) -> str:
+    """Say what a profile lets the adversary do."""
+    budget = profile.budget
+    return "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+
+
+def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
+    """A search with an adversary budget is HOLDS-TO however small it was; an incomplete one is UNKNOWN.
+
+    Random walks that were all taken are SAMPLED, and nothing more, whatever they saw.
+    """
+    if found.problems:
+        return Verdict.ERROR, None
+    if claim in found.violations:
+        return Verdict.VIOLATED, None
+    if found.walked is not None:
+        return Verdict.SAMPLED if found.walked_all else Verdict.UNKNOWN, found.walks(claim)
+    states = found.stood_for + found.extra_states(claim)
+    if not found.complete or claim in found.left_out or claim in found.undecided:
+        return Verdict.UNKNOWN, states
+    if found.budget is not None:
+        return Verdict.HOLDS_TO, found.budget
+    return Verdict.EXHAUSTED, states
+
+
+def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
+    """Say what a verdict rests on."""
+    if found.problems:
+        return "; ".join(found.problems)
+    trace = found.violations.get(claim)
+    name = found.search.profile.name
+    size = f"{name}: {found.instances}" if found.instances else name
+    extra = 0 if found.walked else found.extra_states(claim)
+    more = f", and {extra:,} from other first values" if extra else ""
+    told = (
+        length(plan.protocol, trace) if trace else "",
+        size,
+        found.covered + more,
+        "" if trace else found.left_out.get(claim, ""),
+        found.undecided.get(claim, ""),
+    )
+    detail = "; ".join(filter(None, told))
+    return _liveness_detail(plan, claim, detail) if found.search.liveness else detail
+
+
+def _liveness_detail(plan: Plan, name: str, detail: str) -> str:
+    """Say what should happen in the end, and by whose fairness."""
+    live = next(live for live in plan.liveness if live.name == name)
+    verb = "is" if len(live.fair) == 1 else "are"
+    fair = f"if {listed(fair_steps(live))} {verb} taken fairly" if live.fair else "though nobody has to act"
+    return f"{live.sentence} ({fair}; {detail})"
+
+
+# --------------------------------------------------------------------------------------------------
+# Lassos from an engine, judged: each is replayed, and its fairness looked at, before it is reported.
+
+
+def alike(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str, ...]]:
+    """Return the names of liveness properties in groups that one search decides.
+
+    The same rules are steps for them, and they want the same steps of an action taken fairly that more than one names.
+    """
+    groups: list[list[Eventually]] = []
+    for live in liveness:
+        rules = rules_as_steps(protocol, live)
+        for group in groups:
+            if rules_as_steps(protocol, group[0]) == rules and all(agree(protocol, live, each) for each in group):
+                group.append(live)
+                break
+        else:
+            groups.append([live])
+    return [tuple(live.name for live in group) for group in groups]
+
+
+def with_lassos_judged(judge: Interpreter, found: Exploration, liveness: Sequence[Eventually]) -> Exploration:
+    """Add to the problems that the engine has itself what the interpreter objects to its lassos."""
+    return replace(found, problems=(*found.problems, *_objections(judge, found, liveness)))
+
+
+def _objections(judge: Interpreter, found: Exploration, liveness: Sequence[Eventually]) -> Iterator[str]:
+    for live in liveness:
+        if live.name in found.violations:
+            try:
+                why = objection(judge, live, found.violations[live.name])
+            except Exception as error:  # whatever the judge says against it, the trace is not shown
+                why = str(error)
+            if why:
+                yield f"the interpreter does not accept the lasso of {live.name}: {why}"

@@ -6,26 +6,39 @@ is here.
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import astuple, dataclass, replace
+from typing import Any, ClassVar, Self
 
-from carnet_check.cache import Answers
-from carnet_check.engines.exploration import Caps, Coverage, Search
-from carnet_check.engines.exploring import pools
-from carnet_check.engines.exploring.caps import MOST_STATES_DRAWN, SOUGHT_CAPS, caps_of, within
-from carnet_check.engines.exploring.judging import adversary, detail_of, verdict_of
-from carnet_check.engines.exploring.searches import instances_for
-from carnet_check.engines.interface import Explores, Outcome, Plan, Task
+from carnet_check.cache import Answers, NotAnAnswerError, Used
+from carnet_check.engines.exploration import Caps, Coverage, Exploration, Search, premises_of, trigger_of
+from carnet_check.engines.exploring.searches import (
+    MOST_STATES_DRAWN,
+    SOUGHT_CAPS,
+    Visits,
+    adversary,
+    caps_of,
+    detail_of,
+    instances_for,
+    search,
+    verdict_of,
+    within,
+)
+from carnet_check.engines.interface import DecidesLiveness, Explores, Outcome, Plan, Task
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import InvalidSpecificationError, UsageError
-from carnet_check.loading.explored import Explored, fixed_in_words, sizes_in_words
-from carnet_check.loading.extent import available_memory, refuse_instance
-from carnet_check.loading.threats import violated_axioms
+from carnet_check.loading.extent import Explored, available_memory, fixed_in_words, refuse_instance, sizes_in_words
+from carnet_check.loading.families import violated_axioms
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.semantics import Interpreter
 from carnet_command.text import counted
+from carnet_command.worker import Lost, tell
+from carnet_command.workers import WorkerPool
+from carnet_spec.language import Goal, Instance, Invariant, Protocol
+from carnet_spec.language.instance import InLine
+from carnet_spec.trace import Trace, TraceStep
 
 
 class Searcher(Explores):
@@ -137,23 +150,23 @@ class Searcher(Explores):
                 listener.status("; ".join(parts))
 
         listener.status(counted(len(searches), "exploration"))
-        for search, found in self.searched(searches, task.jobs, progress, before):
-            where = "directed run" if search.directed else search.threat
-            where += f", {', '.join(search.liveness)}" if search.liveness else ""
-            where += f" in {search.profile.name}" if search.sought else ""
+        for each, found in self.searched(searches, task.jobs, progress, before):
+            where = "directed run" if each.directed else each.threat
+            where += f", {', '.join(each.liveness)}" if each.liveness else ""
+            where += f" in {each.profile.name}" if each.sought else ""
             fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
-            listener.line(f"{search.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
+            listener.line(f"{each.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
             yield found
 
     def searched(
         self,
         searches: Sequence[Search],
         jobs: int,
-        progress: pools.OnProgress,
+        progress: OnProgress,
         before: Answers | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends; ``progress`` is told of those that run."""
-        return pools.run_all(self, searches, jobs, progress, before)
+        return run_all(self, searches, jobs, progress, before)
 
     def _announced(self, task: Task) -> list[Search]:
         """Return all searches, each with the instances that it is going to explore."""
@@ -239,3 +252,229 @@ def _order(task: Task, found: Coverage) -> tuple[int, ...]:
     search = found.search
     last = int(search.directed) + 2 * bool(search.liveness)
     return (variants.index(search.variant), last, threats.index(search.threat))
+
+
+# --------------------------------------------------------------------------------------------------
+# Worker processes for searches: they can be killed, report how far they are, and leave Ctrl-C to their parent.
+
+PATIENCE = 3600.0
+"""Seconds without news after which a search counts as stuck; what it may take is counted in states and bytes."""
+
+
+OnProgress = Callable[[Sequence[tuple[Search, int, int]]], None]
+"""Called with the states and the depth of each search that runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """How far a search is."""
+
+    states: int
+    depth: int
+
+
+class Begun:
+    """Searches that processes run while this one does something else, to be used as a context manager.
+
+    Attributes:
+        tasks: the searches.
+        parts: these searches, as they are under way.
+    """
+
+    def __init__(self, explorer: Explores, tasks: Sequence[Search], jobs: int, before: Answers | None = None) -> None:
+        visits = Remembering(explorer, before) if before is not None else explorer
+        parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
+        pool = WorkerPool(max(1, min(jobs, len(tasks))), patience=PATIENCE, memory=None, keep=False)
+        self.tasks = list(tasks)
+        self.parts = pool.begun(_run, parts, _is_covered)
+
+    def __enter__(self) -> Self:
+        self.parts.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End what is still running."""
+        self.parts.end()
+
+
+def run_all(
+    explorer: Explores,
+    tasks: Sequence[Search],
+    jobs: int,
+    on_progress: OnProgress,
+    before: Answers | None = None,
+) -> Iterator[tuple[Search, Coverage]]:
+    """Run every task in one of ``jobs`` processes and yield what each covered as they end.
+
+    ``on_progress`` is called with the states and the depth of each running task whenever one of them has news;
+    ``before`` has what was found before.
+    """
+    with Begun(explorer, tasks, jobs, before) as begun:
+        yield from results(begun, on_progress, before)
+
+
+def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None) -> Iterator[tuple[Search, Coverage]]:
+    """Yield what each of the searches that were begun covered; see :func:`run_all`."""
+    running: dict[int, tuple[Search, int, int]] = {}
+    for (_, task, slot), said in begun.parts.results():
+        if isinstance(said, Used):
+            if before is not None:
+                before.used.add(said)
+        elif isinstance(said, _Reached):
+            running[slot] = (task, said.states, said.depth)
+        else:
+            running.pop(slot, None)
+            yield task, Coverage(task, failure=said.reason) if isinstance(said, Lost) else said
+        on_progress([running[slot] for slot in sorted(running)])
+
+
+def _is_covered(_part: object, said: object) -> bool:
+    """Whether a search has ended: what it covered is the last that it says."""
+    return isinstance(said, Coverage)
+
+
+def failed(task: Search, error: Exception) -> Coverage:
+    """Return what a search covered that ended with an error."""
+    return Coverage(task, failure=f"{type(error).__name__}: {error}")
+
+
+def _run(part: tuple[Visits, Search, int]) -> Iterator[_Reached | Used | Coverage]:
+    explorer, task, _ = part
+    try:
+        yield search(explorer, task, lambda states, depth: tell(_Reached(states, depth)))
+    except MemoryError:
+        raise
+    except Exception as error:  # what is wrong with one search is said of its claims
+        yield failed(task, error)
+
+
+# -- Explorations in a cache: what is kept of one, and what is believed when it is read back -------
+#
+# Every trace that is read back is replayed in the interpreter, as one that was just found is. That there is no other
+# is believed.
+
+ENDED = (None, "violation")
+"""How an exploration ended that is kept: it saw everything, or all that it looked for fell."""
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """Explores as an engine does, except where it did before; in a worker, tells how often it knew."""
+
+    explorer: Explores
+    before: Answers
+
+    def explore(self, protocol: Protocol, instance: Instance, *, caps: Caps, **asked: Any) -> Exploration:
+        """Return what was found before, or explore now and keep what is found."""
+        text = question(protocol, instance, **asked)
+        if text is None:
+            return self.explorer.explore(protocol, instance, caps=caps, **asked)
+        here = Answers(self.before.folder, self.before.who)
+        found = here.known(text, str(caps.states), lambda kept: _read(kept, protocol, **asked))
+        if found is None:
+            found = self.explorer.explore(protocol, instance, caps=caps, **asked)
+            if found.stopped_by in ENDED and not found.problems:
+                here.keep(text, str(caps.states), _written(found))
+        tell(here.used)
+        return found
+
+    def lassos(self, protocol: Protocol, instance: Instance, **asked: Any) -> Exploration:
+        """Look for lassos anew: none is kept."""
+        assert isinstance(self.explorer, DecidesLiveness)
+        return self.explorer.lassos(protocol, instance, **asked)
+
+
+def question(
+    protocol: Protocol,
+    instance: Instance,
+    *,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal] = (),
+    **asked: Any,
+) -> str | None:
+    """Return all that an exploration depends on, if the names of invariants and goals say what these are."""
+    premises = (premise for each in invariants for premise in premises_of(each))
+    known = {*protocol.goals, *premises, *map(trigger_of, protocol.liveness)}
+    if not (set(invariants) <= set(protocol.invariants) and set(goals) <= known):
+        return None
+    options = {name: asked[name] for name in sorted(asked.keys() - {"watch"})}
+    named = [[each.name for each in listed] for listed in (invariants, goals)]
+    return json.dumps([protocol.digest, _plain(vars(instance)), named, options], sort_keys=True)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON values that differ where it differs."""
+    match value:
+        case InLine():
+            return {"in line": list(value.elements)}
+        case Mapping():
+            return sorted([_plain(key), _plain(each)] for key, each in value.items())
+        case Set():
+            return sorted(map(_plain, value))
+        case tuple():
+            return [_plain(each) for each in value]
+    return value
+
+
+def _written(found: Exploration) -> dict[str, Any]:
+    """Return an exploration as JSON values; what has an order keeps it, since verdicts are written in it."""
+    traces = {"violations": found.violations, "goals": found.goals}
+    return {
+        "states": found.states,
+        "transitions": found.transitions,
+        "depth": found.depth,
+        "stopped_by": found.stopped_by,
+        "fired": [*found.fired.items()],
+        "reduction": [*found.reduction.items()],
+        **{name: [(each, [*map(astuple, kept[each].steps)]) for each in kept] for name, kept in traces.items()},
+    }
+
+
+def _read(
+    kept: Mapping[str, Any],
+    protocol: Protocol,
+    *,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal] = (),
+    threat: str = "",
+    **_: Any,
+) -> Exploration:
+    """Return an exploration that was kept; it speaks of nothing that was not asked."""
+    asked = {"violations": {each.name for each in invariants}, "goals": {each.name for each in goals}}
+    asked |= {"fired": {each.name for each in protocol.actions}}
+    for name, names in asked.items():
+        if not names.issuperset(each for each, _ in kept[name]):
+            raise NotAnAnswerError("it speaks of what was not asked")
+    if kept["stopped_by"] not in ENDED:
+        raise NotAnAnswerError("it is not definite")
+
+    def traces(name: str) -> dict[str, Trace]:
+        steps = {each: tuple(map(_step, listed)) for each, listed in kept[name]}
+        return {
+            each: Trace(protocol.id, protocol.variant, protocol.without, threat, found) for each, found in steps.items()
+        }
+
+    return Exploration(
+        states=_count(kept["states"]),
+        transitions=_count(kept["transitions"]),
+        depth=_count(kept["depth"]),
+        stopped_by=kept["stopped_by"],
+        violations=traces("violations"),
+        goals=traces("goals"),
+        fired={name: _count(each) for name, each in kept["fired"]},
+        reduction={str(name): _count(each) for name, each in kept["reduction"]},
+    )
+
+
+def _step(written: Sequence[Any]) -> TraceStep:
+    action, by, args = written
+    return TraceStep.from_json({"action": action, "by": by, "args": dict(args)})
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise NotAnAnswerError("a count in it is none")
+    return value

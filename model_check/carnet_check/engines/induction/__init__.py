@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from carnet_check.engines.induction.counterexample import explain_cti
 from carnet_check.engines.induction.houdini import Houdini, houdini
-from carnet_check.engines.induction.induction import prove, prove_claims
+from carnet_check.engines.induction.induction import ProofResult, prove, prove_claims
 from carnet_check.engines.induction.obligations import Obligation, obligations
-from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Workers
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome
 
 __all__ = [
     "DEFAULT_RLIMIT",

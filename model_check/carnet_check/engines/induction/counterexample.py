@@ -7,17 +7,19 @@ whose facts none can be left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from carnet_check.engines.induction.obligations import Obligation, obligations
-from carnet_check.engines.induction.small_model import small_model
+from carnet_check.engines.induction.precondition import with_constants
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.structure import Structure
 from carnet_check.errors import EngineDisagreement
-from carnet_check.made import Made, Purpose
+from carnet_check.exports.smtlib import problem, quoted, sort_name, symbol_name
+from carnet_check.made import Made, Purpose, stand_in
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
-from carnet_spec.language import Action, Protocol, Row, SpecificationError, Symbol, Term, Threat
+from carnet_spec.language import Action, Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import And, Implies, Var, symbols_of
 
@@ -221,3 +223,301 @@ def _changes(before: Structure, after: Structure) -> Iterator[str]:
 
 def _fact(symbol: Symbol, row: Row) -> str:
     return f"{symbol.name}({', '.join(row)})" if row else symbol.name
+
+
+# --------------------------------------------------------------------------------------------------
+# Small models of a refuted obligation: few elements, and of their facts none that can be left out.
+
+
+def small_model(obligation: Obligation, rlimit: int) -> Structure | None:
+    """Return a small state in which ``obligation`` fails, or nothing if the solver finds none within its budget."""
+    return _Search(obligation, rlimit).smallest()
+
+
+class _Search:
+    """Looks for a small model: first few elements, then few facts."""
+
+    def __init__(self, obligation: Obligation, rlimit: int) -> None:
+        self._obligation = obligation
+        self._rlimit = rlimit
+        self._statements = (*obligation.shared.values(), *obligation.statements)
+        terms = (*obligation.system.hypotheses.values(), *obligation.own.values(), obligation.goal)
+        symbols = {symbol for term in terms for symbol in symbols_of(term)}
+        if obligation.action is not None:
+            ground = with_constants(obligation.action)
+            for update in ground.updates:
+                symbols.add(update.symbol)
+                for part in (*update.args, update.when, *([update.value] if update.value else [])):
+                    symbols |= symbols_of(part)
+        self._symbols = sorted(symbols, key=lambda symbol: symbol.name)
+        self._sorts = [sort for sort in obligation.system.protocol.sorts if not sort.is_enumeration]
+        self._sort_names = [obligation.system.declarations.sort(sort) for sort in self._sorts]
+
+    def smallest(self) -> Structure | None:
+        sizes = self._sizes()
+        if sizes is None:
+            return None
+        for sort in sorted(self._sorts, key=lambda sort: -sizes[sort]):
+            for fewer in range(1, sizes[sort]):
+                if self._checked({**sizes, sort: fewer}) is not None:
+                    sizes[sort] = fewer
+                    break
+        solver = self._checked(sizes)
+        if solver is None:
+            return None
+        return _FewFacts(solver, self._symbols, sizes).structure()
+
+    def _sizes(self) -> dict[Sort, int] | None:
+        """Return how many elements of each sort suffice, trying up to four of each, then whatever the solver likes."""
+        for most in (1, 2, 3, 4):
+            sizes = dict.fromkeys(self._sorts, most)
+            if self._checked(sizes) is not None:
+                return sizes
+        solver = self._checked({})
+        if solver is None:
+            return None
+        universes = {str(sort): len(solver.model().get_universe(sort)) for sort in solver.model().sorts()}
+        return {sort: universes.get(sort_name(sort), 1) for sort in self._sorts}
+
+    def _checked(self, sizes: Mapping[Sort, int]) -> Any:
+        """Return a solver that has a model with at most these numbers of elements, or nothing."""
+        import z3
+
+        extra = [_at_most(sort, size) for sort, size in sizes.items()]
+        text = problem(self._obligation.system.declarations, self._statements, self._sort_names)
+        solver = z3.SimpleSolver(ctx=z3.Context())
+        solver.set("rlimit", self._rlimit)
+        solver.from_string("\n".join([text, *extra]))
+        return solver if solver.check() == z3.sat else None
+
+
+def _element_name(sort: Sort, number: int) -> str:
+    return f"element.{sort.name}.{number}"
+
+
+def _at_most(sort: Sort, size: int) -> str:
+    names = [quoted(_element_name(sort, number)) for number in range(size)]
+    place = quoted(sort_name(sort))
+    one_of = " ".join(f"(= v.any {name})" for name in names)
+    return "\n".join(
+        [
+            *(f"(declare-fun {name} () {place})" for name in names),
+            f"(assert (forall ((v.any {place})) (or {one_of} false)))",
+        ]
+    )
+
+
+class _FewFacts:
+    """Shrinks the set of true facts of a model until none can be left out."""
+
+    def __init__(self, solver: Any, symbols: Iterable[Symbol], sizes: Mapping[Sort, int]) -> None:
+        self._solver = solver
+        self._context = solver.ctx
+        self._sizes = sizes
+        self._symbols = [symbol for symbol in symbols if not _is_switch(symbol)]
+        self._declared = {str(decl.name()): decl for decl in _declarations(solver)}
+        self._indifferent = [symbol for symbol in self._symbols if symbol_name(symbol) not in self._declared]
+        self._symbols = [symbol for symbol in self._symbols if symbol not in self._indifferent]
+
+    def structure(self) -> Structure:
+        import z3
+
+        model = self._solver.model()
+        facts = {atom for symbol in self._symbols if symbol.is_relation for atom in self._atoms(symbol)}
+        self._solver.push()
+        while True:
+            true = [atom for atom in facts if z3.is_true(model.eval(atom, model_completion=True))]
+            if not true:
+                break
+            self._solver.add(*(z3.Not(atom) for atom in facts.difference(true)))
+            self._solver.add(z3.Or([z3.Not(atom) for atom in true] + [z3.BoolVal(False, self._context)]))
+            if self._solver.check() != z3.sat:
+                break
+            facts = set(true)
+            model = self._solver.model()
+        return self._read(model)
+
+    def _elements(self, sort: Sort) -> list[Any]:
+        if sort.members is not None:
+            place = self._z3_sort(sort)
+            return [place.constructor(number)() for number in range(place.num_constructors())]
+        return [self._declared[_element_name(sort, n)]() for n in range(self._sizes[sort])]
+
+    def _z3_sort(self, sort: Sort) -> Any:
+        for symbol in self._symbols:
+            decl = self._declared[symbol_name(symbol)]
+            for place, known in enumerate(symbol.domain):
+                if known == sort:
+                    return decl.domain(place)
+            if symbol.result == sort:
+                return decl.range()
+        raise LookupError(sort.name)
+
+    def _atoms(self, symbol: Symbol) -> Iterator[Any]:
+        decl = self._declared[symbol_name(symbol)]
+        for args in itertools.product(*(self._elements(sort) for sort in symbol.domain)):
+            yield decl(*args)
+
+    def _cells(self, symbol: Symbol, named: Callable[[Sort, Any], str]) -> Iterator[tuple[Row, Any]]:
+        for atom in self._atoms(symbol):
+            pairs = zip(symbol.domain, atom.children(), strict=True)
+            yield tuple(named(sort, arg) for sort, arg in pairs), atom
+
+    def _read(self, model: Any) -> Structure:
+        import z3
+
+        def value(term: Any) -> Any:
+            return model.eval(term, model_completion=True)
+
+        names: dict[str, dict[Any, str]] = {}
+        taken: set[str] = set()
+        for sort in self._sizes:
+            names[sort.name] = self._named(sort, value, taken)
+
+        def named(sort: Sort, term: Any) -> str:
+            if sort.members is not None:
+                return str(value(term)).removeprefix("|").removesuffix("|").rpartition(".")[2]
+            return names[sort.name][value(term)]
+
+        relations: dict[Symbol, frozenset[Row]] = {}
+        functions: dict[Symbol, Mapping[Row, str]] = {}
+        for symbol in self._symbols:
+            cells = [(row, value(atom)) for row, atom in self._cells(symbol, named)]
+            if symbol.is_relation:
+                relations[symbol] = frozenset(row for row, cell in cells if z3.is_true(cell))
+            else:
+                functions[symbol] = {row: named(symbol.result, cell) for row, cell in cells}
+        elements = {place: tuple(dict.fromkeys(known.values())) for place, known in names.items()}
+        found = Structure(elements, relations, functions)
+        for symbol in self._indifferent:
+            if symbol.is_relation:
+                relations[symbol] = frozenset()
+            else:
+                functions[symbol] = dict.fromkeys(found.rows(symbol), found.of(symbol.result)[0])
+        return found
+
+    def _named(self, sort: Sort, value: Any, taken: set[str]) -> dict[Any, str]:
+        """Name each element by a constant, parameter or variable that equals it, if there is one."""
+        found: dict[Any, str] = {}
+        nullary = [symbol for symbol in self._symbols if not symbol.domain and symbol.result == sort]
+        for symbol in sorted(nullary, key=_naming_order):
+            element = value(self._declared[symbol_name(symbol)]())
+            if element not in found:
+                found[element] = _fresh_name(_bare(symbol), taken)
+        for number, element in enumerate(self._elements(sort)):
+            if value(element) not in found:
+                found[value(element)] = _fresh_name(f"{sort.name.lower()}{number}", taken)
+        used = {value(element) for element in self._elements(sort)}
+        return {element: name for element, name in found.items() if element in used}
+
+
+def _declarations(solver: Any) -> Iterator[Any]:
+    """Yield every declaration that the solver's assertions mention."""
+    import z3
+
+    seen: set[int] = set()
+    waiting = list(solver.assertions())
+    while waiting:
+        term = waiting.pop()
+        if term.get_id() in seen:
+            continue
+        seen.add(term.get_id())
+        if z3.is_quantifier(term):
+            waiting.append(term.body())
+        elif z3.is_app(term):
+            yield term.decl()
+            waiting.extend(term.children())
+
+
+def _naming_order(symbol: Symbol) -> tuple[int, str]:
+    if isinstance(symbol, Made):
+        return (1 if symbol.purpose is Purpose.PARAMETER else 2), symbol.name
+    return (3 if symbol.mutable else 0), symbol.name
+
+
+def _is_switch(symbol: Symbol) -> bool:
+    return isinstance(symbol, Made) and symbol.purpose is Purpose.SWITCH
+
+
+def _bare(symbol: Symbol) -> str:
+    return symbol.name.split(".")[1] if isinstance(symbol, Made) else symbol.name
+
+
+def _fresh_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name
+
+
+# -- Finite structures: one state with the rigid facts around it, as the solver gave them ----------
+#
+# What is true in a structure is for the interpreter to say. The constants that the prover made stand for parameters,
+# so they never get there: :meth:`Structure.chosen` reads them as the arguments of a step or of an invariant.
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Elements of each sort and a value of each symbol at each row of elements.
+
+    A symbol that is not mentioned may have any value: as a relation it holds nowhere, as a function it is the first
+    element of its sort everywhere.
+
+    Attributes:
+        elements: names of the elements of each uninterpreted sort, by the sort's name.
+        relations: the rows at which each relation holds.
+        functions: the value of each function, variable or constant at each row.
+    """
+
+    elements: Mapping[str, Row]
+    relations: Mapping[Symbol, frozenset[Row]]
+    functions: Mapping[Symbol, Mapping[Row, str]]
+
+    def of(self, sort: Sort) -> Row:
+        """Return the elements of ``sort``."""
+        return sort.members if sort.members is not None else self.elements[sort.name]
+
+    def rows(self, symbol: Symbol) -> Iterator[Row]:
+        """Yield every row of arguments of ``symbol``."""
+        return itertools.product(*(self.of(sort) for sort in symbol.domain))
+
+    def table(self, symbol: Symbol) -> Mapping[Row, str]:
+        """Return the value of a function at each row."""
+        found = self.functions.get(symbol)
+        return dict.fromkeys(self.rows(symbol), self.of(symbol.result)[0]) if found is None else found
+
+    def chosen(self, purpose: Purpose, params: Iterable[Var]) -> Env:
+        """Return the elements that the constants made for ``params`` stand for."""
+        return {param.name: self.table(stand_in(purpose, param).symbol)[()] for param in params}
+
+    def instance(self, protocol: Protocol) -> Instance:
+        """Return the elements and rigid facts as an instance; functions without a first value start as they are here.
+
+        No update is left out and no draw is narrowed: the instance has neither pools nor a budget.
+        """
+        given = {initial.symbol for initial in protocol.initial}
+        functions = [symbol for symbol in protocol.symbols if not symbol.is_relation]
+        return Instance(
+            elements=self.elements,
+            relations={symbol.name: rows for symbol, rows in self.relations.items() if _is_rigid(symbol, protocol)},
+            functions={symbol.name: self.table(symbol) for symbol in functions if not symbol.mutable},
+            first={symbol.name: self.table(symbol) for symbol in functions if symbol.mutable and symbol not in given},
+        )
+
+    def state(self, protocol: Protocol) -> State:
+        """Return the values of everything that changes as a state."""
+        changing = [symbol for symbol in protocol.symbols if symbol.mutable]
+        return State(
+            {symbol.name: self.relations.get(symbol, frozenset()) for symbol in changing if symbol.is_relation},
+            {symbol.name: self.table(symbol) for symbol in changing if not symbol.is_relation},
+        )
+
+    def moved(self, state: State) -> Structure:
+        """Return the structure with the values of what changes taken from ``state``."""
+        relations = {s: state.relations[s.name] if s.mutable else rows for s, rows in self.relations.items()}
+        functions = {s: state.functions[s.name] if s.mutable else table for s, table in self.functions.items()}
+        return replace(self, relations=relations, functions=functions)
+
+
+def _is_rigid(symbol: Symbol, protocol: Protocol) -> bool:
+    return not symbol.mutable and symbol in protocol.symbols

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from carnet_check.engines.induction.counterexample import Counterexample, counterexample, parts_of
+from carnet_check.engines.induction.induction import ProofResult
 from carnet_check.engines.induction.obligations import obligations
-from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.proving.answers import SolverOutcome
-from carnet_check.engines.standings import Cti, Standing, Status
+from carnet_check.engines.interface import Cti, Standing, Status
+from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.errors import EngineDisagreement
 from carnet_check.loading import families
-from carnet_check.wording.sentences import filled
+from carnet_check.wording import filled
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from carnet_spec.language.notation import show

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
@@ -11,51 +11,58 @@ from typing import ClassVar, Self
 from carnet_check.engines.induction.counterexample import explain_cti
 from carnet_check.engines.induction.diagnosis import counterexamples, standings
 from carnet_check.engines.induction.houdini import houdini
-from carnet_check.engines.induction.induction import Tried, answers_to, prove, try_claims
+from carnet_check.engines.induction.induction import ProofResult, Tried, answers_to, attempts, prove, try_claims
 from carnet_check.engines.induction.liveness import by_fairness
-from carnet_check.engines.induction.obligations import Obligation, obligations
+from carnet_check.engines.induction.obligations import (
+    GOAL,
+    Obligation,
+    System,
+    obligations,
+    obligations_of,
+    obligations_of_action,
+    system,
+)
 from carnet_check.engines.induction.possibility import SolverPossibilities
-from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, ask
-from carnet_check.engines.induction.steps import SolverSteps
-from carnet_check.engines.induction.workers import Workers
+from carnet_check.engines.induction.precondition import simplified
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers, ask, solve
 from carnet_check.engines.interface import (
+    FRAME,
     AnswersObligations,
     Basis,
     Check,
     ComparesFormulas,
+    Cti,
     DecidesPossibility,
     Diagnoses,
+    LivenessAnswer,
+    ObligationAnswer,
     Outcome,
     Plan,
+    Possibilities,
     ProvesLiveness,
     ProvesSteps,
     ProvesWeakened,
     RemembersProofs,
     Separable,
     Shares,
+    Standing,
+    StepProofs,
     Task,
+    Unsure,
 )
-from carnet_check.engines.obligation_answers import FRAME, LivenessAnswer, ObligationAnswer, StepProofs
-from carnet_check.engines.possibilities import Possibilities, Unsure
-from carnet_check.engines.proving.answers import SolverAnswer
-from carnet_check.engines.proving.answers import SolverOutcome as Solved
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.hints import load_hints
-from carnet_check.engines.proving.rows import row_of
-from carnet_check.engines.proving.z3_solver import Z3, require_trusted, solver_is_installed, solver_version
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, row_of
+from carnet_check.engines.proving.composition import SolverOutcome as Solved
+from carnet_check.engines.proving.solver import Z3, load_hints, require_trusted, solver_is_installed, solver_version
 from carnet_check.engines.runner import Listener, Portion, Runner, Shard
-from carnet_check.engines.standings import Cti, Standing
-from carnet_check.exports.smtlib import Declarations, problem, statement
-from carnet_check.loading.families import Source
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.exports.smtlib import Declarations, Statement, problem, statement
+from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.obligations import layers
 from carnet_check.obligations import obligations as unsimplified
 from carnet_check.results import Result, Verdict
 from carnet_command.progress import Pace
 from carnet_command.text import counted
-from carnet_spec.language import Claim, Eventually, Profile, Protocol, Threat
-from carnet_spec.language.terms import Term
+from carnet_spec.language import Action, Claim, Eventually, Profile, Protocol, Threat
+from carnet_spec.language.terms import TRUE, Term, negation
 
 SHOWN = 3
 """How many open obligations of a claim are named."""
@@ -346,3 +353,65 @@ def _detail(proof: ClaimProof) -> str:
 
 
 INDUCTION = Induction()
+
+
+# --------------------------------------------------------------------------------------------------
+# Steps one by one: what a changed action still keeps, and what follows from what holds before every step.
+#
+# Questions are asked in this process and answered as they are taken, so that who has heard enough stops. A caller that
+# wants bounded memory runs in a worker process.
+
+
+class SolverSteps(StepProofs):
+    """Z3's answers about the steps of one protocol under one threat model."""
+
+    def __init__(self, protocol: Protocol, threat: Threat | None, rlimit: int) -> None:
+        self._system = system(protocol, threat)
+        self._hints = load_hints(protocol)
+        self._rlimit = rlimit
+
+    def kept(self, action: Action, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
+        """Ask about each invariant that the action may break."""
+        subject = system(self._system.protocol, self._system.threat)
+        return self._answered(subject, obligations_of_action(subject, action, invariants), first)
+
+    def every(self, invariants: Collection[str], first: str = "") -> Iterator[ObligationAnswer]:
+        """Ask about each obligation."""
+        listed = (each for each in obligations_of(self._system) if each.invariant.name in invariants)
+        return self._answered(self._system, listed, first)
+
+    def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
+        """Ask first with those invariants alone that speak of no other state than what is given and the goal."""
+        declarations, shared = self._system.declarations, self._system.step_hypotheses
+        own = tuple(statement(name, simplified(formula), declarations) for name, formula in given.items())
+        denied = statement(GOAL, negation(simplified(goal)), declarations)
+        every = (*shared, *given)
+        near = tuple(name for name in every if name in given or _is_near(shared[name], (*own, denied)))
+        tried = (near, every) if len(near) < len(every) else (every,)
+        return self._asked(self._system, Question(GOAL, denied, own, tried))
+
+    def _answered(self, subject: System, listed: Iterable[Obligation], first: str) -> Iterator[ObligationAnswer]:
+        for each in self._in_order(listed, first):
+            if each.goal == TRUE:
+                yield self._told(SolverAnswer(each.id, SolverOutcome.PROVED))
+            else:
+                tried = attempts(each, each.shared, self._hints.get(each.id))
+                yield self._asked(subject, Question(each.id, each.negated_goal, each.own_statements, tried))
+
+    def _in_order(self, listed: Iterable[Obligation], first: str) -> Sequence[Obligation]:
+        return sorted(listed, key=lambda each: first not in self._hints.get(each.id, ()))
+
+    def _asked(self, subject: System, question: Question) -> ObligationAnswer:
+        batch = Batch(subject.declarations, subject.step_hypotheses, (question,), self._rlimit)
+        (answer,) = solve(batch)
+        return self._told(answer)
+
+    def _told(self, answer: SolverAnswer) -> ObligationAnswer:
+        layer = self._system.threat.id if self._system.threat else ""
+        outcome, seconds, reason = str(answer.outcome), answer.seconds, answer.reason
+        return ObligationAnswer(layer, answer.id, outcome, seconds=seconds, reason=reason, core=answer.core)
+
+
+def _is_near(said: Statement, spoken: Iterable[Statement]) -> bool:
+    known = {name for each in spoken for name in each.symbols}
+    return all(name in known for name in said.symbols if name.startswith("now."))

@@ -10,14 +10,11 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from carnet_check.engines.induction.induction import Progress, answers_to
+from carnet_check.engines.induction.induction import Progress, ProofResult, answers_to, taken_over
 from carnet_check.engines.induction.obligations import Obligation, System, obligations_of, system
-from carnet_check.engines.induction.proof import ProofResult, taken_over
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.hints import Hints, load_hints
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Workers
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import Hints, load_hints
 from carnet_spec.language import Protocol, Threat
 
 

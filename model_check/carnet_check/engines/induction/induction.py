@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from carnet_check.engines.induction.obligations import Obligation, System, obligations_of, system
-from carnet_check.engines.induction.proof import ProofResult, taken_over
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question
-from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.hints import Hints, load_hints
+from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation, System, obligations_of, system
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import Hints, load_hints, solver_version
 from carnet_check.exports.smtlib import Statement
-from carnet_spec.language import Protocol, Threat
+from carnet_spec.language import GuardKind, Protocol, Threat
 from carnet_spec.language.terms import TRUE
 
 Progress = Callable[[int, int, SolverAnswer], None]
@@ -190,3 +188,169 @@ def try_claims(
             for name, each in general.items():
                 found[name, threat.id] = each if each.proved else proofs[-1].claim(name)
     return Tried(found, tuple(proofs))
+
+
+# -- What has been proved, and what the proof of each claim rests on -------------------------------
+#
+# A claim is proved if a set of invariants contains it, every obligation of every member is proved, and every
+# hypothesis used in doing so is a member again. That set is found by following unsat cores from the claim, so an
+# unproved lemma spoils only the claims that rest on it, and each proof names exactly the assumptions and defences that
+# it used.
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What the obligations of one invariant use in their proofs, and which of them have none."""
+
+    invariants: frozenset[str]
+    axioms: frozenset[str]
+    defences: frozenset[str]
+    unproved: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ProofResult:
+    """Answers to all obligations of a protocol under a threat model, or, without one, under all of them."""
+
+    system: System
+    obligations: Mapping[str, Obligation]
+    answers: Mapping[str, SolverAnswer]
+    seconds: float
+    solver: str = field(default_factory=solver_version)
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol that the proof is about."""
+        return self.system.protocol
+
+    @property
+    def threat(self) -> Threat | None:
+        """The threat model whose axioms were assumed."""
+        return self.system.threat
+
+    @property
+    def failed(self) -> tuple[SolverAnswer, ...]:
+        """What was refuted or is unknown, in the order of the obligations."""
+        return tuple(answer for answer in self.answers.values() if answer.outcome is not SolverOutcome.PROVED)
+
+    @cached_property
+    def _of_invariant(self) -> Mapping[str, tuple[Obligation, ...]]:
+        found: dict[str, list[Obligation]] = {each.name: [] for each in self.system.invariants}
+        for obligation in self.obligations.values():
+            found[obligation.invariant.name].append(obligation)
+        return {name: tuple(listed) for name, listed in found.items()}
+
+    @cached_property
+    def _parts(self) -> Mapping[str, _Part]:
+        return {name: self._part(of_it) for name, of_it in self._of_invariant.items()}
+
+    def _part(self, obligations: Iterable[Obligation]) -> _Part:
+        """Return what the proofs of these obligations use, and which of them have none."""
+        invariants, axioms, defences = set[str](), set[str](), set[str]()
+        unproved: list[str] = []
+        for obligation in obligations:
+            answer = self.answers.get(obligation.id)
+            if answer is None or answer.outcome is not SolverOutcome.PROVED:
+                unproved.append(obligation.id)
+            for name in answer.core if answer else ():
+                kind, _, rest = name.partition(":")
+                if kind == "inv":
+                    invariants.add(rest)
+                elif kind in ("axiom", "threat"):
+                    axioms.add(rest)
+            defences |= self._defences(obligation)
+        return _Part(frozenset(invariants), frozenset(axioms), frozenset(defences), tuple(unproved))
+
+    def uses(self, invariant: str) -> tuple[str, ...]:
+        """Return the invariants that the proof of ``invariant`` rests on, itself included, sorted."""
+        reached = {invariant}
+        waiting = [invariant]
+        while waiting:
+            further = self._parts[waiting.pop()].invariants - reached
+            reached |= further
+            waiting += further
+        return tuple(sorted(reached))
+
+    def speaks_of(self, invariant: str) -> bool:
+        """Whether it is about an invariant at all."""
+        return invariant in self._of_invariant
+
+    def missing(self, invariant: str) -> tuple[str, ...]:
+        """Return the obligations that the proof of ``invariant`` lacks: its own, and those of all that it rests on."""
+        return tuple(id for part in self._rest_on(invariant) for id in part.unproved)
+
+    def axioms(self, invariant: str) -> frozenset[str]:
+        """Return the axioms that the proof of ``invariant``, and of all that it rests on, use."""
+        return frozenset[str]().union(*(part.axioms for part in self._rest_on(invariant)))
+
+    def _rest_on(self, invariant: str) -> list[_Part]:
+        return [self._parts[member] for member in self.uses(invariant)]
+
+    def claim(self, name: str) -> ClaimProof:
+        """Say whether the claim ``name`` is proved and what the proof rests on."""
+        invariant = self.protocol.claim(name).checked.name
+        if invariant not in self._of_invariant:
+            where = f"threat model {self.threat.id}" if self.threat else "every threat model"
+            reason = f"not claimed under {where}"
+            return ClaimProof(name, SolverOutcome.UNKNOWN, reason=reason)
+        missing, axioms = self.missing(invariant), self.axioms(invariant)
+        defences = frozenset[str]().union(*(part.defences for part in self._rest_on(invariant)))
+        return ClaimProof(
+            claim=name,
+            outcome=SolverOutcome.UNKNOWN if missing else SolverOutcome.PROVED,
+            lemmas=tuple(member for member in self.uses(invariant) if member != invariant),
+            assumptions=self._assumptions(axioms),
+            defences=tuple(sorted(defences)),
+            axioms=tuple(sorted(axioms)),
+            missing=missing,
+            layer=self.threat.id if self.threat else "",
+            satisfiable=tuple(each.id for each in self._of_invariant[invariant] if self._is_refuted(each)),
+        )
+
+    def _is_refuted(self, obligation: Obligation) -> bool:
+        answer = self.answers.get(obligation.id)
+        return answer is not None and answer.outcome is SolverOutcome.REFUTED
+
+    def _assumptions(self, axioms: Iterable[str]) -> tuple[str, ...]:
+        """Return what axioms state: the assumptions they name, and by their own names those that name none."""
+        stated = {axiom.name: axiom.states for axiom in self.protocol.axioms}
+        return tuple(sorted({stated[name] for name in axioms if name in stated}))
+
+    def _defences(self, obligation: Obligation) -> set[str]:
+        of_defences = obligation.of_defences
+        answer = self.answers.get(obligation.id)
+        used = set(answer.core) if answer else set[str]()
+        if FRESH_VALUES_DIFFER in used and obligation.action is not None:
+            fresh = (guard.name for guard in obligation.action.guards if guard.kind is GuardKind.FRESH)
+            used |= {f"guard:{name}" for name in fresh}
+        return {of_defences[name] for name in used if name in of_defences}
+
+
+def taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult]) -> dict[str, SolverAnswer]:
+    """Return the answers of ``baselines`` that are proofs of the obligations listed here, word for word.
+
+    An answer is taken over if the goal and every hypothesis in its core are the same formulas here.
+    """
+    found: dict[str, SolverAnswer] = {}
+    for baseline in baselines:
+        for id, answer in baseline.answers.items():
+            here, there = listed.get(id), baseline.obligations[id]
+            if here is None or id in found or answer.outcome is not SolverOutcome.PROVED:
+                continue
+            if here.goal == there.goal and _same_hypotheses(answer.core, here, there):
+                found[id] = answer
+    return found
+
+
+def _same_hypotheses(core: Iterable[str], here: Obligation, there: Obligation) -> bool:
+    ours = (here.own, _shared(here.system, here))
+    theirs = (there.own, _shared(there.system, there))
+    for name in core:
+        mine = ours[0].get(name, ours[1].get(name))
+        if mine is None or mine != theirs[0].get(name, theirs[1].get(name)):
+            return False
+    return True
+
+
+def _shared(subject: System, obligation: Obligation) -> Mapping[str, object]:
+    return subject.axioms if obligation.action is None else subject.hypotheses

@@ -15,17 +15,15 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from carnet_check.engines.induction.induction import prove
+from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.induction.obligations import drawn_apart, fresh_values_differ, system
 from carnet_check.engines.induction.precondition import after_updates, with_constants
-from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.solving import Batch, Question
-from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.obligation_answers import LivenessAnswer
-from carnet_check.engines.proving.answers import SolverOutcome
+from carnet_check.engines.induction.solving import Batch, Question, Workers
+from carnet_check.engines.interface import LivenessAnswer
+from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.exports.smtlib import statement
 from carnet_check.semantics.fairness import divided
-from carnet_check.wording.sentences import listed
+from carnet_check.wording import listed
 from carnet_spec.language import Action, Eventually, Protocol
 from carnet_spec.language.terms import Exists, Term, conjunction, disjunction, negation
 

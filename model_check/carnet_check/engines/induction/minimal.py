@@ -16,13 +16,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from carnet_check.engines.induction.induction import attempts, prove
+from carnet_check.engines.induction.induction import ProofResult, attempts, prove
 from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation
-from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question
-from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.hints import load_hints
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import load_hints
 from carnet_spec.language import GuardKind, Protocol, Threat
 from carnet_spec.language.terms import TRUE
 

@@ -20,8 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from carnet_check.engines.induction.precondition import after_updates, at_start, with_constants
-from carnet_check.engines.induction.simplify import simplified
+from carnet_check.engines.induction.precondition import after_updates, at_start, simplified, with_constants
 from carnet_check.exports.smtlib import Declarations, Statement, script, statement
 from carnet_check.made import Purpose, stand_in, switch
 from carnet_spec.language import Action, Axiom, Invariant, Protocol, SpecificationError, Symbol, Term, Threat

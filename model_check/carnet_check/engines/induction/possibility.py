@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from carnet_check.cache import Answers
 from carnet_check.engines.induction.obligations import system
 from carnet_check.engines.induction.precondition import at_start
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.workers import ask_apart
-from carnet_check.engines.possibilities import Possibilities
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.remembering import keep
-from carnet_check.engines.proving.remembering import known as remembered
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, ask_apart
+from carnet_check.engines.interface import Possibilities
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import keep
+from carnet_check.engines.proving.solver import known as remembered
 from carnet_check.exports.smtlib import Statement, problem, statement
 from carnet_spec.language import Action, Effect, Goal, Protocol, Symbol, Threat
 from carnet_spec.language.terms import (

@@ -14,12 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from carnet_check.engines.induction.counterexample import counterexample
-from carnet_check.engines.induction.induction import fewest_axioms_first, prove
-from carnet_check.engines.induction.proof import ProofResult
-from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.hints import hints_from, place_of, save_hints
+from carnet_check.engines.induction.induction import ProofResult, fewest_axioms_first, prove
+from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Workers
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import hints_from, place_of, save_hints
 from carnet_check.loading.families import load
 from carnet_spec.language import Protocol, Threat
 

@@ -8,17 +8,20 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import ClassVar, Self
 
-from carnet_check.certificates.asked import Asked, key_of
-from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry
-from carnet_check.certificates.following import Bound, Follow, Identity, in_turn, in_workers
-from carnet_check.certificates.judging import Accepted, Judge
-from carnet_check.certificates.place import load_certificates, place_of
-from carnet_check.engines.interface import AnswersObligations, Basis, Outcome, Plan, Task
-from carnet_check.engines.obligation_answers import ObligationAnswer
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.composition import Composition
-from carnet_check.engines.proving.rows import row_of
+from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry, load_certificates, place_of
+from carnet_check.certificates.judging import (
+    Accepted,
+    Asked,
+    Bound,
+    Follow,
+    Identity,
+    Judge,
+    in_turn,
+    in_workers,
+    key_of,
+)
+from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Task
+from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, row_of
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import Source
 from carnet_check.obligations import Layer, Obligation, layers, obligations

@@ -18,8 +18,7 @@ from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.saturation import Change
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.native.answers import enter_answers
-from carnet_check.engines.native.keys import WORD, Gathering
-from carnet_check.engines.native.store import BYTES, row_of
+from carnet_check.engines.native.store import BYTES, WORD, Gathering, row_of
 from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Missing, Numbers, Tables, Words
 
 ASKED = 512

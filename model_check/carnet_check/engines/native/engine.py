@@ -9,16 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.engines.explicit.explorer import PackedExplorer
+from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.explicit.walker import PackedWalker
+from carnet_check.engines.exploration import Walks
 from carnet_check.engines.exploring.searching import Searcher
+from carnet_check.engines.interface import InThreads, Samples, Tool
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.walking import NativeWalks
-from carnet_check.engines.sampling import Samples
-from carnet_check.engines.threads import InThreads
-from carnet_check.engines.tools import Tool
-from carnet_check.engines.walks import Walks
 
 
 class _NeedsNumba(Searcher):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import numpy as np
 
 from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import Moves, Sighting
-from carnet_check.engines.explicit.symmetry.standing import Standing
-from carnet_check.engines.native import ahead_kernel, kernel
+from carnet_check.engines.explicit.symmetry import Standing
+from carnet_check.engines.native import ahead, kernel
 from carnet_check.engines.native.ahead import Ahead, Known
-from carnet_check.engines.native.alike import described
 from carnet_check.engines.native.book import ASKED, Book
 from carnet_check.engines.native.store import WORD, Store, row_of, state_of
 from carnet_check.engines.native.tables import (
@@ -26,6 +26,7 @@ from carnet_check.engines.native.tables import (
     MISSES,
     NONE,
     USED,
+    Alike,
     Missing,
     Number,
     Numbers,
@@ -138,9 +139,7 @@ class Machine:
                 self.states.make_room(fill)
             counters = self._counters(begin)
             counters[FILL], counters[USED] = fill, piece.counters[USED]
-            ahead_kernel.enter_followers(
-                self.states.kept, self._book.tables, piece.room.work, piece.room.used, counters
-            )
+            ahead.enter_followers(self.states.kept, self._book.tables, piece.room.work, piece.room.used, counters)
             self.states.size, begin = int(counters[COUNT]), reached
             dominated += int(counters[DOMINATED])
             self._ahead.reuse(piece.room)
@@ -272,3 +271,43 @@ class Machine:
         most = max(len(self._moving), len(self._looking))
         self._work = room_to_work(self._words, most, self.states.kept.width, self._width)
         self._missing = Missing(np.zeros(ASKED, np.int64), np.zeros(ASKED * self._words, np.uint64))
+
+
+# -- What the kernel is told of interchangeable elements -------------------------------------------
+
+Piece = tuple[int, int, int, int, int]
+"""A word of the state, a shift and a field there, a word of the number, and a shift there."""
+
+
+def described(standing: Standing | None, words: int, memo: int) -> Alike:
+    """Describe what stands for what in states of so many words, to a kernel that knows by a number who breaks ties."""
+    classes = [] if standing is None else standing.classes
+    bundles = [bundle for each in classes for bundle in each]
+    pieces = [list(_pieces(bundle.parts)) for bundle in bundles]
+    columns = np.array([piece for each in pieces for piece in each], np.uint64).reshape(-1, 5)
+    length = 1 + max((int(part) for part in columns[:, 3]), default=0)
+    return Alike(
+        classes=np.array([0, *accumulate(map(len, classes))], np.int64),
+        pieces=np.array([0, *accumulate(map(len, pieces))], np.int64),
+        sources=columns[:, 0].astype(np.int64),
+        shifts=columns[:, 1].copy(),
+        fields=columns[:, 2].copy(),
+        parts=columns[:, 3].astype(np.int64),
+        turns=columns[:, 4].copy(),
+        length=length,
+        shared=np.zeros(0, np.uint64) if standing is None else row_of(standing.shared, words),
+        memo=memo,
+        numbers=np.zeros(length * len(bundles), np.uint64),
+        order=np.zeros(len(bundles), np.int64),
+    )
+
+
+def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[Piece]:
+    """Divide places, each by its mask, its shift and its place in the number, where a word ends."""
+    for mask, shift, to in parts:
+        at, end = shift, mask.bit_length()
+        while at < end:
+            number = to + at - shift
+            width = min(end - at, WORD - at % WORD, WORD - number % WORD)
+            yield at // WORD, at % WORD, (1 << width) - 1, number // WORD, number % WORD
+            at += width

@@ -18,7 +18,7 @@ from carnet_check.engines.explicit import groups
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.search import PackedSearch, expander
-from carnet_check.engines.explicit.symmetry.standing import Standing
+from carnet_check.engines.explicit.symmetry import Standing
 
 HAND_OVER_AT = 16_000
 """How many states are found before the kernel goes on, which takes half a second to load."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, overload
 
 import numpy as np
 
-from carnet_check.engines.native import store_kernel
-from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Numbers, Words
+from carnet_check.engines.native.compiling import compiled, fetch, nth
+from carnet_check.engines.native.rows import code_of, following, hashed, home, put, unpack
+from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Number, Numbers, Words
 
 LOAD = 0.75
 """How full the table may be."""
@@ -86,7 +88,7 @@ class Store(Sequence[int]):
             return
         self.kept.codes[word * PLACES : (word + 1) * PLACES] = 0
         self.kept.last[word] = places - 1
-        store_kernel.number_again(word, self.kept)
+        number_again(word, self.kept)
 
     def _most_places(self, word: int) -> int:
         """Return for how many codes of a word there are places at most: what was spent takes bits of a code."""
@@ -135,7 +137,7 @@ class Store(Sequence[int]):
 
     def _pack(self, states: Words) -> None:
         """Append states, each so many words."""
-        while (crowded := store_kernel.pack(states, self.words, self.size, self.kept)) != NONE:
+        while (crowded := pack(states, self.words, self.size, self.kept)) != NONE:
             self.make_codes(int(crowded))
         self.size += len(states) // self.words
 
@@ -179,7 +181,7 @@ class Store(Sequence[int]):
         self.kept = self.kept._replace(slots=np.zeros(0, np.uint32))  # the old one goes before the new one comes
         slots, numbers = np.zeros(int(room / LOAD) + 1, np.uint32), np.uint64((1 << room.bit_length()) - 1)
         self.kept = self.kept._replace(slots=slots, numbers=numbers)
-        store_kernel.enter_all(self.size, self.kept, np.zeros(_AHEAD, np.uint64))
+        enter_all(self.size, self.kept, np.zeros(_AHEAD, np.uint64))
 
     def _mapped(self) -> Words:
         """Return the memory as rows, on large pages where there are some: they are looked up at random."""
@@ -198,7 +200,7 @@ class Store(Sequence[int]):
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(self.size))]
         state = np.zeros(self.words, np.uint64)
-        store_kernel.unpacked(place, self.kept, state)
+        unpacked(place, self.kept, state)
         return state_of(state.tobytes())
 
     def __iter__(self) -> Iterator[int]:
@@ -255,3 +257,110 @@ def packed(states: Iterable[int], words: int) -> Iterator[Words]:
     every = iter(states)
     while part := b"".join(state.to_bytes(BYTES * words, "little") for state in islice(every, 4096)):
         yield np.frombuffer(part, np.uint64)
+
+
+# --------------------------------------------------------------------------------------------------
+# The machine's part of a store: rows are written, read, and entered in the table by which they are found again.
+
+
+@compiled
+def pack(states: Words, words: Number, begin: Number, kept: Kept) -> Number:
+    """Write states of so many words as rows from ``begin`` on; return a word that has too many values, or NONE."""
+    for number in range(states.shape[0] // words):
+        for word in range(words):
+            if not put(word, states[nth(number * words + word)], kept.rows, (begin + number) * kept.width, kept):
+                return word
+    return NONE
+
+
+@compiled
+def number_again(word: Number, kept: Kept) -> None:
+    """Enter the codes of a word's values into empty places."""
+    for code in range(1, kept.used[nth(word)] + 1):
+        kept.codes[nth(code_of(word, kept.values[nth((word << CODE) + code)], kept))] = code
+
+
+@compiled
+def unpacked(at: Number, kept: Kept, state: Words) -> None:
+    """Write the words of a state that is kept."""
+    unpack(at, 1, kept, state, 1)
+
+
+@compiled
+def enter_all(count: Number, kept: Kept, homes: Words) -> None:
+    """Enter the states found, all of them different, into empty slots."""
+    ahead = homes.shape[0]
+    for begin in range(0, count, ahead):
+        end = min(begin + ahead, count)
+        for at in range(begin, end):
+            homes[nth(at - begin)] = hashed(kept.rows, at * kept.width, kept)
+            fetch(kept.slots, home(homes[nth(at - begin)], kept))
+        for at in range(begin, end):
+            h = homes[nth(at - begin)]
+            place = home(h, kept)
+            while kept.slots[nth(place)]:
+                place = following(place, kept)
+            kept.slots[nth(place)] = np.uint32((h & ~kept.numbers) | np.uint64(at + 1))
+
+
+# --------------------------------------------------------------------------------------------------
+# How the bits that a memo reads are gathered into few words, so that few are hashed and compared.
+#
+# Most memos read some bits in every word of a state, and few in all. So the bits of each word are turned to where they
+# have room beside those of other words. A memo that reads more gathers more; what was gathered before is where it was.
+
+_ALL = (1 << WORD) - 1
+
+
+@dataclass(slots=True)
+class Part:
+    """One word of a key: for each word of a state which bits of it are there, and by how many they are turned left."""
+
+    masks: list[int]
+    turns: list[int]
+    used: int = 0
+
+    def take(self, source: int, mask: int) -> bool:
+        """Gather more bits of one word, if there is room for them."""
+        turns = [self.turns[source]] if self.masks[source] else range(WORD)
+        for turn in turns:
+            turned = (mask << turn | mask >> WORD - turn) & _ALL
+            if not turned & self.used:
+                self.masks[source] |= mask
+                self.turns[source] = turn
+                self.used |= turned
+                return True
+        return False
+
+
+class Gathering:
+    """The words of a key, gathered from states of ``words`` words; there are at most as many.
+
+    Attributes:
+        reads: the bits that are gathered.
+        parts: the words of the key.
+    """
+
+    def __init__(self, words: int, reads: int) -> None:
+        self.words = words
+        self.reads = 0
+        self.parts: list[Part] = []
+        self.read(reads)
+
+    def read(self, reads: int) -> None:
+        """Gather these bits, too."""
+        fresh, self.reads = reads & ~self.reads, self.reads | reads
+        for source in range(self.words):
+            mask = fresh >> WORD * source & _ALL
+            if mask and not any(part.take(source, mask) for part in self.parts):
+                self.parts.append(Part([0] * self.words, [0] * self.words))
+                self.parts[-1].take(source, mask)
+
+    def scattered(self, keys: Words) -> Words:
+        """Return the states that keys were gathered from, as far as they were."""
+        states = np.zeros((len(keys), self.words), np.uint64)
+        for column, part in zip(keys.T, self.parts, strict=False):  # there may be more parts by now
+            for source, (mask, turn) in enumerate(zip(part.masks, part.turns, strict=True)):
+                back = (column << np.uint64(-turn % WORD)) | (column >> np.uint64(turn))
+                states[:, source] |= back & np.uint64(mask)
+        return states

@@ -9,12 +9,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
+from carnet_check.engines.interface import Engine, Plan, Task
 from carnet_check.obligations import Layer, Obligation
+from carnet_check.results import Result, Verdict
 from carnet_command.text import counted
 from carnet_spec.language import Claim, GuardKind, Invariant, Threat
+
+# -- What a solver says of one obligation ----------------------------------------------------------
+
+
+class SolverOutcome(StrEnum):
+    """What the solver said of one obligation. Only ``proved`` is a proof; ``unknown`` never is."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SolverAnswer:
+    """What came of one question.
+
+    Attributes:
+        core: names of the hypotheses that the proof used; empty unless proved.
+        attempt: which attempt decided, from 0; -1 where no solver was needed.
+        reason: why the outcome is unknown.
+    """
+
+    id: str
+    outcome: SolverOutcome
+    core: tuple[str, ...] = ()
+    seconds: float = 0.0
+    attempt: int = -1
+    reason: str = ""
+
+
+# --------------------------------------------------------------------------------------------------
+# From the answers to obligations to claims: what is proved, what the proof rests on, and what is open.
 
 SATISFIABLE = "satisfiable"
 NOT_ASKED = SolverAnswer("", SolverOutcome.UNKNOWN, reason="not asked")
@@ -150,3 +183,63 @@ SHOWN = 3
 def _of_threat(layer: Layer) -> str | None:
     """Return the threat model that a layer is proved under; the general layer has none, not one without a name."""
     return layer.threat.id if layer.threat else None
+
+
+# -- What a proof says of one claim, however its obligations were answered -------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimProof:
+    """What induction says of one claim.
+
+    Attributes:
+        outcome: ``proved``, or ``unknown``: a failed induction refutes no claim.
+        lemmas: the invariants, other claims among them, that the proof rests on.
+        assumptions: ids of the assumptions that it used.
+        defences: ids of the defences whose guards or updates it used; where no core tells of updates, all it could use.
+        axioms: names of the axioms that it used, those of the threat model included.
+        missing: obligations that were not proved.
+        reason: why there is no proof, where no obligation says so.
+        layer: the threat model whose axioms could be used; without one, the proof is good under all.
+        satisfiable: obligations of the claim itself that were refuted, whatever else is assumed to hold before.
+    """
+
+    claim: str
+    outcome: SolverOutcome
+    lemmas: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    defences: tuple[str, ...] = ()
+    axioms: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    reason: str = ""
+    layer: str = ""
+    satisfiable: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether the claim is proved."""
+        return self.outcome is SolverOutcome.PROVED
+
+
+# --------------------------------------------------------------------------------------------------
+# From the proof of a claim to the row that tells of it, the same for every engine that proves.
+
+
+def row_of(
+    engine: Engine, task: Task, plan: Plan, proof: ClaimProof, threat: Threat, seconds: float, detail: str
+) -> Result:
+    """Return what ``engine`` says of a claim: PROVED or UNKNOWN, and everything that a proof rests on."""
+    return Result(
+        protocol=task.source.family.id,
+        variant=plan.protocol.variant,
+        claim=proof.claim,
+        threat=threat.id,
+        engine=engine.name,
+        verdict=Verdict.PROVED if proof.proved else Verdict.UNKNOWN,
+        expected=engine.expected(task.profile),
+        detail=detail,
+        seconds=seconds,
+        assumptions=plan.protocol.resting_on(proof.assumptions),
+        defences=proof.defences,
+        lemmas=proof.lemmas,
+    )

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from carnet_check.cache import Answers
-from carnet_check.engines.interface import (
-    AnswersObligations,
-    Basis,
-    Outcome,
-    Plan,
-    Shares,
-    Task,
-)
-from carnet_check.engines.obligation_answers import ObligationAnswer
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.composition import Composition
-from carnet_check.engines.proving.cores import likely_cores
-from carnet_check.engines.proving.questions import Answered, Question, asked, falling_to
-from carnet_check.engines.proving.remembering import keep, known
-from carnet_check.engines.proving.rows import row_of
+from carnet_check.certificates.file import BadCertificateFile, Certificates, load_certificates, place_of
+from carnet_check.certificates.judging import Asked, key_of
+from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Shares, Task
+from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, row_of
+from carnet_check.engines.proving.solver import keep, known, load_hints
 from carnet_check.engines.runner import Listener, Portion, Runner, Shard
 from carnet_check.errors import UsageError
+from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.loading.families import Source
-from carnet_check.obligations import Layer, Obligation, layers, obligations
+from carnet_check.obligations import GOAL, Layer, Obligation, layers, obligations
 from carnet_check.results import Result, Verdict
 from carnet_command.progress import Pace
 from carnet_command.text import counted
-from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
+from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Symbol, Threat
+from carnet_spec.language.terms import Term, symbols_of
 
 
 @dataclass(frozen=True)
@@ -229,3 +221,144 @@ def _listed(plan: Plan) -> tuple[list[Layer], list[Obligation]]:
     """Return the layers that a plan asks for, and their obligations."""
     made = [each for each in layers(plan.protocol) if each.threat is None or each.threat in plan.threats]
     return made, [each for layer in made for each in obligations(layer)]
+
+
+# --------------------------------------------------------------------------------------------------
+# Which hypotheses a proof is likely to need: those of a certificate, or, where there is none, those of a hint.
+
+FRESH = "fresh:values differ"
+"""Hints name what is drawn fresh together; obligations name each pair."""
+Cores = Mapping[str, tuple[str, ...]]
+"""For an obligation's id, the names of hypotheses. They change times and no verdict."""
+
+
+def likely_cores(source: Source, layers: Sequence[Layer], obligations: Iterable[Obligation]) -> Cores:
+    """Return what is known of obligations of a protocol's layers: texts that are certified come first then."""
+    certificates = _certificates(source)
+    found: dict[str, tuple[str, ...]] = {}
+    for layer in layers:
+        entries = Asked.of(layer).entries(certificates.layers.get(key_of(layer)))
+        found |= {id: entry.hypotheses for id, entry in entries.items() if entry is not None}
+    hints = load_hints(layers[0].protocol)
+    for each in obligations:
+        hint = hints.get(each.id.removeprefix(each.layer.prefix))
+        if hint is not None and each.id not in found:
+            drawn = tuple(h.name for h in each.hypotheses if h.name.startswith("fresh:")) if FRESH in hint else ()
+            found[each.id] = (*hint, *drawn)
+    return found
+
+
+def _certificates(source: Source) -> Certificates:
+    place = place_of(source)
+    try:
+        return load_certificates(place) if place else Certificates({})
+    except BadCertificateFile:
+        return Certificates({})
+
+
+# --------------------------------------------------------------------------------------------------
+# Obligations as questions for a solver: equal texts are asked once, with few hypotheses first and with all if need
+# be.
+#
+# Which hypotheses come first changes times and no verdict: a proof from fewer is a proof, and only what is satisfiable
+# with all of them is refuted.
+
+OWN = ("guard:", "fresh:")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A text to answer, and where it comes from.
+
+    Attributes:
+        digest: of the SMT-LIB text, whatever language the solver reads.
+        obligation: one of the obligations that have this text.
+        kept: the hypotheses that it has; ``None`` means all.
+    """
+
+    digest: str
+    text: str
+    obligation: Obligation
+    kept: tuple[str, ...] | None
+
+    def share(self, budget: int, fewer: int) -> int:
+        """Return a ``fewer``-th part of a budget, or all of it if this is the last question of its obligation."""
+        return budget if self.kept is None else max(1, budget // fewer)
+
+
+Solve = Callable[[Sequence[Question]], Iterable[SolverAnswer]]
+"""Answers questions in any order, by their digests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An obligation, the digest of the text that was asked first, and the answer."""
+
+    obligation: Obligation
+    digest: str
+    answer: SolverAnswer
+
+
+def attempts(obligation: Obligation, cores: Cores) -> Iterator[tuple[str, ...] | None]:
+    """Yield the hypotheses to try, in turn; all of them last.
+
+    First come a core's, or the invariant itself and what the action asks for; then what speaks of the same state.
+    """
+    hypotheses = obligation.hypotheses[:-1]
+    own = {f"inv:{obligation.invariant.name}", *(each.name for each in hypotheses if each.name.startswith(OWN))}
+    likely = cores.get(obligation.id, own)
+    first = tuple(each.name for each in hypotheses if each.name in likely)
+    if len(first) < len(hypotheses):
+        yield first
+        said = (each.formula for each in obligation.hypotheses if each.name in own or each.name == GOAL)
+        spoken = {symbol for formula in said for symbol in _changing(formula)}
+        near = tuple(h.name for h in hypotheses if h.name in own or _changing(h.formula) <= spoken)
+        if near != first and len(near) < len(hypotheses):
+            yield near
+    yield None
+
+
+@functools.cache
+def _changing(formula: Term) -> frozenset[Symbol]:
+    """Return the symbols of ``formula`` that steps change."""
+    return frozenset(symbol for symbol in symbols_of(formula) if symbol.mutable)
+
+
+def falling_to(shard: Shard, obligations: Iterable[Obligation], cores: Cores) -> list[Obligation]:
+    """Return the obligations that fall to a part of the work; those with one first text fall to one part."""
+    writer = Writer()
+    texts = ((each, writer.text(each, next(attempts(each, cores)))) for each in obligations)
+    return [each for each, text in texts if shard.owns(digest(text))]
+
+
+def asked(obligations: Iterable[Obligation], cores: Cores, solve: Solve) -> Iterator[Answered]:
+    """Yield the answer to each obligation, under its id."""
+    writer = Writer()
+    first: dict[Obligation, str] = {}
+    waiting = {each: attempts(each, cores) for each in obligations}
+    number = 0
+    while waiting:
+        now = {obligation: next(turns) for obligation, turns in waiting.items()}
+        for found in _round(now, writer, solve):
+            obligation = found.obligation
+            digest = first.setdefault(obligation, found.digest)
+            if now[obligation] is None or found.answer.outcome is SolverOutcome.PROVED:
+                del waiting[obligation]
+                yield replace(found, digest=digest, answer=replace(found.answer, attempt=number))
+        number += 1
+
+
+def _round(wanted: Mapping[Obligation, tuple[str, ...] | None], writer: Writer, solve: Solve) -> Iterator[Answered]:
+    questions: dict[str, Question] = {}
+    sharing: dict[str, list[Obligation]] = {}
+    for obligation, kept in wanted.items():
+        text = writer.text(obligation, kept)
+        key = digest(text)
+        questions.setdefault(key, Question(key, text, obligation, kept))
+        sharing.setdefault(key, []).append(obligation)
+    for answer in solve(tuple(questions.values())):
+        for obligation in sharing.pop(answer.id):
+            yield Answered(obligation, answer.id, replace(answer, id=obligation.id))
+    for key, left_out in sharing.items():
+        for obligation in left_out:
+            yield Answered(obligation, key, SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason="no answer"))

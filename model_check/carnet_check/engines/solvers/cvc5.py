@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.self_test import require_sound
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.solver import require_sound
 from carnet_check.obligations import GOAL
 
 DEFAULT_RLIMIT = 1_000_000

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.prover import Prover
-from carnet_check.engines.proving.questions import Question
+from carnet_check.engines.interface import Tool
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.prover import Prover, Question
 from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5, eprover
-from carnet_check.engines.solvers.parts import parts
-from carnet_check.engines.tools import Tool
+from carnet_check.engines.solvers.eprover import parts
 from carnet_check.exports.tptp import tptp
 from carnet_command.worker import Lost
 from carnet_command.workers import only

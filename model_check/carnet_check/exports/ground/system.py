@@ -7,26 +7,61 @@ among the ``strays``, so that another tool can check it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+
+import networkx
 
 from carnet_check.exports.ground.conditions import (
     Condition,
+    Every,
     Fact,
     Known,
     Place,
+    Some,
     Value,
     assuming,
     conjuncts,
     denied,
     every,
+    facts_in,
     known_from,
     some,
 )
-from carnet_check.exports.ground.excluding import Change, Move, Pairs
-from carnet_check.exports.ground.reaching import Reaching
-from carnet_check.semantics import Env, Interpreter
-from carnet_spec.language import Action, GuardKind, Instance, Invariant, Protocol
+from carnet_check.semantics import Env, Interpreter, State
+from carnet_spec.language import (
+    Action,
+    Effect,
+    GuardKind,
+    Instance,
+    Invariant,
+    Protocol,
+    Row,
+    Sort,
+    Symbol,
+    Term,
+    Update,
+)
+from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.protocol import terms_of_action
+from carnet_spec.language.terms import (
+    And,
+    Apply,
+    Equal,
+    Exists,
+    Forall,
+    IfThenElse,
+    Implies,
+    Member,
+    Not,
+    Or,
+    Truth,
+    Var,
+    free_variables,
+    symbols_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +241,531 @@ def _clauses(steps: Iterable[Step]) -> dict[Place, tuple[Clause, ...]]:
                 if when is not False:
                     found.setdefault(change.place, []).append(Clause(step.action.name, when))
     return {place: tuple(clauses) for place, clauses in found.items()}
+
+
+# --------------------------------------------------------------------------------------------------
+# Closing: the deductions that one step may make possible, in an order in which most are looked at once.
+#
+# States are kept saturated. So after a step only those deductions matter that read what it wrote, or whose conclusion
+# it took away, and then those that read what these conclude. What the step leaves certain is worked in.
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Facts that are concluded together: several, or from each other, only where they have to be taken repeatedly."""
+
+    facts: Mapping[Place, tuple[Clause, ...]]
+    repeated: bool
+
+
+class Closing:
+    """Finds what follows a step."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._clauses = ground.clauses
+        self._readers: dict[Place, dict[Place, None]] = {}
+        for fact, clauses in ground.clauses.items():
+            for clause in clauses:
+                for read in facts_in(clause.when):
+                    self._readers.setdefault(read.place, {})[fact] = None
+
+    def after(self, step: Step) -> list[Group]:
+        """Return the facts to conclude after a step, those first that others follow from."""
+        changes = [change for _, change in step.changes]
+        known = self._known(step, changes)
+        written = {change.place: frozenset(value for value, _ in change.cases) for change in changes}
+        lost = {place for place, values in written.items() if False in values and known.get(place) != Fact(place, True)}
+        woken: dict[Place, dict[Clause, None]] = {}
+        for fact in lost & self._clauses.keys():
+            self._wake(fact, self._clauses[fact], known, woken)
+        waiting = {**written, **{fact: written.get(fact, frozenset()) | {True} for fact in woken}}
+        while waiting:
+            place, values = waiting.popitem()
+            for fact in self._readers.get(place, ()):
+                if known.get(fact) != Fact(fact, True):
+                    clauses = (each for each in self._clauses[fact] if _woken_by(each, place, values))
+                    if self._wake(fact, clauses, known, woken):
+                        waiting[fact] = waiting.get(fact, frozenset()) | {True}
+        return list(_in_order({fact: tuple(clauses) for fact, clauses in woken.items()}))
+
+    def _known(self, step: Step, changes: Iterable[Change]) -> dict[Place, Fact]:
+        """Return what is known once a step was taken, whatever is deduced then."""
+        known = known_from(step.when)
+        for change in changes:
+            known.pop(change.place, None)
+            if change.keeps is False and len(change.cases) == 1:
+                value = change.cases[0][0]
+                known[change.place] = (
+                    Fact(change.place, value) if value is not False else Fact(change.place, True, wanted=False)
+                )
+        return {place: fact for place, fact in known.items() if fact.wanted or place not in self._clauses}
+
+    def _wake(
+        self,
+        fact: Place,
+        clauses: Iterable[Clause],
+        known: Mapping[Place, Fact],
+        woken: dict[Place, dict[Clause, None]],
+    ) -> bool:
+        """Note clauses that may hold now; return whether the fact had none before."""
+        before = fact in woken
+        for clause in clauses:
+            when = assuming(clause.when, known)
+            if when is not False:
+                woken.setdefault(fact, {})[Clause(clause.rule, when)] = None
+        return fact in woken and not before
+
+
+def _woken_by(clause: Clause, place: Place, values: Iterable[Value]) -> bool:
+    return any(
+        (value == read.value) == read.wanted
+        for read in facts_in(clause.when)
+        if read.place == place
+        for value in values
+    )
+
+
+def _in_order(woken: Mapping[Place, tuple[Clause, ...]]) -> Iterator[Group]:
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(woken)
+    for fact, clauses in woken.items():
+        read = dict.fromkeys(each.place for clause in clauses for each in facts_in(clause.when))
+        graph.add_edges_from((fact, place) for place in read if place in woken)
+    for together in networkx.strongly_connected_components(graph):
+        facts = {fact: woken[fact] for fact in woken if fact in together}
+        yield Group(facts, repeated=len(facts) > 1)
+
+
+# --------------------------------------------------------------------------------------------------
+# Excluding: pairs of values that no state holds together, by a fixpoint over pairs that only adds.
+#
+# What :mod:`.reaching` finds looks at each value alone, and so forgets what every counter and every "not yet" is
+# about: that two values were written by one step, or that a phase is over. Here a step counts as possible once its
+# conditions may hold pair by pair, and what it writes is possible together with what it leaves alone. Every pair that
+# some state holds is found. It is the analysis that planners know as h² (Haslum and Geffner, "Admissible heuristics
+# for optimal planning", AIPS 2000).
+
+Bits = int
+"""A set of values of places, a bit for each."""
+ALWAYS: Bits = 1
+"""What is beside everything, so that a set is empty only where nothing can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a step does to one place: each value it may get, and when; otherwise it keeps what it holds."""
+
+    place: Place
+    cases: tuple[tuple[Value, Condition], ...]
+    keeps: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One step without variables: when it can be taken, and what it changes."""
+
+    when: Condition
+    changes: tuple[Change, ...]
+
+
+class Pairs:
+    """Which values some state may hold together; the first ones of ``possible`` are those of the first state."""
+
+    def __init__(self, possible: Possible, moves: Sequence[Move]) -> None:
+        self._possible = {place: values for place, values in possible.items() if len(values) > 1}
+        self._rest = {place: list(values) for place, values in possible.items() if len(values) == 1}
+        self._bits = {
+            key: 1 << number
+            for number, key in enumerate(
+                ((place, value) for place, values in self._possible.items() for value in values), 1
+            )
+        }
+        self._of_place = {
+            place: sum(self._bits[place, value] for value in values) for place, values in self._possible.items()
+        }
+        self._with: dict[Bits, Bits] = dict.fromkeys([ALWAYS, *self._bits.values()], ALWAYS)
+        first = ALWAYS | sum(self._bits[place, values[0]] for place, values in self._possible.items())
+        self._reached: Bits = ALWAYS
+        for place, values in self._possible.items():
+            self._join(self._bits[place, values[0]], first)
+        self._until_nothing_is_new(moves)
+
+    @property
+    def possible(self) -> dict[Place, list[Value]]:
+        """The values that each place may hold."""
+        kept = {
+            place: [value for value in values if self._reached & self._bits[place, value]]
+            for place, values in self._possible.items()
+        }
+        return self._rest | kept
+
+    def may_hold(self, condition: Condition) -> bool:
+        """Whether a condition may hold in some state, as far as pairs say."""
+        return bool(self._beside(condition, self._reached))
+
+    def _until_nothing_is_new(self, moves: Sequence[Move]) -> None:
+        self._grew = True
+        while self._grew:
+            self._grew = False
+            for move in moves:
+                self._take(move)
+
+    def _take(self, move: Move) -> None:
+        around = self._beside(move.when, self._reached)
+        if not around:
+            return
+        written = kept = 0
+        added: list[tuple[Bits, Bits]] = []
+        for change in move.changes:
+            for value, when in change.cases:
+                beside = self._beside(when, around)
+                if beside:
+                    bit = self._bits[change.place, value]
+                    added.append((bit, beside))
+                    written |= bit
+            if change.keeps is False:
+                kept |= self._of_place[change.place]
+        for bit, beside in added:
+            self._join(bit, beside & ~kept | written)
+
+    def _join(self, bit: Bits, others: Bits) -> None:
+        """Note that a value may be held together with others, but not with another of its own place."""
+        self._reached |= bit
+        new = others & ~self._with[bit]
+        if new:
+            self._with[bit] |= new
+            self._grew = True
+            for other in _each(new):
+                self._with[other] |= bit
+
+    def _beside(self, condition: Condition, within: Bits) -> Bits:
+        """Return the values, of those ``within``, that may be held where a condition holds."""
+        match condition:
+            case bool():
+                return within if condition else 0
+            case Fact():
+                found = 0
+                for bit in _each(self._options(condition) & within):
+                    found |= self._with[bit]
+                return found & within
+            case Some(parts):
+                found = 0
+                for part in parts:
+                    found |= self._beside(part, within)
+                return found
+            case Every(parts):
+                for part in sorted(parts, key=lambda part: not isinstance(part, Fact)):
+                    within = self._beside(part, within)
+                    if not within:
+                        return 0
+                met = (self._options(part) & within for part in parts if isinstance(part, Fact))
+                return within if all(met) else 0
+
+    def _options(self, fact: Fact) -> Bits:
+        found = 0
+        for value in self._possible[fact.place]:
+            held = value == fact.value
+            if held == fact.wanted:
+                found |= self._bits[fact.place, value]
+        return found
+
+
+def _each(bits: Bits) -> Iterator[Bits]:
+    while bits:
+        lowest = bits & -bits
+        yield lowest
+        bits ^= lowest
+
+
+# --------------------------------------------------------------------------------------------------
+# Reaching: which values a place may ever hold, and which steps may ever be taken, by a fixpoint that only adds.
+#
+# A step counts as possible once each part of its guards may hold by what places may hold so far; what it may write is
+# added to that. Values are never taken away, and what one step needs is not looked at together, so every value that is
+# ever held is found, and some that never are. What is never found is a constant.
+
+Written = Iterator[tuple[Place, Value, Condition]]
+"""Places that an update writes, the value, and when."""
+
+
+class Reaching:
+    """What may be reached in one protocol on one instance from a first state."""
+
+    def __init__(self, protocol: Protocol, instance: Instance, start: State, changing: Set[Place] | None) -> None:
+        """Work out what may be reached; where it is said which places are ``changing``, all others are constants."""
+        self.protocol = protocol
+        self.instance = instance
+        self._told_apart = told_apart(protocol, instance)
+        self._possible = _first(start, protocol, instance)
+        self._changing = self._possible.keys() if changing is None else changing
+        self.reading = Reading(instance, self._possible)
+        self._orders = {action.name: _order(action) for action in protocol.actions}
+        self._reach()
+
+    @property
+    def possible(self) -> Possible:
+        """The values that each place may hold, the first one first."""
+        return self._possible
+
+    def restrict(self, possible: Possible) -> None:
+        """Take note that places hold fewer values than was thought."""
+        self._possible.update({place: list(values) for place, values in possible.items()})
+
+    def steps(self, action: Action) -> Iterator[tuple[Env, Condition]]:
+        """Yield the elements with which an action may be taken, and when it can be."""
+        if self.instance.budget is not None and action.cost > self.instance.budget:
+            return
+        order = self._orders[action.name]
+
+        def choose(position: int, chosen: Env, when: Condition) -> Iterator[tuple[Env, Condition]]:
+            now = every([when, *(self.reading.condition(part, chosen) for part in order.checks[position])])
+            if now is False:
+                return
+            if position == len(order.variables):
+                whole = every([now, *self.drawn(action, chosen)])
+                if whole is not False:
+                    yield {var.name: chosen[var.name] for var in action.params}, whole
+                return
+            var = order.variables[position]
+            for element in self.pool(action, var):
+                yield from choose(position + 1, {**chosen, var.name: element}, now)
+
+        yield from choose(0, {}, True)
+
+    def pool(self, action: Action, var: Var) -> Row:
+        """Return the elements that a search tries for a parameter."""
+        return self.instance.pools.get((action.name, var.name), self.instance.of(var.sort))
+
+    def written(self, update: Update, env: Env) -> Written:
+        """Yield what an update may write: for a value that depends on the state, each value that there may be."""
+        for inner in self.reading.assignments(update.each, env):
+            when = self.reading.condition(update.when, inner)
+            if when is False:
+                continue
+            for row, applies in self.reading.rows(update.args, inner):
+                place = Place(update.symbol.name, row)
+                if update.value is None:
+                    yield place, update.effect is Effect.INSERT, every((when, applies))
+                    continue
+                for value, holds in self.reading.cases(update.value, inner):
+                    both = every((when, applies, holds))
+                    if both is not False:
+                        yield place, value, both
+
+    def drawn(self, action: Action, env: Env) -> Iterator[Condition]:
+        """Yield what must hold so that fresh parameters are drawn, in their order: unused, distinct, the first such."""
+        earlier: dict[Sort, list[str]] = {}
+        for var in (each for each in action.params if each in action.fresh):
+            element, drawn = env[var.name], earlier.setdefault(var.sort, [])
+            pool = self.pool(action, var)
+            yield element in pool and element not in drawn
+            yield self._used(var.sort, element, wanted=False)
+            if var.sort not in self._told_apart:
+                before = pool[: pool.index(element)] if element in pool else ()
+                yield from (self._used(var.sort, other, wanted=True) for other in before if other not in drawn)
+            drawn.append(element)
+
+    def _used(self, sort: Sort, element: str, *, wanted: bool) -> Condition:
+        place = Place(used_symbol(sort).name, (element,))
+        values = self._possible[place]
+        return Fact(place, True, wanted) if len(values) > 1 else values[0] is wanted
+
+    def _reach(self) -> None:
+        reads = {action.name: _reads(action) for action in self.protocol.actions}
+        waiting = {action.name: action for action in self.protocol.actions}
+        while waiting:
+            action = waiting.pop(next(iter(waiting)))
+            grown = self._grow(action)
+            for other in self.protocol.actions:
+                if not grown.isdisjoint(reads[other.name]):
+                    waiting[other.name] = other
+
+    def _grow(self, action: Action) -> set[str]:
+        """Add what an action may write; return the symbols that may hold more now."""
+        grown: set[str] = set()
+        for env, _ in list(self.steps(action)):
+            for update in action.updates:
+                for place, value, _ in list(self.written(update, env)):
+                    if place in self._changing and value not in self._possible[place]:
+                        self._possible[place].append(value)
+                        grown.add(place.symbol)
+        return grown
+
+
+class _Order:
+    """In which order parameters are chosen, and what can be looked at once so many of them are."""
+
+    def __init__(self, variables: Sequence[Var], checks: Sequence[Sequence[Term]]) -> None:
+        self.variables = variables
+        self.checks = checks
+
+
+def _order(action: Action) -> _Order:
+    """Choose those parameters first that let a part of the guards be looked at soonest."""
+    parts = [
+        (part, free_variables(part))
+        for guard in action.guards
+        if guard.kind is not GuardKind.FRESH
+        for part in _parts(guard.formula)
+    ]
+    variables: list[Var] = []
+    while len(variables) < len(action.params):
+        left = [var for var in action.params if var not in variables]
+
+        def missing(var: Var) -> int:
+            needs = [len(needed.difference(variables)) for _, needed in parts if var in needed]
+            return min(needs, default=len(action.params) + 1)
+
+        variables.append(min(left, key=missing))
+    checks: list[list[Term]] = [[] for _ in range(len(variables) + 1)]
+    for part, needed in parts:
+        checks[max((variables.index(var) + 1 for var in needed if var in variables), default=0)].append(part)
+    return _Order(variables, checks)
+
+
+def _parts(term: Term) -> Iterator[Term]:
+    if isinstance(term, And):
+        for part in term.parts:
+            yield from _parts(part)
+    else:
+        yield term
+
+
+def _reads(action: Action) -> frozenset[str]:
+    """Return the names of the mutable symbols that an action reads."""
+    read = {symbol.name for term in terms_of_action(action) for symbol in symbols_of(term) if symbol.mutable}
+    return frozenset(read | {used_symbol(var.sort).name for var in action.fresh})
+
+
+def _first(start: State, protocol: Protocol, instance: Instance) -> dict[Place, list[Value]]:
+    found: dict[Place, list[Value]] = {}
+    for symbol in protocol.symbols:
+        if symbol.mutable:
+            for row in itertools.product(*(instance.of(sort) for sort in symbol.domain)):
+                held: Value = (
+                    row in start.relations[symbol.name] if symbol.is_relation else start.functions[symbol.name][row]
+                )
+                found[Place(symbol.name, row)] = [held]
+    return found
+
+
+# -- Reading: a term, with elements for its variables, as a condition on places --------------------
+#
+# What a place can never hold is worked in, so what a formula comes to depends on what is known of that so far.
+
+Possible = Mapping[Place, Sequence[Value]]
+"""The values that each place may hold."""
+Cases = list[tuple[str, Condition]]
+"""The elements that a term may stand for, and when it stands for each; one of them always applies."""
+
+
+class Reading:
+    """Reads terms on one instance."""
+
+    def __init__(self, instance: Instance, possible: Possible) -> None:
+        self.instance = instance
+        self.possible = possible
+
+    def condition(self, term: Term, env: Env) -> Condition:
+        """Return when a formula holds."""
+        match term:
+            case Truth(value):
+                return value
+            case Apply(symbol, args):
+                return some(every((when, self._fact(symbol, row))) for row, when in self.rows(args, env))
+            case Equal(left, right):
+                return self._equal(self.cases(left, env), self.cases(right, env))
+            case Not(body):
+                return denied(self.condition(body, env))
+            case And(parts):
+                return self._every(((part, env) for part in parts), True)
+            case Or(parts):
+                return denied(self._every(((part, env) for part in parts), False))
+            case Implies(premise, conclusion):
+                before = self.condition(premise, env)
+                return True if before is False else some((denied(before), self.condition(conclusion, env)))
+            case Forall(bound, body):
+                return self._every(((body, inner) for inner in self.assignments(bound, env)), True)
+            case Exists(bound, body):
+                return denied(self._every(((body, inner) for inner in self.assignments(bound, env)), False))
+            case IfThenElse(test, then, otherwise):
+                when = self.condition(test, env)
+                first, second = self.condition(then, env), self.condition(otherwise, env)
+                return some((every((when, first)), every((denied(when), second))))
+            case _:
+                raise TypeError(f"{term} is no formula")
+
+    def cases(self, term: Term, env: Env) -> Cases:
+        """Return the elements that a term may stand for."""
+        match term:
+            case Var(name):
+                return [(env[name], True)]
+            case Member(_, name):
+                return [(name, True)]
+            case Apply(symbol, args):
+                found = (
+                    (value, every((when, holds)))
+                    for row, when in self.rows(args, env)
+                    for value, holds in self._values(symbol, row)
+                )
+                return _joined(found)
+            case IfThenElse(test, then, otherwise):
+                when = self.condition(test, env)
+                parts = ((then, when), (otherwise, denied(when)))
+                return _joined(
+                    (value, every((chosen, holds)))
+                    for part, chosen in parts
+                    if chosen is not False
+                    for value, holds in self.cases(part, env)
+                )
+            case _:
+                raise TypeError(f"{term} is no individual")
+
+    def rows(self, args: Sequence[Term], env: Env) -> Iterator[tuple[Row, Condition]]:
+        """Yield the rows that arguments may amount to, each with when they do."""
+        for chosen in itertools.product(*(self.cases(arg, env) for arg in args)):
+            when = every(holds for _, holds in chosen)
+            if when is not False:
+                yield tuple(element for element, _ in chosen), when
+
+    def assignments(self, variables: Sequence[Var], env: Env) -> Iterator[Env]:
+        """Yield every way to choose elements for variables, beside what is chosen already."""
+        names = [var.name for var in variables]
+        for row in itertools.product(*(self.instance.of(var.sort) for var in variables)):
+            yield {**env, **dict(zip(names, row, strict=True))}
+
+    def _every(self, parts: Iterable[tuple[Term, Env]], wanted: bool) -> Condition:
+        """Return when all formulas hold, or, unless ``wanted``, when none does; one that decides it comes last."""
+        found = []
+        for term, env in parts:
+            condition = self.condition(term, env)
+            found.append(condition if wanted else denied(condition))
+            if found[-1] is False:
+                return False
+        return every(found)
+
+    def _fact(self, symbol: Symbol, row: Row) -> Condition:
+        if not symbol.mutable:
+            return row in self.instance.relations.get(symbol.name, frozenset())
+        place = Place(symbol.name, row)
+        values = self.possible[place]
+        return Fact(place, True) if len(values) > 1 else values[0] is True
+
+    def _values(self, symbol: Symbol, row: Row) -> Cases:
+        if not symbol.mutable:
+            return [(self.instance.functions[symbol.name][row], True)]
+        place = Place(symbol.name, row)
+        values = self.possible[place]
+        return [(str(value), len(values) == 1 or Fact(place, value)) for value in values]
+
+    def _equal(self, left: Cases, right: Cases) -> Condition:
+        others = dict(right)
+        return some(every((when, others[value])) for value, when in left if value in others)
+
+
+def _joined(cases: Iterable[tuple[str, Condition]]) -> Cases:
+    found: dict[str, list[Condition]] = {}
+    for value, when in cases:
+        if when is not False:
+            found.setdefault(value, []).append(when)
+    return [(value, some(whens)) for value, whens in found.items()]

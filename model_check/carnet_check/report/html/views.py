@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from carnet_check.report.html import heat_map
 from carnet_check.report.lemmas import UNREACHED, cti_lines, unproved
 from carnet_check.report.run_folder import Run
-from carnet_check.wording.file_names import as_file_name, attack_name, file_name
+from carnet_check.wording import as_file_name, attack_name, file_name
+from carnet_command.text import counted
 
 Values = Mapping[str, Any]
 
@@ -161,20 +162,18 @@ def overview(run: Run) -> dict[str, Any] | None:
     variants = run.spec["variants"]
     threats = list(dict.fromkeys(threat["id"] for variant in variants for threat in variant["threats"]))
     rows = [
-        heat_map.row(each["name"], f"#matrix-{each['name']}", [_judged(run, each["name"], id) for id in threats])
+        row(each["name"], f"#matrix-{each['name']}", [_judged(run, each["name"], id) for id in threats])
         for each in variants
     ]
     weakened = dict.fromkeys((each["trace"]["variant"], tuple(each["removed"])) for each in run.attacks)
     rows += [
-        heat_map.row(
-            f"{name} without {', '.join(removed)}", "#attacks", [_attacked(run, name, removed, id) for id in threats]
-        )
+        row(f"{name} without {', '.join(removed)}", "#attacks", [_attacked(run, name, removed, id) for id in threats])
         for name, removed in weakened
         if removed
     ]
     if len(rows) < 2 or not threats:
         return None
-    return heat_map.heat_map("Claims that fall, by designs and threat models", "design", threats, rows)
+    return heat_map("Claims that fall, by designs and threat models", "design", threats, rows)
 
 
 def _judged(run: Run, variant: str, threat: str) -> dict[str, str]:
@@ -184,7 +183,7 @@ def _judged(run: Run, variant: str, threat: str) -> dict[str, str]:
     fallen = {row["claim"] for row in rows if row["verdict"] == "VIOLATED"}
     standing = {row["claim"] for row in rows if row["verdict"] in DECIDED}
     wrong = any(row["verdict"] == "VIOLATED" and not row["as_expected"] for row in rows)
-    return heat_map.cell(len(fallen), len(claims), decided=claims == fallen | standing, expected=not wrong)
+    return cell(len(fallen), len(claims), decided=claims == fallen | standing, expected=not wrong)
 
 
 def _attacked(run: Run, variant: str, removed: Sequence[str], threat: str) -> dict[str, str]:
@@ -195,7 +194,7 @@ def _attacked(run: Run, variant: str, removed: Sequence[str], threat: str) -> di
         for each in run.attacks
         if (each["trace"]["variant"], tuple(each["removed"]), each["threat"]["id"]) == design
     ]
-    return heat_map.attacked(len(found))
+    return attacked(len(found))
 
 
 # -- attacks --------------------------------------------------------------------------------------
@@ -391,3 +390,127 @@ def _searchable_attack(attack: Values) -> Iterator[dict[str, str]]:
 
 def _entry(kind: str, name: str, where: str, url: str, text: str) -> dict[str, str]:
     return {"kind": kind, "name": name, "where": where, "url": url, "text": text}
+
+
+# --------------------------------------------------------------------------------------------------
+# State graphs as coordinates for SVG: the layout is networkx's, the scale is chosen so that nothing overlaps.
+
+ACROSS = 88
+"""Pixels from one depth to the next."""
+DOWN = 46
+"""Pixels between two states of equal depth."""
+MARGIN = 24
+RADIUS = 13
+
+
+def drawn(graph: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state graph with a place for each state and end points for each step.
+
+    A state is named, under its circle, by the phase that is entered there.
+    """
+    import networkx
+
+    layered = networkx.DiGraph()
+    layered.add_nodes_from((number, {"depth": node["depth"]}) for number, node in enumerate(graph["nodes"]))
+    layered.add_edges_from((edge["from"], edge["to"]) for edge in graph["edges"])
+    places = networkx.multipartite_layout(layered, subset_key="depth")
+    depths = Counter(node["depth"] for node in graph["nodes"])
+    height = max(depths.values()) * DOWN
+    spread = max((abs(float(y)) for _, y in places.values()), default=0.0) or 1.0
+    nodes = [
+        {
+            **node,
+            "number": number,
+            "entered": "",
+            "x": MARGIN + node["depth"] * ACROSS,
+            "y": round(MARGIN + height / 2 * (1 + float(places[number][1]) / spread)),
+        }
+        for number, node in enumerate(graph["nodes"])
+    ]
+    for edge in graph["edges"]:
+        head, tail = nodes[edge["to"]], nodes[edge["from"]]
+        changed = zip(head["label"].split(", "), tail["label"].split(", "), strict=True)
+        head["entered"] = ", ".join(now for now, before in changed if now != before) or head["entered"]
+    return {
+        **graph,
+        "nodes": nodes,
+        "edges": [{**edge, **_ends(nodes[edge["from"]], nodes[edge["to"]])} for edge in graph["edges"]],
+        "width": 2 * MARGIN + max(depths) * ACROSS,
+        "height": 2 * MARGIN + height,
+        "radius": RADIUS,
+    }
+
+
+def _ends(tail: Mapping[str, Any], head: Mapping[str, Any]) -> dict[str, float]:
+    """Return where the line of a step begins and ends: at the rims of its states."""
+    dx, dy = head["x"] - tail["x"], head["y"] - tail["y"]
+    length = max((dx * dx + dy * dy) ** 0.5, 1.0)
+    ux, uy = dx / length * RADIUS, dy / length * RADIUS
+    return {
+        "x1": round(tail["x"] + ux, 1),
+        "y1": round(tail["y"] + uy, 1),
+        "x2": round(head["x"] - 1.4 * ux, 1),
+        "y2": round(head["y"] - 1.4 * uy, 1),
+    }
+
+
+# --------------------------------------------------------------------------------------------------
+# Heat maps: how many claims fall in which design under which threat model, as plain values for one template.
+#
+# A cell says it as text; the colour says nothing that the text does not.
+
+NOT_MADE = "–"
+OPEN = "?"
+STEPS = (1, 3, 6, 10)
+"""From how many fallen claims on a cell is in a class of its own."""
+
+
+def cell(fallen: int, made: int, *, decided: bool = True, expected: bool = True) -> dict[str, str]:
+    """Return one cell.
+
+    Args:
+        fallen: how many claims are known to fall.
+        made: how many claims are made there; without one, the cell says that there is none.
+        decided: whether it is established that no others fall; where none is known to fall, it is no zero without that.
+        expected: whether what fell was expected to.
+    """
+    if not made:
+        return {"text": NOT_MADE, "class": "none", "words": "no claim is made there"}
+    if fallen:
+        one = fallen == 1
+        verb = ("falls" if one else "fall") if decided else ("is known to fall" if one else "are known to fall")
+        mark, told = ("", "") if expected else ("!", ", not as expected")
+        words = f"of {counted(made, 'claim')} {verb}{told}"
+        return {"text": f"{fallen}{mark}", "class": _level(fallen), "words": words}
+    if not decided:
+        words = f"of {counted(made, 'claim')} none is known to fall, and not all are decided"
+        return {"text": OPEN, "class": "open", "words": words}
+    return {"text": "0", "class": "stands", "words": f"of {counted(made, 'claim')} fall"}
+
+
+def attacked(fallen: int) -> dict[str, str]:
+    """Return a cell of which only attacks are known: without one, nothing is said."""
+    if not fallen:
+        return {"text": NOT_MADE, "class": "none", "words": "no attack was looked for, or none was found"}
+    return {
+        "text": f"{fallen}",
+        "class": _level(fallen),
+        "words": f"attacked {'claim' if fallen == 1 else 'claims'} fell",
+    }
+
+
+def row(name: str, href: str, cells: Iterable[Values], note: str = "") -> dict[str, Any]:
+    """Return a row: a design, where more is said of it, and its cells from left to right."""
+    return {"name": name, "href": href, "note": note, "cells": list(cells)}
+
+
+def heat_map(caption: str, corner: str, columns: Sequence[str], rows: Iterable[Values]) -> dict[str, Any]:
+    """Return a map; ``corner`` says what a row is, and each row has as many cells as there are columns."""
+    listed = list(rows)
+    if strange := [each["name"] for each in listed if len(each["cells"]) != len(columns)]:
+        raise ValueError(f"{strange[0]} has another number of cells than there are columns")
+    return {"caption": caption, "corner": corner, "columns": list(columns), "rows": listed}
+
+
+def _level(fallen: int) -> str:
+    return f"fallen-{sum(fallen >= least for least in STEPS)}"

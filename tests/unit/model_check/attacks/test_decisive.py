@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.attacks.brief import brief
+from carnet_check.attacks.describing import brief
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
 from carnet_check.loading.families import Source, load
 from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_check.wording.narrate import narrate
+from carnet_check.wording import narrate
 from carnet_spec.language import Draft, Formula, Protocol, Step, Variant, implies, used
 from tests.fixtures import toy
 from tests.fixtures.toy import Agent, Key

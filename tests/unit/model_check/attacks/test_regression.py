@@ -12,8 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from carnet_check.attacks.instances import instance_of, structure_of
-from carnet_check.attacks.regression import Steps, as_test, stands
+from carnet_check.attacks.regression import Steps, as_test, instance_of, stands, structure_of
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter

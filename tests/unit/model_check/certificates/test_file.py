@@ -19,10 +19,12 @@ from carnet_check.certificates.file import (
     Entry,
     LayerCertificates,
     Layout,
+    load_certificates,
+    place_of,
     read,
+    save_certificates,
     written,
 )
-from carnet_check.certificates.place import load_certificates, place_of, save_certificates
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
 from tests.unit.model_check.command import CONTROLS, TOY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from carnet_check.certificates.following import BATCH, Bound, in_turn, in_workers
+from carnet_check.certificates.judging import BATCH, Bound, in_turn, in_workers
 from carnet_command.worker import Lost
 from carnet_command.workers import Pool, WorkerPool
 

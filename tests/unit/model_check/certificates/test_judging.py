@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.certificates.following import follow
-from carnet_check.certificates.judging import Judge, adapted
+from carnet_check.certificates.judging import Judge, adapted, follow
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
 from carnet_spec.language import SpecificationError

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.certificates.pairs import OF_NO_LAYER, UNDER_NONE, Pair, stated
+from carnet_check.certificates.folder import OF_NO_LAYER, UNDER_NONE, Pair, stated
 from carnet_check.obligations import layers, obligations
 from carnet_spec.language import Claim, Protocol
 from tests.unit.model_check.obligations.lending import lending

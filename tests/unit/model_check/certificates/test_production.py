@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.certificates.asked import Asked, key_of
-from carnet_check.certificates.cores import cores
 from carnet_check.certificates.file import Certificates
-from carnet_check.certificates.judging import Judge
-from carnet_check.certificates.producing.work import Answer, Question, certificate
-from carnet_check.certificates.producing.workers import Searcher, Workers
-from carnet_check.certificates.production import Made, Production
+from carnet_check.certificates.judging import Asked, Judge, key_of
+from carnet_check.certificates.producing.work import Answer, Question, Searcher, Workers, certificate
+from carnet_check.certificates.production import Made, Production, cores
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.loading.families import load
 from carnet_check.obligations import obligations

@@ -8,9 +8,8 @@ import signal
 from collections.abc import Iterator, Sequence
 from unittest.mock import patch
 
-from carnet_check.certificates.asked import Asked, key_of
-from carnet_check.certificates.file import Certificates, Entry
-from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.certificates.file import Certificates, Entry, load_certificates, place_of
+from carnet_check.certificates.judging import Asked, key_of
 from carnet_check.certificates.producing import work
 from carnet_check.certificates.producing.work import Answer, Question, answers, certificate
 from carnet_check.exports.obligation_text import Writer

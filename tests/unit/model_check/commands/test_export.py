@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.certificates.asked import Asked, key_of
-from carnet_check.certificates.file import DIGITS, Certificates, Entry, written
-from carnet_check.certificates.place import place_of
+from carnet_check.certificates.file import DIGITS, Certificates, Entry, place_of, written
+from carnet_check.certificates.judging import Asked, key_of
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers

@@ -15,8 +15,8 @@ import pytest
 
 from carnet_check.commands import doctor
 from carnet_check.commands.doctor import look_for
+from carnet_check.engines.interface import Tool
 from carnet_check.engines.registry import registered
-from carnet_check.engines.tools import Tool
 from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import TOY, carnet
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.commands import verify_all
+from carnet_check.commands import verify
 from carnet_check.loading.families import load
 from tests.unit.model_check.command import carnet, control
 
@@ -20,7 +20,7 @@ def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assert carnet("init", str(folder)).code == 0
     monkeypatch.chdir(folder)
     load.cache_clear()  # which knows a file of this name in another folder
-    monkeypatch.setattr(verify_all, "registered_ids", lambda: [control("sound")])
+    monkeypatch.setattr(verify, "registered_ids", lambda: [control("sound")])
     return folder
 
 

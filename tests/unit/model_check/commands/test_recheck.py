@@ -17,8 +17,7 @@ from types import ModuleType
 import pytest
 
 from carnet_check.certificates import folder as certificates_folder
-from carnet_check.certificates import index_file
-from carnet_check.certificates.place import NAME
+from carnet_check.certificates.file import NAME
 from carnet_check.coq.folder import Verdict
 from carnet_check.coq.program import program
 from carnet_check.errors import UsageError
@@ -239,7 +238,7 @@ def spoilt(folder: Path) -> str:
 
 def test_nothing_that_was_not_judged_is_accepted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
-    monkeypatch.setattr("carnet_check.certificates.index_file.digests", lambda _: [])
+    monkeypatch.setattr("carnet_check.certificates.folder.digests", lambda _: [])
     ran = carnet("recheck", str(folder), "--json")
     assert (ran.code, len(ran.json["unproved"])) == (3, ran.json["obligations"])
     assert {each["why"] for each in ran.json["unproved"]} == {"it was not judged: nobody was asked about its text"}
@@ -249,14 +248,14 @@ def test_the_index_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     """It is exchanged between two readings of it, if there are two: the second one says nothing."""
     without(monkeypatch)
     index = spoilt(folder)
-    first = index_file.read_index
+    first = certificates_folder.read_index
 
     def exchanging(whose: Path) -> bytes:
         found = first(whose)
         (folder / "index.csv").write_text(index.partition("\n")[0] + "\n")
         return found
 
-    monkeypatch.setattr(index_file, "read_index", exchanging)
+    monkeypatch.setattr(certificates_folder, "read_index", exchanging)
     ran = carnet("recheck", str(folder), "--json")
     assert (ran.code, len(ran.json["unproved"])) == (1, ran.json["obligations"])
 
@@ -289,7 +288,7 @@ def test_nothing_but_a_plain_file_is_read(
 @pytest.mark.parametrize(
     ("module", "name", "reads"),
     [
-        (index_file, "LARGEST", index_file.read_index),
+        (certificates_folder, "LARGEST_INDEX", certificates_folder.read_index),
         (certificates_folder, "LARGEST_SYSTEM", lambda folder: list(certificates_folder.specifications(folder))),
     ],
 )
@@ -339,7 +338,7 @@ def test_a_row_that_is_there_twice_is_1_and_counts_once(
 
 def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.Outcome]:
     """Be killed with the share that has the first text of all, and judge the others."""
-    every = index_file.digests(index_file.rows_of(index_file.read_index(folder), folder))
+    every = certificates_folder.digests(certificates_folder.rows_of(certificates_folder.read_index(folder), folder))
     if every[0] in digests:
         os.kill(os.getpid(), signal.SIGKILL)
     return certificates_folder.judged(folder, digests)

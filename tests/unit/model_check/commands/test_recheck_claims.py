@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.certificates.pairs import OF_NO_LAYER, Pair
+from carnet_check.certificates.folder import OF_NO_LAYER, Pair
 from carnet_check.loading.families import load
 from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 from tests.fixtures.unsound import a_step_that_reads_what_nobody_wrote

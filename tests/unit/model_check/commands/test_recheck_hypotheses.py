@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.certificates.file import Certificates, Entry, LayerCertificates
-from carnet_check.certificates.place import NAME, load_certificates, save_certificates
+from carnet_check.certificates.file import (
+    NAME,
+    Certificates,
+    Entry,
+    LayerCertificates,
+    load_certificates,
+    save_certificates,
+)
 from carnet_check.coq.program import program
 from carnet_check.obligations import GOAL
 from tests.unit.model_check.command import carnet

@@ -10,7 +10,7 @@ import pytest
 
 from carnet_check.engines import registry
 from carnet_check.engines.explicit.engine import EXPLICIT
-from carnet_check.engines.walks import Walks
+from carnet_check.engines.exploration import Walks
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import load
 from carnet_check.results import Verdict

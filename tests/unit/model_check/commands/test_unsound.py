@@ -12,10 +12,10 @@ import pytest
 
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Search
-from carnet_check.engines.exploring import pools
+from carnet_check.engines.exploring import searching
 from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction import possibility, prove
-from carnet_check.engines.proving.answers import SolverOutcome
+from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.loading.families import load
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import SpecificationError
@@ -192,7 +192,7 @@ def test_every_exploration_of_a_run_names_its_specification(tmp_path: Path, monk
         seen.extend(tasks)
         return []
 
-    monkeypatch.setattr(pools, "run_all", noted)
+    monkeypatch.setattr(searching, "run_all", noted)
     carnet("verify", TOY, "--engine", "explicit")
     digests = {load(TOY).protocol(task.variant).digest for task in seen}
     assert digests == {task.digest for task in seen} != set()

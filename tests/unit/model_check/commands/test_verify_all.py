@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.commands import verify_all
+from carnet_check.commands import verify
 from tests.unit.model_check.command import TOY, carnet, control
 
 BROKEN = control("wrong_claim")
@@ -15,7 +15,7 @@ BROKEN = control("wrong_claim")
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let there be one protocol that is sound and one that is not."""
-    monkeypatch.setattr(verify_all, "registered_ids", lambda: [TOY, BROKEN])
+    monkeypatch.setattr(verify, "registered_ids", lambda: [TOY, BROKEN])
 
 
 @pytest.mark.usefixtures("two")

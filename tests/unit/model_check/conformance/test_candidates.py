@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_check.conformance.candidates import Candidates
+from carnet_check.conformance.choices import Candidates
 
 
 def _keys() -> Candidates:

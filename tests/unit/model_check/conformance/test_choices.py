@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from carnet_check.conformance.candidates import Candidates
-from carnet_check.conformance.choices import Choices, conjuncts
+from carnet_check.conformance.choices import Candidates, Choices, conjuncts
 from carnet_spec.language import Formula, Sort, exists
 from tests.unit.model_check.conformance.vocabulary import PARTIES, X, Y, compiler, frame, truth
 from tests.unit.model_check.small import Party, ahead, first, known, last, second, seen

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from carnet_check.conformance.effects import Change, compiled
-from carnet_check.conformance.reduction import Followed
+from carnet_check.conformance.effects import Change, Followed, compiled
 from carnet_check.conformance.tables import Function, Relation, Table
 from carnet_spec.language import Step, Symbol, Update
 from carnet_spec.language.terms import Var

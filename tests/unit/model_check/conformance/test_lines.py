@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 
 from carnet_check.conformance import Follower, Machine
-from carnet_check.conformance.tables import Line, Relation
-from carnet_check.conformance.work import PER_EVENT
+from carnet_check.conformance.tables import PER_EVENT, Line, Relation
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_spec.language import InLine, Instance, Profile, Protocol
 from carnet_spec.trace import TraceEvent, TraceStep

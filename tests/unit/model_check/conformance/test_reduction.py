@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.conformance.reduction import Followed, followed, pure, read_by, relevant
+from carnet_check.conformance.effects import Followed, followed, pure, read_by, relevant
 from carnet_spec.language import Draft, Formula, Protocol, Step, exists, true
 from tests.unit.model_check.small import (
     Body,

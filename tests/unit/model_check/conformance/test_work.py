@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.conformance import AmbiguousTraceError, Work
-from carnet_check.conformance.work import PER_EVENT, TO_BEGIN_WITH
+from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH
 
 
 def test_a_trace_begins_with_an_allowance_and_may_spend_all_of_it() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from carnet_check.conformance.formulas import Compiler, Frame
-from carnet_check.conformance.tables import Function, Relation, Table
-from carnet_check.conformance.work import Work
+from carnet_check.conformance.tables import Function, Relation, Table, Work
 from carnet_spec.language import Formula, Instance
 from carnet_spec.language.terms import Var
 from tests.unit.model_check.small import Party

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from carnet_check.engines import cluster
-from carnet_check.engines.cluster import RayPool, joined
+from carnet_check.engines import runner
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.explicit.places.on_ray import OnRay
-from carnet_check.engines.explicit.places.search import PlacesSearch
+from carnet_check.engines.explicit.places import OnRay, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.runner import RayPool, joined
 from carnet_check.errors import UsageError
 from carnet_command.worker import Lost
 from tests.fixtures.unseen import sites, vote
@@ -29,10 +28,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarn
 @pytest.fixture(autouse=True, scope="module")
 def _two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     before = Path.cwd()
-    os.environ.update(cluster._QUIET)
+    os.environ.update(runner._QUIET)
     os.chdir(tmp_path_factory.mktemp("elsewhere"))  # workers import nothing from the current folder
     ray.init(
-        address=cluster.LOCAL,
+        address=runner.LOCAL,
         num_cpus=2,
         include_dashboard=False,
         log_to_driver=False,
@@ -68,7 +67,7 @@ def process() -> str:
 
 
 def last(*parts: str, patience: float = 60.0) -> dict[str, Any]:
-    with RayPool(cluster.LOCAL, version, patience=patience) as pool:
+    with RayPool(runner.LOCAL, version, patience=patience) as pool:
         assert pool.jobs == 2
         return dict(pool.results(said, parts))
 
@@ -91,7 +90,7 @@ def test_what_goes_wrong_there_goes_wrong_here() -> None:
 
 
 def test_a_cluster_with_another_solver_is_asked_nothing() -> None:
-    with RayPool(cluster.LOCAL, process) as pool, pytest.raises(UsageError, match="expected the cluster to answer by"):
+    with RayPool(runner.LOCAL, process) as pool, pytest.raises(UsageError, match="expected the cluster to answer by"):
         list(pool.results(said, ["one"]))
 
 
@@ -100,7 +99,7 @@ def test_nobody_is_told_how_ray_is_used(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")
     assert usage_lib.usage_stats_enabled(), "Ray reports unless it is told not to, so the next lines say something"
-    joined(cluster.LOCAL)
+    joined(runner.LOCAL)
     assert not usage_lib.usage_stats_enabled()
 
 
@@ -127,7 +126,7 @@ def test_a_search_that_goes_on_there_finds_what_it_finds_here() -> None:
     invariants = [claim.checked for claim in vote().claims if claim.invariant]
     here, there = (
         explore(vote(), sites(4), invariants=invariants, packed=packed, stop_at_first=False)
-        for packed in (PackedSearch, functools.partial(PlacesSearch, places=OnRay(cluster.LOCAL), hand_over_at=300))
+        for packed in (PackedSearch, functools.partial(PlacesSearch, places=OnRay(runner.LOCAL), hand_over_at=300))
     )
     assert (there.states, there.stood_for, there.transitions) == (here.states, here.stood_for, here.transitions)
     assert (there.depth, there.fired, there.complete) == (here.depth, here.fired, True)
@@ -137,7 +136,7 @@ def test_a_search_that_goes_on_there_finds_what_it_finds_here() -> None:
 
 
 def test_a_place_that_is_killed_ends_the_search() -> None:
-    packed = functools.partial(PlacesSearch, places=Killed(cluster.LOCAL), hand_over_at=300)
+    packed = functools.partial(PlacesSearch, places=Killed(runner.LOCAL), hand_over_at=300)
     found = explore(vote(), sites(4), invariants=(), packed=packed)
     assert found.stopped_by == "a lost worker"
     assert found.states >= 300

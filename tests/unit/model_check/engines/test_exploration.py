@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
-from carnet_check.loading.explored import Explored
+from carnet_check.loading.extent import Explored
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Instance, Profile
 from carnet_spec.trace import Trace, TraceStep

@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from carnet_check.certificates import following
+from carnet_check.certificates import judging
 from carnet_check.certificates.producing import work
-from carnet_check.certificates.producing.work import Answer, Question
-from carnet_check.certificates.producing.workers import Workers
+from carnet_check.certificates.producing.work import Answer, Question, Workers
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
-from carnet_check.engines.bounded import asking
-from carnet_check.engines.exploring import pools
-from carnet_check.engines.induction import workers
-from carnet_check.engines.proving.answers import SolverOutcome
+from carnet_check.engines.bounded import questions
+from carnet_check.engines.exploring import searching
+from carnet_check.engines.induction import solving
+from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.loading.families import load
 from carnet_check.verification.campaign import verify
@@ -49,15 +48,15 @@ def eprover_killed(asked: Any) -> Iterator[Any]:
 
 
 def bounded_killed(asked: Any) -> Iterator[Any]:
-    return _and_killed(asking.answers(asked))
+    return _and_killed(questions.answers(asked))
 
 
 def search_killed(part: Any) -> Iterator[Any]:
-    return _and_killed(pools._run(part))
+    return _and_killed(searching._run(part))
 
 
 def kernel_killed(batch: Any) -> Iterator[Any]:
-    return _and_killed(following._answered(batch))
+    return _and_killed(judging._answered(batch))
 
 
 def apart_killed(text: str) -> Iterator[Any]:
@@ -79,8 +78,8 @@ KILLED: dict[str, tuple[str, Callable[[Any], Iterator[Any]]]] = {
     "cvc5": ("carnet_check.engines.solvers.cvc5.answer", cvc5_killed),
     "eprover": ("carnet_check.engines.solvers.eprover.answer", eprover_killed),
     "bmc": ("carnet_check.engines.bounded.questions.answers", bounded_killed),
-    "explicit": ("carnet_check.engines.exploring.pools._run", search_killed),
-    "kernel": ("carnet_check.certificates.following._answered", kernel_killed),
+    "explicit": ("carnet_check.engines.exploring.searching._run", search_killed),
+    "kernel": ("carnet_check.certificates.judging._answered", kernel_killed),
 }
 
 
@@ -95,8 +94,8 @@ def test_no_verdict_changes(engine: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_answer_apart_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_asked", apart_killed)
-    assert workers.ask_apart("text") == (SolverOutcome.PROVED, ("core",), "text")
+    monkeypatch.setattr(solving, "_asked", apart_killed)
+    assert solving.ask_apart("text") == (SolverOutcome.PROVED, ("core",), "text")
 
 
 def test_a_certificate_that_was_found_is_found_once() -> None:

@@ -14,7 +14,7 @@ from carnet_check.cache import Answers
 from carnet_check.engines.exploration import Caps, Coverage, Exploration, Search
 from carnet_check.engines.exploring.explorer import Explorer
 from carnet_check.engines.exploring.searches import search
-from carnet_check.engines.tools import Tool
+from carnet_check.engines.interface import Tool
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
 from carnet_spec.trace import Trace, TraceStep

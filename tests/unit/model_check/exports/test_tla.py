@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.exports.tla import configuration, tla
-from carnet_check.exports.tla_terms import Terms
+from carnet_check.exports.tla import Terms, configuration, tla
 from carnet_check.loading.families import load
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.expressions import used_symbol

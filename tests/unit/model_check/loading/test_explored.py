@@ -11,10 +11,9 @@ import pytest
 
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Search
-from carnet_check.engines.exploring.judging import verdict_of
-from carnet_check.engines.exploring.searches import search
+from carnet_check.engines.exploring.searches import search, verdict_of
 from carnet_check.loading import scope
-from carnet_check.loading.explored import MOST_ROWS, Explored, fixed_in_words, fixes, sizes_in_words
+from carnet_check.loading.extent import MOST_ROWS, Explored, fixed_in_words, fixes, sizes_in_words
 from carnet_check.loading.families import load
 from carnet_check.loading.scope import scope_of
 from carnet_check.results import Verdict

@@ -14,7 +14,7 @@ import pytest
 from carnet_check.attacks.hunt import caps_within
 from carnet_check.commands.common import Memory
 from carnet_check.engines.exploration import NO_CAPS, Caps
-from carnet_check.engines.exploring.caps import caps_of
+from carnet_check.engines.exploring.searches import caps_of
 from carnet_check.errors import UsageError
 from carnet_check.loading import extent
 from carnet_check.loading.families import Source, load
@@ -102,7 +102,7 @@ def test_every_command_that_explores_keeps_within_memory(
         return True
 
     monkeypatch.setattr("carnet_check.engines.explicit.bounds.Watch._holds_more_than", kept)
-    monkeypatch.setattr("carnet_check.engines.exploring.pools.run_all", here)
+    monkeypatch.setattr("carnet_check.engines.exploring.searching.run_all", here)
     monkeypatch.setattr(sys.modules["carnet_check.attacks.hunt"], "_redundant", lambda *_: "")
     ran = carnet(*command, "--max-memory", "32MiB")
     assert ran.code == 3

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from carnet_check.loading import models
-from carnet_check.loading.families import Source, load
-from carnet_check.loading.models import has_model
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading import meanings
+from carnet_check.loading.families import NO_THREAT, Source, load
+from carnet_check.loading.meanings import has_model
 from carnet_spec.language import Formula, Profile, Protocol, exists, false, forall, implies, true
 from tests.unit.model_check.command import FIXTURES, TOY
 from tests.unit.model_check.small import Party, alice, before, bob, corrupt, drafted
@@ -66,7 +65,7 @@ def test_axioms_of_the_threat_model_count() -> None:
 
 
 def test_what_is_too_much_to_look_at_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "MOST_TRIED", 3)
+    monkeypatch.setattr(meanings, "MOST_TRIED", 3)
     assert not found(*SATISFIABLE["of three elements"])
 
 
@@ -78,7 +77,7 @@ def _given() -> tuple[Source, Protocol, Profile]:
 def test_the_instance_of_the_family_is_a_model_only_if_it_obeys(monkeypatch: pytest.MonkeyPatch) -> None:
     source, protocol, profile = _given()
     assert not source.instances_are_made
-    monkeypatch.setattr(models, "_is_small", lambda *_: False)
+    monkeypatch.setattr(meanings, "_is_small", lambda *_: False)
     assert has_model(source, protocol, protocol.threats[0], profile)
     impossible = drafted()
     impossible.axiom("impossible", false)

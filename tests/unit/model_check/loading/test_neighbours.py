@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.errors import InvalidSpecificationError
-from carnet_check.loading.families import load
-from carnet_check.loading.references import parts_of
+from carnet_check.loading.families import load, parts_of
 from tests.unit.model_check.command import carnet
 
 REPAIRED = 'step.fresh(ticket, defence="fresh-ticket")'

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.loading.families import load
-from carnet_check.loading.places import place_of
+from carnet_check.loading.families import load, place_of
 from carnet_spec.language.lints import Complaint
 
 DRAFT = """

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_check.loading.explored import fixes
+from carnet_check.loading.extent import fixes
 from carnet_check.loading.families import Source, load
 from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
 from carnet_spec.language import Draft, Family, Instance, Profile, Protocol, Scale, Step, Variant, implies

@@ -9,7 +9,7 @@ import pytest
 
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.loading.families import Source, load
-from carnet_check.mutation.arguments import Argument, arguments_of, place_beside, require_valid
+from carnet_check.mutation.campaign import Argument, arguments_of, place_beside, require_valid
 from carnet_check.mutation.operators import mutants
 from tests.fixtures import door
 

@@ -8,21 +8,21 @@ from collections.abc import Iterator
 import pytest
 
 from carnet_check.engines.induction.engine import INDUCTION
-from carnet_check.engines.obligation_answers import ObligationAnswer
+from carnet_check.engines.interface import ObligationAnswer
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import Source
 from carnet_check.mutation import judging
-from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.scenarios import Scenario, lost, places, scenario, telling
-from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
-from carnet_check.mutation.written import (
+from carnet_check.mutation.campaign import (
     judgement_as_json,
     judgement_from_json,
     scenario_as_json,
     scenario_from_json,
 )
+from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
+from carnet_check.mutation.mutant import Mutant, refusal
+from carnet_check.mutation.operators import mutants
+from carnet_check.mutation.scenarios import Scenario, lost, places, scenario, telling
+from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
 from tests.fixtures import cellar, door, hall
 
 SOURCE = Source("tests/fixtures/door.py", door.FAMILY, "door")

@@ -8,12 +8,12 @@ from collections.abc import Collection
 import pytest
 
 from carnet_check.loading.families import Source
+from carnet_check.mutation.campaign import weaknesses_as_json, weaknesses_from_json
 from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
 from carnet_check.mutation.mutant import Mutant, refusal
 from carnet_check.mutation.operators import mutants
 from carnet_check.mutation.scenarios import lost, places, scenario
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
-from carnet_check.mutation.written import weaknesses_as_json, weaknesses_from_json
 from carnet_check.semantics import Interpreter
 from tests.fixtures import cellar, hall, house
 

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from carnet_check.report.html import as_html
-from carnet_check.report.html.heat_map import STEPS, attacked, cell, heat_map, row
-from carnet_check.report.html.views import overview
+from carnet_check.report.html.views import STEPS, attacked, cell, heat_map, overview, row
 from carnet_check.report.run_folder import Run, read_run
 
 

@@ -14,7 +14,7 @@ from carnet_check.report.html import write_html
 from carnet_check.report.run_folder import read_run, write_attack
 from carnet_check.report.sarif import sarif
 from carnet_check.report.snapshot import plain_name
-from carnet_check.wording.file_names import MOST
+from carnet_check.wording import MOST
 from tests.fixtures.odd_texts import ODD
 from tests.unit.model_check.command import FIXTURES, carnet
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.lassos import going_round, objection
+from carnet_check.semantics.fairness import going_round, objection
 from carnet_spec.language import Instance, Step
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.small import ask, back, drafted, first, last, learn, second, see, serve_one, swing, third

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet_check.engines.exploration import Coverage, Search
-from carnet_check.engines.exploring import pools
+from carnet_check.engines.exploring import searching
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, carnet
 
 
@@ -21,13 +21,13 @@ def _rows(*words: str) -> list[dict[str, Any]]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
     """Tell which searches began early, and which were taken over or run when their turn came."""
     seen: dict[str, list[Search]] = {"begun": [], "taken over": [], "run": []}
-    begin, take, run = pools.Begun.__init__, pools.results, pools.run_all
+    begin, take, run = searching.Begun.__init__, searching.results, searching.run_all
 
-    def beginning(begun: pools.Begun, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
+    def beginning(begun: searching.Begun, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
         seen["begun"] += tasks
         begin(begun, explorer, tasks, *rest)
 
-    def taking(begun: pools.Begun, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
+    def taking(begun: searching.Begun, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
         seen["taken over"] += begun.tasks
         return take(begun, *rest)
 
@@ -35,9 +35,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
         seen["run"] += tasks
         return run(explorer, tasks, *rest)
 
-    monkeypatch.setattr(pools.Begun, "__init__", beginning)
-    monkeypatch.setattr(pools, "results", taking)
-    monkeypatch.setattr(pools, "run_all", running)
+    monkeypatch.setattr(searching.Begun, "__init__", beginning)
+    monkeypatch.setattr(searching, "results", taking)
+    monkeypatch.setattr(searching, "run_all", running)
     return seen
 
 
@@ -53,7 +53,7 @@ def test_how_much_memory_is_free_at_the_moment_makes_no_other_search(
     asked: dict[str, list[Search]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = iter(range(10**9, 0, -1))
-    monkeypatch.setattr("carnet_check.engines.exploring.caps.available_memory", lambda: next(free))
+    monkeypatch.setattr("carnet_check.engines.exploring.searches.available_memory", lambda: next(free))
     _rows(TOY, "--jobs", "2")
     assert asked["begun"] == asked["taken over"] != []
     assert not asked["run"]

@@ -10,7 +10,7 @@ from carnet_check.engines.exploring import searches
 from carnet_check.engines.induction import diagnosis
 from carnet_check.engines.induction.counterexample import counterexample
 from carnet_check.engines.induction.obligations import obligations
-from carnet_check.engines.standings import Status
+from carnet_check.engines.interface import Status
 from carnet_check.errors import EngineDisagreement
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter

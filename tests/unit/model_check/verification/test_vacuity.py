@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_check.verification.vacuity import possibilities, possible
+from carnet_check.verification.checks import possibilities, possible
 from carnet_spec.language import Draft, Formula, Goal, Step, exists, true
 from tests.unit.model_check.small import Party, Phase, drafted, first, phase, second, seen, third
 

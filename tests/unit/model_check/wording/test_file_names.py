@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.wording.file_names import MOST, as_file_name, attack_name, file_name, is_file_name
+from carnet_check.wording import MOST, as_file_name, attack_name, file_name, is_file_name
 from tests.fixtures.odd_texts import ODD
 
 

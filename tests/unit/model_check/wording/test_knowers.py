@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.semantics import Interpreter
-from carnet_check.wording.changes import changes
-from carnet_check.wording.sentences import knowers, known
+from carnet_check.wording import changes, knowers, known
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, member, relation, true
 
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from carnet_check.cli import main
-from carnet_check.conformance.extent import check_extent
+from carnet_check.conformance.recorded import check_extent
 from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
 from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment

@@ -10,7 +10,7 @@ import pytest
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.induction import prove_claims
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.state import State
+from carnet_check.semantics.evaluation import State
 from carnet_spec.language import (
     Draft,
     Formula,

@@ -8,7 +8,7 @@ from typing import Any
 from carnet_check.engines.bounded.engine import DEFAULT_RLIMIT
 from carnet_check.engines.bounded.questions import Questions, Standing
 from carnet_check.engines.interface import Plan
-from carnet_check.loading.threats import NO_THREAT
+from carnet_check.loading.families import NO_THREAT
 from carnet_command.workers import Pool
 from carnet_spec.language import Protocol
 

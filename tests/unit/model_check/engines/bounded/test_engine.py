@@ -11,15 +11,12 @@ import pytest
 
 from carnet_check.engines.bounded import questions
 from carnet_check.engines.bounded.engine import BMC
-from carnet_check.engines.bounded.questions import Standing
-from carnet_check.engines.bounded.structures import Found
+from carnet_check.engines.bounded.questions import Found, Standing
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.induction.engine import Induction
 from carnet_check.engines.interface import Engine, Outcome, Task
-from carnet_check.engines.proving.answers import SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.rows import row_of
+from carnet_check.engines.proving.composition import ClaimProof, SolverOutcome, row_of
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import load
 from carnet_check.results import Result, Verdict

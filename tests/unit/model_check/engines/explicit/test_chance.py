@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from carnet_check.engines.explicit.chance import Chance, chance_of
+from carnet_check.engines.explicit.walking import Chance, chance_of
 
 KNOWN = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
 """What SplitMix64 draws from 1234567: the example that implementations of it are compared with."""

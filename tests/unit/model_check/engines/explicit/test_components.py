@@ -7,8 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.engines.explicit.components import by_source, components, gathered
-from carnet_check.graphs import NOWHERE
+from carnet_check.engines.explicit.liveness import NOWHERE, by_source, components, gathered
 
 SIZE = 9
 edges = st.lists(st.tuples(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1)), max_size=24)

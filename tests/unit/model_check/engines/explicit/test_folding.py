@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.engines.explicit.folding import Folding, conditions_in
+from carnet_check.engines.explicit.layout import Folding, conditions_in
 from carnet_spec.language import Formula, Instance, Step, exists, forall, implies
 from carnet_spec.language.terms import FALSE, TRUE, Exists, Forall, IfThenElse, Member, Var, symbols_of
 from tests.unit.model_check.small import (

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.engines.explicit.liveness import lassos
-from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.premises import trigger_of
+from carnet_check.engines.exploration import Exploration, trigger_of
 from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import with_rules_as_steps
-from carnet_check.semantics.lassos import objection
+from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Draft, Instance, Protocol, Step
 from tests.unit.model_check.small import (
     Key,

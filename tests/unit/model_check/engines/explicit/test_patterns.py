@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.engines.explicit.folding import Folding
-from carnet_check.engines.explicit.patterns import overlap, pattern_of, read_by, read_by_guards, read_by_update
+from carnet_check.engines.explicit.layout import Folding, overlap, pattern_of, read_by, read_by_guards, read_by_update
 from carnet_spec.language import Instance, Kind, Step, exists, forall, function
 from carnet_spec.language.terms import Var
 from tests.unit.model_check.small import (

@@ -6,8 +6,7 @@ import itertools
 
 import pytest
 
-from carnet_check.engines.explicit.folding import Folding, conditions_in
-from carnet_check.engines.explicit.layout import Layout
+from carnet_check.engines.explicit.layout import Folding, Layout, conditions_in
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries, unused
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Formula, Instance, Row, Step, exists, forall, implies, used

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_check.engines.explicit.folding import Folding
-from carnet_check.engines.explicit.layout import Pattern
-from carnet_check.engines.explicit.relevance import Relevance
+from carnet_check.engines.explicit.layout import Folding, Pattern, Relevance
 from carnet_spec.language import Draft, Instance, Protocol, Step
 from tests.unit.model_check.small import Party, drafted, first, known, second, seen, third
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.engines.explicit.costs import can_afford
 from carnet_check.engines.explicit.memory import Memo
-from carnet_check.engines.explicit.model import Model, build
+from carnet_check.engines.explicit.model import Model, build, can_afford
 from carnet_check.engines.explicit.saturation import changed
 from carnet_check.engines.explicit.search import Moves, all_moves, expander
 from carnet_check.semantics import Interpreter

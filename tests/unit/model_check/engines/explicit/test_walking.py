@@ -11,12 +11,10 @@ import pytest
 
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
-from carnet_check.engines.explicit.chance import chance_of
 from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.offers import _after
-from carnet_check.engines.explicit.walking import PackedWalks
+from carnet_check.engines.explicit.walking import PackedWalks, _after, chance_of
+from carnet_check.engines.exploration import ActionSeen, GuardSeen, Walked, Walks
 from carnet_check.engines.native.walking import NativeWalks
-from carnet_check.engines.walks import ActionSeen, GuardSeen, Walked, Walks
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
 from carnet_spec.language.terms import TRUE, Apply, Var, conjunction

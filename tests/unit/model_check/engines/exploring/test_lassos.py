@@ -10,8 +10,7 @@ import pytest
 
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Exploration, Search
-from carnet_check.engines.exploring.lassos import alike
-from carnet_check.engines.exploring.searches import search_in
+from carnet_check.engines.exploring.searches import alike, search_in
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile, Protocol, Step
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.small import Party, drafted, first, known, last, learn, second, see, seen

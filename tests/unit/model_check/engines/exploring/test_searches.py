@@ -12,7 +12,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration, Search
 from carnet_check.engines.exploring import searches
 from carnet_check.engines.exploring.searches import search_in, search_scope
-from carnet_check.loading.explored import Explored
+from carnet_check.loading.extent import Explored
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Draft, Formula, Instance, Profile, Protocol, Step, forall, implies
 from carnet_spec.trace import Trace

@@ -6,7 +6,7 @@ import pytest
 
 from carnet_check.engines.induction import liveness
 from carnet_check.engines.induction.liveness import by_fairness
-from carnet_check.engines.obligation_answers import LivenessAnswer
+from carnet_check.engines.interface import LivenessAnswer
 from carnet_spec.language import Draft, Formula, Step
 from tests.unit.model_check.small import Body, Party, Phase, drafted, first, last, phase, second, serve_one, third
 

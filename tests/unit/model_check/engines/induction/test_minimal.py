@@ -17,8 +17,8 @@ from carnet_check.engines.induction.minimal import (
     claims_of_layers,
     minimal_sets,
 )
-from carnet_check.engines.induction.workers import Workers
-from carnet_check.engines.proving.answers import SolverOutcome
+from carnet_check.engines.induction.solving import Workers
+from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.loading.families import load
 from carnet_spec.language import Protocol
 from tests.unit.model_check.command import FIXTURES

@@ -13,10 +13,9 @@ import pytest
 
 from carnet_check.engines.induction import ProofResult, SolverOutcome, Workers, houdini, prove, prove_claims
 from carnet_check.engines.induction.induction import answers_to
-from carnet_check.engines.induction.solving import Batch, solve
-from carnet_check.engines.induction.workers import Solver
-from carnet_check.engines.proving import hints
-from carnet_check.engines.proving.answers import SolverAnswer
+from carnet_check.engines.induction.solving import Batch, Solver, solve
+from carnet_check.engines.proving import solver
+from carnet_check.engines.proving.composition import SolverAnswer
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Claim, Invariant, Protocol
 from carnet_spec.language.terms import FALSE
@@ -207,10 +206,10 @@ def _only(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
 
 
 def test_hints_survive_being_written_and_read(general: ProofResult, tmp_path: Path) -> None:
-    known = hints.hints_from(general.answers.values())
+    known = solver.hints_from(general.answers.values())
     path = tmp_path / "hints" / "main.json"
-    hints.save_hints(known, path)
-    assert hints.decoded(json.loads(path.read_text())) == known
+    solver.save_hints(known, path)
+    assert solver.decoded(json.loads(path.read_text())) == known
     assert known["step/learn/secrecy"] == ("guard:told", "inv:secrecy", "inv:told_are_honest")
 
 
@@ -221,13 +220,13 @@ def test_a_bad_hint_costs_time_and_changes_no_verdict(general: ProofResult, hint
 
 
 def test_a_good_hint_is_all_that_is_tried(general: ProofResult) -> None:
-    known = hints.hints_from(general.answers.values())
+    known = solver.hints_from(general.answers.values())
     again = prove(LESSON, jobs=1, hints=known)
     assert {a.attempt for a in again.answers.values() if known.get(a.id)} == {0}
 
 
 def test_a_protocol_without_hints_has_none() -> None:
-    assert hints.load_hints(LESSON) == {}
+    assert solver.load_hints(LESSON) == {}
 
 
 def _without_times(result: ProofResult) -> dict[str, SolverAnswer]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from carnet_check.engines.induction.counterexample import Structure, small_model
 from carnet_check.engines.induction.obligations import Obligation, obligations
-from carnet_check.engines.induction.small_model import small_model
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.induction.structure import Structure
 from carnet_spec.language import Draft, Formula, Step, exists, forall
 from tests.unit.model_check.small import Party, before, bob, claimed, corrupt, drafted, known, seen
 

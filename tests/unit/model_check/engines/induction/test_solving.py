@@ -6,8 +6,8 @@ import itertools
 from dataclasses import replace
 
 from carnet_check.engines.induction.solving import Batch, Question, ask, solve
-from carnet_check.engines.proving.answers import SolverOutcome
-from carnet_check.engines.proving.z3_solver import solver_version
+from carnet_check.engines.proving.composition import SolverOutcome
+from carnet_check.engines.proving.solver import solver_version
 from carnet_check.exports.smtlib import Declarations, Statement, statement
 from carnet_spec.language import Formula
 from tests.unit.model_check.small import first, second, third

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_check.engines.induction.structure import Structure
+from carnet_check.engines.induction.counterexample import Structure
 from carnet_check.made import Purpose, stand_in
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Instance, Kind, Step, Symbol, function

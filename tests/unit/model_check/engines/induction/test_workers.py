@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction.solving import Batch, Question
-from carnet_check.engines.induction.workers import BATCH, Workers
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
+from carnet_check.engines.induction.solving import BATCH, Batch, Question, Workers
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.exports.smtlib import Declarations, Statement, statement
 from tests.unit.model_check.small import first
 

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.certificates.asked import Asked
-from carnet_check.certificates.file import Certificates
-from carnet_check.certificates.judging import Judge
-from carnet_check.certificates.place import load_certificates, place_of
+from carnet_check.certificates.file import Certificates, load_certificates, place_of
+from carnet_check.certificates.judging import Asked, Judge
+from carnet_check.engines.interface import Possibilities
 from carnet_check.engines.kernel.engine import composed_of
-from carnet_check.engines.possibilities import Possibilities
 from carnet_check.engines.registry import chosen
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
-from carnet_check.engines.native.keys import WORD, Gathering
+from carnet_check.engines.native.store import WORD, Gathering
 
 WORDS = 3
 ALL = (1 << WORD) - 1

@@ -15,7 +15,7 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 import numba
 
-from carnet_check.engines.native import kernel, rows, store_kernel
+from carnet_check.engines.native import kernel, rows
 from carnet_check.engines.native import store as module
 from carnet_check.engines.native.rows import CHEAPER, FOUND
 from carnet_check.engines.native.store import MOST_STATES, Store, packed, row_of
@@ -40,7 +40,7 @@ def told_of(state: int, store: Store, like: int | None = None) -> int:
     """Return what the kernel tells of a state; it takes its hash for that of another one, if told."""
     row, other = (np.zeros(store.kept.width, np.uint64) for _ in range(2))
     for each, kept in ((state, row), (state if like is None else like, other)):
-        if store_kernel.pack(row_of(each, store.words), store.words, 0, store.kept._replace(rows=kept)) != NONE:
+        if module.pack(row_of(each, store.words), store.words, 0, store.kept._replace(rows=kept)) != NONE:
             return ABSENT
     return min(int(slot_for(row, other, store.kept)), ABSENT)
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.engines.interface import Basis, Task
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.composition import Composition
+from carnet_check.engines.proving.composition import Composition, SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.prover import Prover
 from carnet_check.engines.registry import ENGINES, registered
 from carnet_check.engines.runner import Silent

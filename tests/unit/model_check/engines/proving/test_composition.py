@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.claims import ClaimProof
-from carnet_check.engines.proving.composition import Composition
+from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome
 from carnet_check.obligations import layers, obligations
 from tests.unit.model_check.engines.induction import lessons
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_check.engines.solvers import eprover
-from carnet_check.engines.solvers.parts import MOST, parts
+from carnet_check.engines.solvers.eprover import MOST, parts
 from carnet_check.loading.families import load
 from carnet_check.obligations import Obligation, layers, obligations
 from carnet_spec.language.terms import And, Forall, Implies, Not, Or, Term, Var

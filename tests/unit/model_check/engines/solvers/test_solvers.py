@@ -13,10 +13,8 @@ from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
 from carnet_check.engines.induction.engine import INDUCTION
 from carnet_check.engines.interface import Engine
-from carnet_check.engines.proving.answers import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.cores import likely_cores
-from carnet_check.engines.proving.prover import Prover
-from carnet_check.engines.proving.questions import Question, asked
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.engines.proving.prover import Prover, Question, asked, likely_cores
 from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5
 from carnet_check.engines.solvers.engine import CVC5, EPROVER, GET_E

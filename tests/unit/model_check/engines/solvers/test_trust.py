@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from carnet_check.commands.doctor import look_for
-from carnet_check.engines.proving import z3_solver
-from carnet_check.engines.proving.answers import SolverOutcome
-from carnet_check.engines.proving.self_test import QUESTIONS, Known, require_sound
+from carnet_check.engines.proving import solver
+from carnet_check.engines.proving.composition import SolverOutcome
+from carnet_check.engines.proving.solver import QUESTIONS, Known, require_sound
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.engines.solvers.engine import EPROVER
 from carnet_check.errors import UsageError
@@ -34,10 +34,10 @@ def program(folder: Path, answers: str, version: str = "echo 'E 2.6 Floral Guran
 @pytest.fixture
 def tried_anew() -> Iterator[None]:
     """Forget before and after a test that Z3 and cvc5 answered what is known."""
-    for each in (z3_solver.require_trusted, cvc5.require_trusted):
+    for each in (solver.require_trusted, cvc5.require_trusted):
         each.cache_clear()
     yield
-    for each in (z3_solver.require_trusted, cvc5.require_trusted):
+    for each in (solver.require_trusted, cvc5.require_trusted):
         each.cache_clear()
 
 
@@ -173,9 +173,9 @@ def proves_all(_known: object, *_: object) -> tuple[SolverOutcome, tuple[str, ..
 
 @pytest.mark.mends("R441")
 def test_a_z3_that_answers_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch, tried_anew: None) -> None:
-    z3_solver.require_trusted()
-    z3_solver.require_trusted.cache_clear()
-    monkeypatch.setattr(z3_solver, "_known", proves_all)
+    solver.require_trusted()
+    solver.require_trusted.cache_clear()
+    monkeypatch.setattr(solver, "_known", proves_all)
     ran = carnet("verify", TOY, "--engine", "induction", "--jobs", "1")
     assert (ran.code, ran.out) == (2, "")
     assert "Z3 " in ran.err
@@ -187,9 +187,9 @@ def test_a_z3_that_answers_wrongly_is_refused(monkeypatch: pytest.MonkeyPatch, t
 def test_no_answer_is_taken_from_a_z3_that_was_not_tried(monkeypatch: pytest.MonkeyPatch, tried_anew: None) -> None:
     """Whoever asks for single obligations, as `attack` and `explain` do, comes by no plan of a run."""
     z3 = pytest.importorskip("z3")
-    z3_solver.require_trusted.cache_clear()
-    monkeypatch.setattr(z3_solver, "_known", proves_all)
-    with pytest.raises(UsageError, match="is not believed"), z3_solver.limited_memory(z3):
+    solver.require_trusted.cache_clear()
+    monkeypatch.setattr(solver, "_known", proves_all)
+    with pytest.raises(UsageError, match="is not believed"), solver.limited_memory(z3):
         pytest.fail("a question was asked")
 
 

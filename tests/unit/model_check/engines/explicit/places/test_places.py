@@ -12,8 +12,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.places.owner import Owner, owner_of
-from carnet_check.engines.explicit.places.search import Here, LostPlaceError, PlacesSearch
+from carnet_check.engines.explicit.places import Here, LostPlaceError, Owner, PlacesSearch, owner_of
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Exploration
 from carnet_check.loading.families import load

@@ -13,7 +13,7 @@ import pytest
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.explicit.symmetry.standing import Standing
+from carnet_check.engines.explicit.symmetry import Standing
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native.search import NativeSearch
 from carnet_spec.language import Formula, Instance, Kind, Protocol, Step, relation

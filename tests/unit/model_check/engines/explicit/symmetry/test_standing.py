@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carnet_check.engines.explicit.layout import Place, Value
 from carnet_check.engines.explicit.model import Model, build
-from carnet_check.engines.explicit.symmetry.standing import Standing
+from carnet_check.engines.explicit.symmetry import Standing
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Individual, Instance, Kind, Row, Step, function, member, relation, rigid_function
 from tests.unit.model_check.small import HOLDER, Party, drafted

@@ -1,0 +1,487 @@
+"""One search in several places: each owns the states whose number falls to it, and keeps and expands these alone."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from carnet_check.cache import code
+from carnet_check.engines.explicit.bounds import Watch, resident_bytes
+from carnet_check.engines.explicit.model import Model
+from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.explicit.symmetry import Standing
+from carnet_check.engines.runner import joined
+from carnet_check.errors import UsageError
+from carnet_command.errors import LostWorkerError
+from carnet_command.worker import STARTING
+from carnet_spec.language import Row
+
+# --------------------------------------------------------------------------------------------------
+# The search that has places expand states, level by level, and finds what a search in one place finds.
+#
+# It begins here: a small search needs no other place, and a large one knows most of its bits by then. No place
+# remembers what a state was found from. A path is found backwards: every place is asked for a state of the level
+# before.
+
+HAND_OVER_AT = 16_000
+"""How many states are found before places go on with them."""
+
+
+class Places(Protocol):
+    """Where owners are, and how they are asked."""
+
+    def begin(self, again: Callable[[], Model], dominance: bool) -> int:
+        """Have an owner in each place, whose model has no bits yet; return how many there are."""
+
+    def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
+        """Call a method of every owner, each with its own arguments; return what they return.
+
+        Raises:
+            LostPlaceError: one is lost.
+        """
+
+    def lay_out_anew(self, fields: Fields) -> None:
+        """Have every owner lay states out anew."""
+
+    def held(self) -> int:
+        """Return the bytes that other processes than this one hold for it."""
+
+
+class LostPlaceError(LostWorkerError):
+    """A place, and with it what it owned, is lost."""
+
+
+class Here:
+    """Places that are all in this process."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._owners: list[Owner] = []
+
+    def begin(self, again: Callable[[], Model], dominance: bool) -> int:
+        """Make the owners."""
+        self._again = again
+        self._owners = [Owner(again(), self._number, dominance=dominance) for _ in range(self._number)]
+        return self._number
+
+    def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
+        """Call a method of one after the other."""
+        return [getattr(owner, method)(*each) for owner, *each in zip(self._owners, *arguments, strict=True)]
+
+    def lay_out_anew(self, fields: Fields) -> None:
+        """Lay states out anew."""
+        self._owners = [owner.laid_out_anew(self._again(), fields) for owner in self._owners]
+
+    def held(self) -> int:
+        """Return 0: no other process holds anything."""
+        return 0
+
+
+class _Total(Sequence[int]):
+    """States that are elsewhere, and the few that were told of, each at a place of its level."""
+
+    def __init__(self, states: list[int]) -> None:
+        self._states = states
+        self.size = len(states)
+        self.told: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._states[place] if place < len(self._states) else self.told[place]
+
+
+class PlacesSearch(PackedSearch):
+    """One search, from the first state on, which ``places`` go on with."""
+
+    def __init__(
+        self,
+        model: Model,
+        watch: Watch,
+        *,
+        enough: int,
+        dominance: bool,
+        places: Places,
+        shelf: None = None,
+        hand_over_at: int = HAND_OVER_AT,
+    ) -> None:
+        super().__init__(model, watch, enough=enough, dominance=dominance)
+        self._dominance = dominance
+        self._places = places
+        self._hand_over_at = hand_over_at
+        self._total: _Total | None = None
+        self._number = 0
+        self._stood_for = 0
+        self._seen: list[tuple[int, int]] = []
+
+    def run(self) -> str | None:
+        """Search; return what stopped the search before everything was found, a place that is lost among it."""
+        try:
+            return super().run()
+        except LostPlaceError:
+            self.sightings = {number: place for number, place in self.sightings.items() if place < len(self.states)}
+            return "a lost worker"
+
+    def stood_for(self, standing: Standing) -> int:
+        """Return how many states there are of those for which one that was found stands."""
+        if self._total is None:
+            return super().stood_for(standing)
+        return sum(map(standing.size, self.states)) + self._stood_for - self.passed_over_for
+
+    def _tidy(self) -> None:
+        if self._total is not None:
+            return
+        super()._tidy()
+        if len(self.found) >= self._hand_over_at and self.expanded == self.levels[-1]:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Give each place the states that fall to it; from here on a whole level is expanded at once."""
+        self._tally_all()
+        self._number = self._places.begin(self.model.again, self._dominance)
+        self._places.each("lay_out", [self.model.layout.fields] * self._number)
+        levels: list[list[list[int]]] = [[] for _ in range(self._number)]
+        for begin, end in zip(self.levels, [*self.levels[1:], self.level_ends], strict=True):
+            for place, level in enumerate(self._divided(self.states[begin:end])):
+                levels[place].append(level)
+        self._places.each("begin", levels)
+        self._total = _Total(self.states)
+        self.found = self._total
+        self.chunk = sys.maxsize
+        self.seen.clear()
+        self.moving = []
+
+    def _divided(self, states: Sequence[int]) -> list[list[int]]:
+        boxes: list[list[int]] = [[] for _ in range(self._number)]
+        for state in states:
+            boxes[owner_of(state, self.model.layout.spent, self._number)].append(state)
+        return boxes
+
+    def _expand(self, begin: int, end: int) -> None:
+        if self._total is None:
+            super()._expand(begin, end)
+            return
+        sent = self._sent()
+        for each in sent:
+            for name, times in each.fired.items():
+                self.fired[name] += times
+        fired = {name for each in sent for name in each.rules}
+        for rule in self.model.saturation.rules:
+            rule.fired = rule.fired or rule.name in fired
+        inboxes = [[state for each in sent for state in each.boxes[place]] for place in range(self._number)]
+        taken: list[Taken] = self._places.each("taken", inboxes)
+        self._total.size += sum(each.states for each in taken)
+        self.dominated += sum(each.dominated for each in taken)
+        self._stood_for += sum(each.stood_for for each in taken)
+        self._seen = [pair for each in taken for pair in each.seen]
+        self.watch.elsewhere = self._places.held()
+
+    def _sent(self) -> list[Sent]:
+        """Have every place expand its part of the level, until all of them lay states out alike."""
+        layout = self.model.layout
+        while True:
+            sent: list[Sent] = self._places.each("sent")
+            known = len(layout.fields)
+            layout.give_fields(field for each in sent for field in each.fields[known:])
+            if len(layout.fields) == known:
+                return sent
+            self._places.lay_out_anew(layout.fields)
+
+    def _look(self) -> None:
+        if self._total is None:
+            super()._look()
+            return
+        for number, state in self._seen:
+            if number not in self.sightings:
+                self.sightings[number] = self._told(state, self.expanded)
+        self._seen = []
+
+    def _go_on_counting(self) -> None:
+        if self._total is None:
+            super()._go_on_counting()
+
+    def _told(self, state: int, begin: int) -> int:
+        """Return the number of a state of the level that begins at ``begin``, which a place told of."""
+        assert self._total is not None
+        place = begin
+        while self._total.told.get(place, state) != state:
+            place += 1
+        self._total.told[place] = state
+        return place
+
+    def _pass_over(self) -> None:
+        if self._total is None:
+            super()._pass_over()
+            return
+        if not self.spent:
+            return
+        for places, stood_for in self._places.each("passed"):
+            self.passed_over += places
+            self.passed_over_for += stood_for
+
+    def _origin(self, position: int) -> int:
+        if position < len(self.parents):
+            return super()._origin(position)
+        level = bisect_right(self.levels, position) - 1
+        asked = [self.found[position]] * self._number, [level - 1] * self._number
+        found = [state for state in self._places.each("predecessor", *asked) if state is not None]
+        begin = self.levels[level - 1]
+        return self.states.index(found[0], begin) if begin < len(self.states) else self._told(found[0], begin)
+
+
+# --------------------------------------------------------------------------------------------------
+# A place where some of the states of a search are kept and expanded; the others are other places'.
+#
+# All places lay states out alike, so that a state is the same number everywhere: the places of the protocol get their
+# bits in one order. Where a level gives more of them bits, what was found of that level is dropped, every place lays
+# out anew in the order that is agreed on then, and the level is expanded again. States found before keep their
+# numbers.
+
+Fields = Sequence[tuple[str, Row]]
+"""The places of a protocol that have bits, in the order in which they got them."""
+_PRIME = 1_000_003
+"""By the rest of a division by it, states fall to places: each bit of a state has a say in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What follows the states that a place owns of one level.
+
+    Attributes:
+        fields: what has bits there now; if more than before, the rest says nothing.
+        boxes: for each place the states that fall to it.
+        fired: how often each action was taken.
+        rules: the deductions that concluded anything so far.
+    """
+
+    fields: Fields
+    boxes: Sequence[Sequence[int]]
+    fired: dict[str, int]
+    rules: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was new to a place of what was sent to it.
+
+    Attributes:
+        states: how many states were,
+        stood_for: and how many there are of those for which they stand.
+        dominated: how many others were found before at less cost.
+        seen: each monitor that this place sees hold for the first time, with a state in which it does.
+    """
+
+    states: int
+    stood_for: int
+    dominated: int
+    seen: Sequence[tuple[int, int]]
+
+
+def owner_of(state: int, spent: int, places: int) -> int:
+    """Return the place that owns a state; at whatever cost it is found, it is the same."""
+    return (state & ~spent) % _PRIME % places
+
+
+class Owner(PackedSearch):
+    """Owns the states that fall to one of so many ``places``."""
+
+    def __init__(self, model: Model, places: int, *, dominance: bool) -> None:
+        super().__init__(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=dominance)
+        self._places = places
+        self._boxes: list[set[int]] = []
+
+    def begin(self, levels: Sequence[Sequence[int]]) -> None:
+        """Take over the states that this place owns of each level; the last one is expanded next."""
+        for level in levels:
+            self.levels.append(len(self.states))
+            self._add(level)
+        self.level_ends = self.looked = len(self.states)
+        self._pass_over()
+
+    def lay_out(self, fields: Fields) -> None:
+        """Give places of the protocol their bits in this order; they have none yet."""
+        self.model.layout.give_fields(fields)
+
+    def laid_out_anew(self, model: Model, fields: Fields) -> Owner:
+        """Return what owns the same states, by a model that has no bits yet."""
+        other = Owner(model, self._places, dominance=bool(self.spent))
+        other.lay_out(fields)
+        other.states, other.seen, other.parents = self.states, self.seen, self.parents
+        other.found = other.states
+        other.levels, other.level_ends, other.looked = self.levels, self.level_ends, self.looked
+        other._idle = self._idle
+        other.passed_over, other.passed_over_for = self.passed_over, self.passed_over_for
+        other.sightings.update(self.sightings)
+        for rule, before in zip(other.model.saturation.rules, self.model.saturation.rules, strict=True):
+            rule.fired = before.fired
+        other._drop_what_is_seen()
+        return other
+
+    def sent(self) -> Sent:
+        """Expand the last level."""
+        known = len(self.model.layout.fields)
+        self._tidy()
+        self._boxes = [set() for _ in range(self._places)]
+        self.fired = dict.fromkeys(self.fired, 0)
+        for begin in range(self.levels[-1], self.level_ends, self.chunk):
+            self._expand(begin, min(begin + self.chunk, self.level_ends))
+        self._tally_all()
+        fields = self.model.layout.fields
+        boxes = [[*box] for box in self._boxes] if len(fields) == known else []
+        return Sent(fields, boxes, self.fired, [rule.name for rule in self.model.saturation.rules if rule.fired])
+
+    def taken(self, states: Iterable[int]) -> Taken:
+        """Add what is new of the next level, and look at it."""
+        before, known = self.dominated, set(self.sightings)
+        self.levels.append(len(self.states))
+        self._add(state for state in states if state not in self.seen)
+        self.level_ends = len(self.states)
+        self._look()
+        fresh = [(number, self.states[place]) for number, place in self.sightings.items() if number not in known]
+        new = self.states[self.levels[-1] :]
+        standing = self.model.standing
+        stood_for = len(new) if standing is None else sum(map(standing.size, new))
+        return Taken(len(new), stood_for, self.dominated - before, fresh)
+
+    def passed(self) -> tuple[int, int]:
+        """Leave out what is dominated of the last level; return how many states, and for how many they would stand."""
+        before = self.passed_over, self.passed_over_for
+        self._pass_over()
+        return self.passed_over - before[0], self.passed_over_for - before[1]
+
+    def predecessor(self, target: int, level: int) -> int | None:
+        """Return a state of a level that another one follows, if this place has one."""
+        end = self.levels[level + 1] if level + 1 < len(self.levels) else self.level_ends
+        for place in range(self.levels[level], end):
+            self._boxes = [set() for _ in range(self._places)]
+            self._expand(place, place + 1)
+            if any(target in box for box in self._boxes):
+                return self.states[place]
+        return None
+
+    def memory(self) -> int:
+        """Return the bytes that the process of this place holds."""
+        return resident_bytes()
+
+    def _add(self, states: Iterable[int]) -> None:
+        for state in states:
+            if state & self.spent and self._is_dominated(state):
+                continue
+            self.seen.add(state)
+            self.states.append(state)
+
+    def _expand(self, begin: int, end: int) -> None:
+        """Put what follows some states into the boxes of their owners."""
+        places = [place for place in range(begin, end) if place not in self._idle]
+        chunk = [self.states[place] for place in places]
+        standing, spent, boxes = self.model.standing, self.model.layout.spent, self._boxes
+        for memo in self.moving:
+            for s, moves in zip(chunk, map(memo.answer, chunk), strict=True):
+                if moves is None:
+                    continue
+                moves.visits += 1
+                for touched, cleared, deductions in moves.effects:
+                    t = (s | touched) ^ cleared
+                    if deductions is not None:
+                        more = deductions.answer(t)
+                        t = t if more is None else (t | more[0]) ^ more[1]
+                    if t != s:
+                        t = t if standing is None else standing(t)
+                        boxes[owner_of(t, spent, len(boxes))].add(t)
+
+
+# -- Places on the machines of a Ray cluster, one for each of its processors -----------------------
+#
+# A place has to be what it would be here, by the same code. One that is lost takes what it owned along, so the search
+# ends there and says so.
+
+BEGINNING = 2 * STARTING
+"""Seconds that the cluster has to begin on all its processors."""
+
+
+class OnRay:
+    """Places of a Ray cluster.
+
+    Args:
+        address: where it is.
+
+    Raises:
+        UsageError: Ray is not installed, or there is no cluster.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._ray = joined(address)
+        self._keepers: list[Any] = []
+
+    def begin(self, again: Callable[[], Model], dominance: bool) -> int:
+        """Make an owner on each processor.
+
+        Raises:
+            UsageError: the cluster has other code.
+            LostPlaceError: a processor stays busy with something else.
+        """
+        number = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        made = self._ray.remote(num_cpus=1, max_restarts=0)(Keeper)
+        self._keepers = [made.remote(again, number, dominance) for _ in range(number)]
+        for there in self._asked([keeper.code.remote() for keeper in self._keepers], BEGINNING):
+            if there != code():
+                raise UsageError(f"expected the cluster to have Carnet's code {code()[:16]}, and it has {there[:16]}")
+        return number
+
+    def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
+        """Call a method of all at the same time.
+
+        Raises:
+            LostPlaceError: one is lost.
+        """
+        calls = zip(self._keepers, *arguments, strict=True)
+        return self._asked([keeper.call.remote(method, *each) for keeper, *each in calls])
+
+    def lay_out_anew(self, fields: Fields) -> None:
+        """Lay states out anew.
+
+        Raises:
+            LostPlaceError: one is lost.
+        """
+        self._asked([keeper.lay_out_anew.remote(fields) for keeper in self._keepers])
+
+    def held(self) -> int:
+        """Return the bytes that all hold.
+
+        Raises:
+            LostPlaceError: one is lost.
+        """
+        return sum(self.each("memory"))
+
+    def _asked(self, calls: Sequence[Any], patience: float | None = None) -> list[Any]:
+        errors = self._ray.exceptions
+        try:
+            return list(self._ray.get(calls, timeout=patience))
+        except errors.RayTaskError as error:
+            raise error.cause from None
+        except errors.RayError as error:
+            raise LostPlaceError(f"the cluster lost a worker: {type(error).__name__}") from None
+
+
+class Keeper:
+    """What Ray runs: an owner that can be replaced by one with another layout."""
+
+    def __init__(self, again: Callable[[], Model], places: int, dominance: bool) -> None:
+        self._again = again
+        self._owner = Owner(again(), places, dominance=dominance)
+
+    def code(self) -> str:
+        """Return which code answers here."""
+        return code()
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the owner."""
+        return getattr(self._owner, method)(*arguments)
+
+    def lay_out_anew(self, fields: Fields) -> None:
+        """Lay states out anew."""
+        self._owner = self._owner.laid_out_anew(self._again(), fields)

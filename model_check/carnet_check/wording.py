@@ -1,0 +1,349 @@
+"""Words: what is said of steps, of what they changed and of claims, and what files are called after it."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from carnet_check.semantics import Env, Interpreter, State
+from carnet_check.semantics.fairness import fairly, waiting_from
+from carnet_command.text import counted
+from carnet_spec.language import Action, Eventually, Instance, Invariant, Kind, Protocol, Symbol
+from carnet_spec.language.notation import show
+from carnet_spec.language.printing import fair_steps
+from carnet_spec.language.statements import UNNAMED
+from carnet_spec.language.terms import BOOL, And, Apply, Forall, Implies, Not, Or, Sort, Term, Var
+from carnet_spec.trace import Trace
+
+# -- Sentences about one instance: templates filled in, facts, what is known -----------------------
+
+ANYONE = "the adversary"
+
+
+def filled(template: str, env: Env) -> str:
+    """Fill the ``{parameter}`` places of a sentence; what is not a parameter stays as it is."""
+    return re.sub(r"\{(\w+)\}", lambda place: env.get(place[1], place[0]), template)
+
+
+def knowledge_symbols(protocol: Protocol) -> tuple[Symbol, ...]:
+    """Return the relations that say what an agent knows."""
+    return tuple(s for s in protocol.symbols if s.kind is Kind.KNOWLEDGE and s.result == BOOL and s.domain)
+
+
+def listed(words: Iterable[str]) -> str:
+    """Join words as in a sentence."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def knower_of(protocol: Protocol, symbol: Symbol) -> int:
+    """Return which argument of a knowledge relation is the one who knows.
+
+    It is the first whose elements act, by what the actions say; failing that, the first that is neither drawn fresh nor
+    an enumeration, as no agent is; failing that, the first.
+    """
+    acting = {action.actor.sort for action in protocol.actions if isinstance(action.actor, Var)}
+    acting |= {action.actor.symbol.result for action in protocol.actions if isinstance(action.actor, Apply)}
+    places = range(len(symbol.domain))
+    agents = (place for place in places if symbol.domain[place] in acting)
+    others = (place for place in places if not symbol.domain[place].fresh and symbol.domain[place].members is None)
+    return next(agents, next(others, 0))
+
+
+def known(protocol: Protocol, state: State, before: State | None = None) -> dict[str, list[str]]:
+    """Return what each party knows in ``state``; with ``before``, what it did not know there."""
+    symbols = knowledge_symbols(protocol)
+    facts: dict[tuple[str, str], list[str]] = {}
+    for symbol in symbols:
+        place = knower_of(protocol, symbol)
+        rows = state.relations[symbol.name] - (before.relations[symbol.name] if before else frozenset())
+        for row in sorted(rows):
+            knower, what = (row[place], ", ".join(_beside(row, place))) if len(row) > 1 else (ANYONE, row[0])
+            facts.setdefault((knower, what), []).append(_way(symbol, symbols))
+    by_party: dict[str, list[str]] = {}
+    for (knower, what), ways in facts.items():
+        how = ", ".join(way for way in ways if way)
+        by_party.setdefault(knower, []).append(f"{what} ({how})" if how else what)
+    return by_party
+
+
+def _beside(row: tuple[str, ...], place: int) -> tuple[str, ...]:
+    return (*row[:place], *row[place + 1 :])
+
+
+def knowers(protocol: Protocol, instance: Instance, parties: Iterable[str]) -> list[str]:
+    """Return those of ``parties`` of whom the protocol counts what they know; a device, for one, is only asked."""
+    symbols = [symbol for symbol in knowledge_symbols(protocol) if len(symbol.domain) > 1]
+    agents = {symbol.domain[knower_of(protocol, symbol)] for symbol in symbols}
+    others = {element for sort in protocol.sorts if sort not in agents for element in instance.of(sort)}
+    return [party for party in parties if party not in others]
+
+
+def _way(symbol: Symbol, symbols: Iterable[Symbol]) -> str:
+    """Return what tells ``symbol`` from other knowledge of the same kind of thing: h2d, of knows_h2d and knows_d2h."""
+    alike = [other.name for other in symbols if other.domain == symbol.domain]
+    if len(alike) == 1:
+        return ""
+    words = [name.split("_") for name in alike]
+    shared = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False)))
+    return " ".join(symbol.name.split("_")[shared:])
+
+
+def resting(assumptions: Iterable[str]) -> str:
+    """Write what verdicts rest on: assumptions by their ids, A2 before A10, then axioms that name none."""
+    listed = set(assumptions)
+    axioms = sorted(name.removeprefix(UNNAMED) for name in listed if name.startswith(UNNAMED))
+    ids = sorted(listed - {UNNAMED + name for name in axioms}, key=lambda id: (id.rstrip("0123456789"), len(id), id))
+    said = [" ".join(ids)] if ids else []
+    if axioms:
+        said.append(f"{'axiom' if len(axioms) == 1 else 'axioms'} {', '.join(axioms)}")
+    return " · ".join(said) or "none"
+
+
+# -- What a step changed: only the fields that differ, each with whose it is -----------------------
+
+WIRE = "on the wire"
+BOOKKEEPING = "kept for the claims alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field that a step changed: whose it is, and what it was and is now."""
+
+    where: str
+    symbol: str
+    text: str
+    says: str
+
+
+def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]:
+    """Yield every field that differs between two states, in the order of the specification."""
+    owners = _owners(protocol)
+    for symbol in protocol.symbols:
+        if symbol.mutable and symbol.is_relation:
+            old, new = before.relations[symbol.name], after.relations[symbol.name]
+            for sign, rows in (("−", old - new), ("+", new - old)):
+                for row in sorted(rows):
+                    yield _change(protocol, symbol, owners, row, f"{sign} {_applied(symbol, row)}")
+        elif symbol.mutable:
+            was, now = before.functions[symbol.name], after.functions[symbol.name]
+            for row in sorted(now):
+                if was[row] != now[row]:
+                    yield _change(protocol, symbol, owners, row, f"{_applied(symbol, row)}: {was[row]} → {now[row]}")
+
+
+def _owners(protocol: Protocol) -> Mapping[str, Sort]:
+    """Return for each role played by several elements the sort that these belong to."""
+    acting = ((action.by.name, action.actor) for action in protocol.actions)
+    return {role: actor.sort for role, actor in acting if isinstance(actor, Var)}
+
+
+def _change(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
+    return Change(_where(protocol, symbol, owners, row), symbol.name, text, symbol.says)
+
+
+def _where(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...]) -> str:
+    match symbol.kind:
+        case Kind.MESSAGE | Kind.PUBLIC:
+            return WIRE
+        case Kind.KNOWLEDGE if len(row) > 1:
+            return row[knower_of(protocol, symbol)]
+        case Kind.STATE if symbol.role is not None:
+            theirs = bool(symbol.domain) and owners.get(symbol.role.name) == symbol.domain[0]
+            return row[0] if theirs else symbol.role.name
+        case _:
+            return BOOKKEEPING
+
+
+def _applied(symbol: Symbol, row: tuple[str, ...]) -> str:
+    return f"{symbol.name}({', '.join(row)})" if row else symbol.name
+
+
+# --------------------------------------------------------------------------------------------------
+# An attack as numbered sentences, with what is learned at each step and why the claim fails at the end.
+
+INDENT = "      "
+GOING_ROUND = "  and then, again and again:"
+STAYING = "  and then nothing happens any more"
+"""How a run is told that goes on for ever."""
+
+
+def narrate(
+    protocol: Protocol,
+    states: Sequence[State],
+    trace: Trace,
+    full: bool = False,
+    remarks: Mapping[int, str] | None = None,
+) -> list[str]:
+    """Tell a trace: one numbered sentence for each step, what the adversary deduces and what is learned below it.
+
+    Of a lasso the steps are told once that are taken again and again.
+
+    ``states`` are those along the trace, the first one included; ``full`` adds the fields that each step changed, and
+    ``remarks`` has words to put below a step, by its position.
+    """
+    lines: list[str] = []
+    number = 0
+    for position, step in enumerate(trace.steps):
+        if position == trace.loop:
+            lines.append(GOING_ROUND)
+        action = protocol.action(step.action)
+        sentence = filled(action.says, step.env)
+        if silent(action):
+            lines.append(f"{INDENT}{sentence}")
+        else:
+            number += 1
+            lines.append(f"{number:>3}.  {sentence}")
+        if remarks and position in remarks:
+            lines.append(f"{INDENT}<<< {remarks[position]}")
+        for knower, facts in known(protocol, states[position + 1], states[position]).items():
+            lines.append(f"{INDENT}>>> {knower} learns {listed(facts)}")
+        if full:
+            changed = changes(protocol, states[position], states[position + 1])
+            lines += [f"{INDENT}    {change.text}  [{change.where}]" for change in changed]
+    return [*lines, STAYING] if trace.loop == len(trace.steps) else lines
+
+
+def silent(action: Action) -> bool:
+    """Whether a step is something that the adversary works out, rather than something that happens."""
+    return action.deduction and not action.by.honest
+
+
+def told_place(actions: Sequence[Action], position: int) -> str:
+    """Say where a step stands among those of a trace, by the numbers of a told one; a deduction has none."""
+    number = sum(not silent(action) for action in actions[: position + 1])
+    if not silent(actions[position]):
+        return f"at step {number}"
+    return f"after step {number}" if number else "before step 1"
+
+
+def reason(judge: Interpreter, invariant: Invariant, state: State) -> list[str]:
+    """Say which part of a claim fails in ``state``, for which elements, and what makes it apply there."""
+    env = judge.counterexample(invariant, state)
+    if env is None:
+        return [f"{invariant.name} holds here"]
+    names = {param: env[param.name] for param in invariant.params}
+    premises, failing = _descend(judge, invariant.body, state, names)
+    chosen = ", ".join(f"{var.name.partition('.')[0]} = {element}" for var, element in names.items())
+    lines = [f"{invariant.name} fails" + (f" for {chosen}:" if chosen else ":")]
+    lines += _written("  given that  ", [part for premise in premises for part in _parts(premise)], names)
+    return [*lines, *_written("  it is false that  ", [failing], names)]
+
+
+def _parts(term: Term) -> tuple[Term, ...]:
+    return term.parts if isinstance(term, And) else (term,)
+
+
+def _written(label: str, parts: Sequence[Term], names: dict[Var, str]) -> list[str]:
+    """Write each part on a line of its own below ``label``."""
+    texts = [show(part, names=names) for part in parts]
+    return [f"{label if not number else ' ' * len(label)}{text}" for number, text in enumerate(texts)]
+
+
+def _descend(judge: Interpreter, term: Term, state: State, names: dict[Var, str]) -> tuple[list[Term], Term]:
+    """Find the innermost part that has to hold and does not; ``names`` gains what it is about."""
+    premises: list[Term] = []
+    while True:
+        match term:
+            case Implies(premise, conclusion):
+                premises.append(premise)
+                term = conclusion
+            case And(parts):
+                term = next(part for part in parts if not _holds(judge, part, state, names))
+            case Forall(bound, body):
+                env = _counterexample(judge, bound, body, state, names)
+                names.update({var: env[var.name] for var in bound})
+                term = body
+            case Or(parts) if any(isinstance(part, Not) for part in parts):
+                premises += [part.body for part in parts if isinstance(part, Not)]
+                term = Or(tuple(part for part in parts if not isinstance(part, Not)))
+            case Or((only,)):
+                term = only
+            case _:
+                return premises, term
+
+
+def _holds(judge: Interpreter, term: Term, state: State, names: dict[Var, str]) -> bool:
+    return judge.holds(term, state, {var.name: element for var, element in names.items()})
+
+
+def _counterexample(judge: Interpreter, bound: tuple[Var, ...], body: Term, state: State, names: dict[Var, str]) -> Env:
+    for row in itertools.product(*(judge.instance.of(var.sort) for var in bound)):
+        env = {var.name: element for var, element in zip(bound, row, strict=True)}
+        if not judge.holds(body, state, {**{var.name: e for var, e in names.items()}, **env}):
+            return env
+    raise AssertionError("a quantified formula that is false has a counterexample")
+
+
+# --------------------------------------------------------------------------------------------------
+# Why a trace is a violation: what fails in its last state, or what a run that goes on for ever waits for in vain.
+
+
+def reasons(judge: Interpreter, failing: Invariant | Eventually, trace: Trace, states: Sequence[State]) -> list[str]:
+    """Say why ``failing`` fails along a trace; ``judge`` replayed it and found ``states``, the first one included."""
+    if isinstance(failing, Invariant):
+        return reason(judge, failing, states[-1])
+    assert trace.loop is not None
+    begin = waiting_from(judge, failing, states, trace.loop)
+    since = "from the start" if begin == 0 else f"after {trace.steps[begin - 1].action}" if begin else "nowhere"
+    told = (
+        f"{told} {fairly(judge, failing, name, states, trace) or 'is treated unfairly'}"
+        for name, told in zip(failing.fair, fair_steps(failing), strict=True)
+    )
+    repeated = sum(not judge.protocol.action(step.action).deduction for step in trace.steps[trace.loop :])
+    rest = f"the last {counted(repeated, 'step')} are" if repeated > 1 else "the last step is"
+    return [
+        f"{failing.name} fails:",
+        f"  {since} it holds that  {show(failing.trigger)}",
+        f"  and it never comes that  {show(failing.response)}",
+        f"  {rest} taken again and again" if repeated else "  nothing happens any more",
+        *(f"  this is fair: {each}" for each in told),
+        *([] if failing.fair else ["  this is fair: nobody has to act"]),
+    ]
+
+
+# --------------------------------------------------------------------------------------------------
+# Names of files: made from what a specification or a run calls something, which may be any text.
+#
+# A name is never a path. Where each part is of lower-case letters, digits, '-' and '_', the file is called after the
+# parts, with dots between them. Anything else is called after a digest of the parts, with as much of them in front as
+# can be read: so different parts never share a name, on any file system, and every name is short.
+
+MOST = 120
+"""The most characters of a name made here; an ending may follow."""
+READABLE = 40
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_MADE = re.compile(rf"[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*|[a-z0-9-]{{1,{READABLE}}}~[0-9a-f]{{32}}")
+_DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))})
+"""What some systems take for devices, with any ending."""
+
+
+def file_name(*parts: str) -> str:
+    """Return a name that no other parts are given, fit for one file in a folder, without an ending."""
+    joined = ".".join(parts)
+    plain = all(_PLAIN.fullmatch(part) for part in parts)
+    if plain and len(joined) <= MOST and parts[0] not in _DEVICES:
+        return joined
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    readable = re.sub(r"[^a-z0-9]+", "-", joined.lower())[:READABLE].strip("-")
+    return f"{readable or 'x'}~{digest[:32]}"
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name is one that :func:`file_name` makes."""
+    return _MADE.fullmatch(name) is not None and len(name) <= MOST and name.partition(".")[0] not in _DEVICES
+
+
+def as_file_name(name: str) -> str:
+    """Return ``name`` itself if :func:`file_name` makes it, and else what it makes of it."""
+    return name if is_file_name(name) else file_name(name)
+
+
+def attack_name(variant: str, threat: str, claim: str, removed: Iterable[str] = ()) -> str:
+    """Return what tells an attack from all others on the same protocol; it is fit for a file."""
+    return file_name(variant, *(f"without-{defence}" for defence in removed), threat, claim)
