@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from carnet_check.loading.families import load
-from carnet_check.loading.threats import threat_of, violated_axioms
+from carnet_check.loading.families import load, threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_spec.language import Family, Profile, Protocol, SpecificationError
 from carnet_spec.trace import Trace, TraceStep

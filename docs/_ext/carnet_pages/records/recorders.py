@@ -89,7 +89,7 @@ def attacks(family: Family) -> None:
 
 
 def _is_current(family: Family, row: Mapping[str, Any]) -> bool:
-    return digest_of(family, row) == row["digest"]
+    return bool(digest_of(family, row) == row["digest"])
 
 
 def digest_of(family: Family, row: Mapping[str, Any]) -> str | None:
