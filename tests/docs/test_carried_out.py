@@ -62,7 +62,7 @@ def test_an_attack_that_is_not_reproduced_says_where_it_stops() -> None:
 
 def test_without_a_word_on_threats_each_is_tried_in_turn() -> None:
     """Only a broken backup can do something where the word of every member is not asked for."""
-    traces = Traces(load("teechain").family, "attacks")
+    traces = Traces(load("teechain"), "attacks")
     found = carried_out.attack(traces, Finding("", "", "", "", without=("every-member",)))
     assert found is not None
     assert found.trace.threat == "broken"

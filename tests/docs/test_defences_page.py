@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from carnet_check.loading.families import Source, load
-from docs._ext.carnet_pages import falls, specification, traces
+from docs._ext.carnet_pages import falls, specification
 from docs._ext.carnet_pages.defences import defences, map_label, map_link
 from docs._ext.carnet_pages.protocols import ProtocolPages
 from docs._ext.carnet_pages.traces import Traces
@@ -96,7 +96,7 @@ def test_the_map_agrees_with_the_findings(finding: Any) -> None:
 @pytest.mark.parametrize("id", ["manifest-check", "fence", "scrub-workspace", "attestation-age"])
 def test_it_comes_out_again_as_recorded(id: str) -> None:
     defence = next(each for each in FAMILY.protocol().defences if each.id == id)
-    assert falls.Judge(SOURCE, Traces(FAMILY, "falls")).row(defence) == BY_ID[id]
+    assert falls.Judge(SOURCE, Traces(SOURCE, "falls")).row(defence) == BY_ID[id]
 
 
 # -- how it is judged ----------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def test_it_comes_out_again_as_recorded(id: str) -> None:
 
 def judged(source: Source, id: str) -> dict[str, Any]:
     defence = next(each for each in source.family.protocol().defences if each.id == id)
-    return falls.Judge(source, Traces(source.family, "falls")).row(defence)
+    return falls.Judge(source, Traces(source, "falls")).row(defence)
 
 
 def test_a_claim_that_falls_counts_and_one_that_is_proved_does_not() -> None:
@@ -151,8 +151,7 @@ def test_an_interrupted_record_goes_on_and_current_rows_stay(monkeypatch: pytest
         return {"defence": defence.id, "variant": variant, "digest": weakened.digest, "threats": []}
 
     monkeypatch.setattr(falls.Judge, "row", row)
-    monkeypatch.setattr(traces, "load", lambda _: load(TOY))
-    kept = traces.Traces(toy.FAMILY, "falls")
+    kept = Traces(load(TOY), "falls")
     ids = [defence.id for defence in toy.FAMILY.protocol().defences]
     *_, rows = falls.record(toy.FAMILY, [], kept)
     assert asked == [each["defence"] for each in rows] == ids

@@ -37,7 +37,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
     monkeypatch.setattr(recorders, "_looked_for", answer)
     monkeypatch.setattr(recorders, "RESULTS", tmp_path)
     monkeypatch.setattr(traces, "RESULTS", tmp_path)
-    monkeypatch.setattr(traces, "load", lambda _: load(TOY))
+    monkeypatch.setattr(recorders, "load", lambda _: load(TOY))
     return commands
 
 
@@ -57,7 +57,7 @@ def keep(claim: str) -> None:
     """Keep the steps of the attack that was found, as if they broke a claim."""
     assert FOUND.trace is not None
     assert FOUND.profile is not None
-    kept = Traces(toy.FAMILY, "attacks")
+    kept = Traces(load(TOY), "attacks")
     kept.keep(Attacked(FOUND.target.protocol, ("fresh-key",), claim, FOUND.profile, FOUND.trace))
     kept.write()
 
@@ -92,7 +92,7 @@ def test_what_still_is_an_attack_is_kept(asked: Asked) -> None:
 
 def test_steps_that_break_nothing_or_cannot_be_taken_are_no_attack(asked: Asked) -> None:
     keep("secrecy")
-    kept, design = Traces(toy.FAMILY, "attacks"), FOUND.target
+    kept, design = Traces(load(TOY), "attacks"), FOUND.target
     found = kept.attack(design.protocol, ("fresh-key",), design.threat.id, "secrecy")
     assert found is not None
     assert found.trace == FOUND.trace

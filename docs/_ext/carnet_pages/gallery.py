@@ -9,6 +9,7 @@ from typing import Any
 from carnet_check.attacks.describing import brief, decisive_step
 from carnet_check.attacks.record import Attack
 from carnet_check.commands.catalogue import attack_command
+from carnet_check.loading.families import load
 from carnet_check.report.html import write_gallery
 from carnet_check.report.html.views import attack_page
 from carnet_check.semantics import Interpreter
@@ -35,12 +36,11 @@ STALE = "Stale: the specification has changed, and the recorded attack is none a
 def shown(family: Family, row: Values) -> dict[str, Any] | None:
     """Return a recorded attack as a run folder keeps it, if the interpreter finds that it still is an attack."""
     (finding,) = (each for each in family.findings if each.id == row["finding"])
-    traces = Traces(family, "attacks")
-    found = traces.recorded(row)
+    source = load(family.id)
+    found = Traces(source, "attacks").recorded(row)
     if found is None:
         return None
     protocol, _, _, profile, trace = found
-    source = traces.source
     judge = Interpreter(protocol, source.instance(protocol, trace.threat, profile))
     states = judge.replay(trace)
     attack = Attack(

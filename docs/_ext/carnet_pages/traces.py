@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from carnet_check.loading.families import load, threat_of, violated_axioms
+from carnet_check.loading.families import Source, threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_spec.language import Family, Profile, Protocol, SpecificationError
 from carnet_spec.trace import Trace, TraceStep
@@ -41,10 +41,10 @@ class Attacked(NamedTuple):
 class Traces:
     """The steps of the attacks that a record of a protocol names."""
 
-    def __init__(self, family: Family, kind: str) -> None:
-        self.source = load(family.id)
-        self._family = family
-        self._file = RESULTS / kind / f"{family.id}.steps.xz"
+    def __init__(self, source: Source, kind: str) -> None:
+        self.source = source
+        self._family = source.family
+        self._file = RESULTS / kind / f"{source.family.id}.steps.xz"
         self._kept = json.loads(lzma.decompress(self._file.read_bytes())) if self._file.exists() else {}
 
     def recorded(self, row: Mapping[str, Any]) -> Attacked | None:

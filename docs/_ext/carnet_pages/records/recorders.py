@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt, replayed_in
+from carnet_check.loading.families import load
 from carnet_ref.citations import citations
 from carnet_ref.systems import replay_of
 from carnet_ref.systems.replaying import Replay
@@ -78,7 +79,7 @@ def attacks(family: Family) -> None:
     path = RESULTS / "attacks" / f"{family.id}.json"
     rows = {row["rerun"]: row for row in (json.loads(path.read_text("utf-8")) if path.exists() else ())}
     asked = [(finding, command, " ".join(command)) for finding, command in commands(family)]
-    traces = Traces(family, "attacks")
+    traces = Traces(load(family.id), "attacks")
     stale = [each for each in asked if each[2] not in rows or not _is_current(family, rows[each[2]])]
     rows |= {rerun: kept for _, _, rerun in stale if (kept := _still_holds(traces, rows.get(rerun)))}
     for finding, command, rerun in stale:
@@ -134,7 +135,7 @@ def fallen(family: Family) -> None:
     """Keep which claims fall without each defence; what is about the designs as they are now stays."""
     path = RESULTS / "falls" / f"{family.id}.json"
     kept = json.loads(path.read_text("utf-8")) if path.exists() else []
-    traces = Traces(family, "falls")
+    traces = Traces(load(family.id), "falls")
     for rows in falls.record(family, kept, traces):
         traces.write()
         _write(path, rows)
@@ -155,7 +156,7 @@ def replays(family: Family) -> None:
     """
     path = RESULTS / "replays" / f"{family.id}.json"
     rows = json.loads(path.read_text("utf-8")) if path.exists() else []
-    replay, traces = replay_of(family.id), Traces(family, "attacks")
+    replay, traces = replay_of(family.id), Traces(load(family.id), "attacks")
     if isinstance(replay, Replay):
         rows = carried_out.record(family, rows, traces, replay)
         traces.write()
@@ -193,7 +194,6 @@ def rounds(family: Family) -> None:
     from carnet_check.engines.exploring.searches import search
     from carnet_check.engines.interface import Explores
     from carnet_check.engines.registry import able
-    from carnet_check.loading.families import load
     from carnet_check.semantics import Interpreter
     from carnet_check.wording import knowers, known
 
