@@ -1,4 +1,4 @@
-"""Sessions, keys, phases, knowledge: whom a session ends at, who can know a key, and what each phase says of both."""
+"""Sessions, keys, phases and knowledge: whom a session ends at, who can know a key, and what each phase says."""
 
 from __future__ import annotations
 
