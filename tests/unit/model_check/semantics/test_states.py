@@ -74,7 +74,7 @@ def test_the_instance_cannot_name_a_first_value_that_the_protocol_gives() -> Non
     draft.initially(phase, Phase.LATE)
     assert _start(draft).functions["phase"] == {(): "LATE"}
     with pytest.raises(
-        SpecificationError, match="first value to phase, which has one in the protocol or never changes"
+        SpecificationError, match="first value to 'phase', which has one in the protocol or never changes"
     ):
         _start(draft, first={"phase": {(): "OVER"}})
 
