@@ -276,7 +276,7 @@ def read_index(folder: Path) -> bytes:
     except OSError as error:
         raise UsageError(f"cannot read '{index}': {reason(error)}") from None
     if len(data) > LARGEST_INDEX:
-        raise UsageError(f"expected an index of at most {LARGEST:,} bytes in '{index}'")
+        raise UsageError(f"expected an index of at most {LARGEST_INDEX:,} bytes in '{index}'")
     return data
 
 
