@@ -208,7 +208,7 @@ def test_a_goal_beyond_the_profile_is_reached_in_a_directed_run() -> None:
     goals = {goal["goal"]: goal for goal in ran.json["goals"]}
     assert (goals["first-lap"]["steps"], goals["first-lap"]["directed"]) == (1, False)
     assert (goals["third-lap"]["steps"], goals["third-lap"]["directed"]) == (3, True)
-    assert goals["third-lap"]["where"] == "3 laps"
+    assert goals["third-lap"]["where"] == '3 Lap (author: "3 laps")'
     assert {row["claim"] for row in ran.json["results"]} == {"counted"}
 
 

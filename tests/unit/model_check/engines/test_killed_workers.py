@@ -94,7 +94,7 @@ def test_no_verdict_changes(engine: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_answer_apart_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solving, "_asked", apart_killed)
+    monkeypatch.setattr(solving, "_asked_alone", apart_killed)
     assert solving.ask_apart("text") == (SolverOutcome.PROVED, ("core",), "text")
 
 
