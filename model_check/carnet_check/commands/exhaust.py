@@ -140,12 +140,16 @@ def _scope(source: Source, plan: Plan, threat: Threat, profile: Profile) -> Scop
     """Return the instances that the claims are explored in.
 
     Raises:
+        UsageError: there are more than are explored.
         SpecificationError: no certificate can speak of one of them; nothing was explored yet.
     """
+    from carnet_check.errors import UsageError
     from carnet_check.exports.exhaustion import require_no_budget
     from carnet_check.loading.scope import scope_of
 
     scope = scope_of(source, plan.protocol, threat.id, profile, plan.claims(threat))
+    if scope.explored.shortfall:
+        raise UsageError(f"no certificate speaks of all of profile {profile.name}: {scope.explored.shortfall}")
     for instance, _ in scope.instances:
         require_no_budget(instance)
     return scope

@@ -149,7 +149,8 @@ class Coverage:
     def strength(self) -> str:
         """The instances in words, and what was chosen of what axioms leave open."""
         fixes = fixed_in_words([self.scope.explored] if self.scope else [])
-        return f"{self.instances} · fixes {fixes}" if fixes else self.instances
+        instances = f"{self.instances}{self._gone_through}"
+        return f"{instances} · fixes {fixes}" if fixes else instances
 
     @property
     def left_out(self) -> Mapping[str, str]:

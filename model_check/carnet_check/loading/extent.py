@@ -158,7 +158,6 @@ class Explored:
         interpretations: how many interpretations of the rigid symbols are explored.
         allowed: how many the axioms allow with these elements, those that differ in names alone counted once; ``None``:
             nobody counted, because somebody chose one, or because they are too many to count.
-        counted: how many of them were counted before counting ended, where ``allowed`` is not known.
         first_values: the symbols without an initial value that each interpretation is explored with every choice of;
             the numbers count these choices, too.
         fixed: what was chosen of each rigid symbol, where one interpretation was and others may be allowed.
@@ -169,7 +168,6 @@ class Explored:
     elements: tuple[tuple[str, int], ...]
     interpretations: int = 1
     allowed: int | None = None
-    counted: int = 0
     first_values: tuple[str, ...] = ()
     fixed: tuple[tuple[str, str], ...] = ()
     shortfall: str = ""
@@ -178,14 +176,17 @@ class Explored:
     @property
     def share(self) -> str:
         """Say how many interpretations are explored, of how many; nothing, where it is the one that somebody chose."""
-        what, first = "interpretations of the rigid symbols", ", ".join(self.first_values)
-        if self.interpretations == self.allowed:
-            every = f", with every first value of {first}" if first else ""
-            return "" if self.allowed == 1 else f"all {self.allowed:,} {what}{every}"
-        if self.allowed is None and not self.shortfall:
+        what = "interpretations of the rigid symbols"
+        if self.interpretations == self.allowed == 1 or (self.allowed is None and not self.shortfall):
             return ""
-        of = f"{self.allowed:,}" if self.allowed else f"more than {self.counted:,}" if self.counted else "too many"
-        return f"{self.interpretations:,} of {of} {what}" + (f", with first values of {first}" if first else "")
+        whole = self.interpretations == self.allowed
+        if self.first_values:
+            first = f"{'every first value' if whole else 'first values'} of {', '.join(self.first_values)}"
+            what = f"choices of an interpretation of the rigid symbols and {first}"
+        if whole:
+            return f"all {self.allowed:,} {what}"
+        of = f"{self.allowed:,}" if self.allowed else "an uncounted number of"
+        return f"{self.interpretations:,} of {of} {what}"
 
     @property
     def words(self) -> str:

@@ -99,7 +99,9 @@ def _given(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Sym
 def _as_given(protocol: Protocol, instance: Instance) -> Explored:
     """Describe the one instance that somebody chose."""
     fixed = tuple(fixes(protocol, instance).items())
-    return Explored(tuple(instance.sizes.items()), fixed=fixed, authors_words=instance.describes)
+    enumerations = {sort.name for sort in protocol.sorts if sort.is_enumeration}
+    sizes = tuple((sort, number) for sort, number in instance.sizes.items() if sort not in enumerations)
+    return Explored(sizes, fixed=fixed, authors_words=instance.describes)
 
 
 def _grouped(early: Mapping[str, tuple[Symbol, ...]]) -> dict[tuple[Symbol, ...], tuple[str, ...]]:
@@ -164,10 +166,10 @@ def _every_interpretation(
         return _shared_by_all(meanings, kinds, explored)
     drawn = drawn_instances(protocol, axioms, elements, free, DRAWN)
     kinds = list(dict.fromkeys(map(meanings.tables_of, drawn)))
-    some = f"{len(kinds)} of them, drawn at random, are explored"
-    why = f"axioms leave {_many(number, counted)} interpretations of the rigid symbols: {some}"
     allowed = number if counted else None
-    explored = Explored(sizes, len(kinds), allowed, counted=number, first_values=names, shortfall=why)
+    left = f"{number:,}" if counted else "an uncounted number of"
+    why = f"axioms leave {left} interpretations of the rigid symbols: {len(kinds)}, drawn by fixed seeds, are explored"
+    explored = Explored(sizes, len(kinds), allowed, first_values=names, shortfall=why)
     return _shared_by_all(meanings, kinds, explored)
 
 
@@ -187,9 +189,3 @@ def _counted(meanings: Meanings) -> tuple[list[Tables], int, bool]:
     except TooMany:
         return first, number, False
     return first, number, True
-
-
-def _many(number: int, counted: bool) -> str:
-    if counted:
-        return f"{number:,}"
-    return f"more than {number:,}" if number else "too many"

@@ -240,8 +240,10 @@ def _judging(sought: Coverage) -> Iterable[str]:
     return sought.search.claims if sought.problems else sought.violations
 
 
-def _told(explored: Iterable[Explored]) -> str:
+def _told(explored: Sequence[Explored]) -> str:
     """Say the instances of searches; a protocol without sorts has one."""
+    if not explored:
+        return "nothing was explored"
     return sizes_in_words(explored) or "one instance, as there are no sorts"
 
 

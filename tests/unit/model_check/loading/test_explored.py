@@ -74,10 +74,10 @@ def test_nothing_is_exhausted_under_the_name_of_a_profile_that_is_not_met() -> N
     """A line of five versions: too many tables to look at all of them."""
     ran = carnet("verify", BROKER, "--engine", "explicit", "--profile", "review", "--claim", "good-only", "--jobs", "1")
     assert ran.code == 3
-    assert "profile review is not met: axioms leave too many interpretations of the rigid symbols" in told(ran)
+    assert "profile review is not met: axioms leave an uncounted number of interpretations" in told(ran)
     before, _, after = told(ran).partition("good-only")
     for part in (before, after):
-        assert "5 Version · 4 Guest · 5 Image · 4 Secret, 32 of too many interpretations" in part
+        assert "5 Version · 4 Guest · 5 Image · 4 Secret, 32 of an uncounted number of interpretations" in part
     assert "UNKNOWN 1" in after
     assert "3,000,000 states where interpretations are drawn" in after
 
@@ -230,15 +230,15 @@ SHARES: Mapping[str, tuple[Explored, str]] = {
     "all": (Explored((("Guest", 2),), 7, 7), "2 Guest, all 7 interpretations of the rigid symbols"),
     "all, with first values": (
         Explored((("Guest", 2),), 7, 7, first_values=("last",)),
-        "2 Guest, all 7 interpretations of the rigid symbols, with every first value of last",
+        "2 Guest, all 7 choices of an interpretation of the rigid symbols and every first value of last",
     ),
     "some": (
         Explored((("Guest", 2),), 2, 7, shortfall="too many"),
         "2 Guest, 2 of 7 interpretations of the rigid symbols",
     ),
     "some of more": (
-        Explored((("Guest", 2),), 2, None, 100, shortfall="too many"),
-        "2 Guest, 2 of more than 100 interpretations of the rigid symbols",
+        Explored((("Guest", 2),), 2, None, shortfall="too many"),
+        "2 Guest, 2 of an uncounted number of interpretations of the rigid symbols",
     ),
     "words alone": (Explored((), authors_words="none"), 'author: "none"'),
 }
@@ -257,3 +257,16 @@ def test_a_directed_run_is_of_one_interpretation_and_says_so() -> None:
     assert len(first.instances) == 1
     assert first.explored.words == f"{WORDS}, 1 of 81 interpretations of the rigid symbols"
     assert dict(first.explored.fixed).keys() == {"older", "image", "made_with"}
+
+
+def test_a_search_that_was_cut_off_says_so_in_its_strength() -> None:
+    ran = carnet("explore", BROKER, "--engine", "explicit", "--max-states", "50")
+    assert "of 81 interpretations" in told(ran).partition("strength")[2].partition("budget")[0]
+
+
+def test_no_certificate_is_written_of_what_was_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _few(monkeypatch)
+    ran = carnet("exhaust", BROKER, "--out", str(tmp_path / "out"))
+    assert ran.code == 2
+    assert "no certificate speaks of all of profile tiny: axioms leave 81 interpretations" in ran.err
+    assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())

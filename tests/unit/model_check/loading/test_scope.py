@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from carnet_check.loading.extent import fixes
 from carnet_check.loading.families import Source, load
 from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
-from carnet_spec.language import Draft, Family, Instance, Profile, Protocol, Scale, Step, Variant, implies
-from tests.unit.model_check.small import Party, claimed, drafted, first, last, seen
+from carnet_spec.language import Draft, Family, Formula, Instance, Profile, Protocol, Scale, Step, Variant, implies
+from tests.unit.model_check.small import Party, Phase, claimed, drafted, first, last, phase, seen
 
 
 def see(step: Step, a: Party) -> None:
@@ -54,6 +55,31 @@ def test_an_instance_that_nobody_describes_is_told_by_its_sizes() -> None:
     silent = replace(FAMILY, instance=lambda *wanted: replace(_instance(*wanted), describes=""))
     source, profile = Source("small", silent, "small"), Profile("tiny", {"parties": 2})
     assert scope_of(source, source.protocol(), "unrestricted", profile, ("late",)).explored.words == "2 Party"
+
+
+def test_members_of_an_enumeration_are_no_elements_of_an_instance() -> None:
+    """What an instance says of them is passed over, and so it is not announced."""
+
+    def instance(*wanted: Any) -> Instance:
+        made = _instance(*wanted)
+        return replace(made, elements={**made.elements, "Phase": ("EARLY",)}, describes="")
+
+    def phased(variant: str) -> Draft:
+        draft = _draft(variant)
+        draft.initially(phase, Phase.EARLY)
+        draft.lemma(never_over)
+        return draft
+
+    source, profile = (
+        Source("small", replace(FAMILY, draft=phased, instance=instance), "small"),
+        Profile("tiny", {"parties": 2}),
+    )
+    assert scope_of(source, source.protocol(), "unrestricted", profile, ("late",)).explored.words == "2 Party"
+
+
+def never_over() -> Formula:
+    """It is early."""
+    return phase == Phase.EARLY
 
 
 def test_where_there_are_too_many_it_is_said_of_those_claims() -> None:
