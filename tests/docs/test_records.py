@@ -81,12 +81,12 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_what_is_read_by_others_is_made_before_them_and_the_longest_first(begun: list[str]) -> None:
     chosen = [target("replays", OLD, after=("attacks",)), target("attacks", OLD, NEW), target("falls", OLD)]
-    assert command.made(chosen, 1) == 0
+    assert command.make_all(chosen, 1) == 0
     assert begun == ["falls", "attacks", "replays"]
 
 
 def test_what_could_not_be_made_is_named(begun: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.made([target("bad", OLD), target("good", OLD)], 2) == 1
+    assert command.make_all([target("bad", OLD), target("good", OLD)], 2) == 1
     assert "not made: bad" in capsys.readouterr().out
 
 

@@ -36,7 +36,7 @@ PLAYED = [name for name, text in PAGES.items() if "```console" in text]
 @pytest.mark.timeout(400)  # four attacks on GPU Travelling on one page, on a machine that may be busy
 @pytest.mark.parametrize("page", PLAYED)
 def test_every_command_prints_what_the_page_shows(page: str, tmp_path: Path) -> None:
-    """What a page shows of a specification that has changed since is stale, and is no more compared."""
+    """A page that shows an older specification is reported, and not compared: its age is no fault of the code."""
     if page in RECORD.stale:
         pytest.skip("stale: python -m docs._ext.carnet_pages.records make shown")
     stale = [f"{page} is stale\n{difference}" for difference in differences(PAGES[page], tmp_path)]

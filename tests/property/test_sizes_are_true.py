@@ -211,7 +211,7 @@ def judged(case: Case, counts: Counter[str]) -> None:
     told = search.scope.explored
     assert told == search.search.explored
     assert told.words in before
-    assert told.words in answer_strength(campaign.task, answer)
+    assert told.words in " · ".join(EXPLICIT.strength(campaign.task, answer))
     _require_true(told, truth, {sort: case.sizes[sort] for sort, _ in told.elements})
     for part in search.parts:
         assert part.instance.sizes == dict(told.elements)
@@ -220,11 +220,6 @@ def judged(case: Case, counts: Counter[str]) -> None:
     counts[str(row.verdict)] += 1
     counts["drawn"] += bool(told.shortfall)
     counts["several interpretations"] += told.interpretations > 1
-
-
-def answer_strength(task: object, answer: object) -> str:
-    """Return the strength line."""
-    return " · ".join(EXPLICIT.strength(task, answer))  # type: ignore[arg-type] # they come from the run itself
 
 
 def _require_true(told: Explored, truth: Truth, sizes: Mapping[str, int]) -> None:

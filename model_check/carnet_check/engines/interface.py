@@ -221,7 +221,7 @@ class Explores(Engine):
         *,
         invariants: Sequence[Invariant],
         goals: Sequence[Goal] = (),
-        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        caps: Caps = NO_CAPS,
         stop_at_first: bool = False,
         stop_when_fallen: bool = False,
         reduction: bool = True,
@@ -254,7 +254,7 @@ class DecidesLiveness(Explores):
         instance: Instance,
         *,
         liveness: Sequence[Eventually],
-        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        caps: Caps = NO_CAPS,
         reduction: bool = True,
         threat: str = "",
         watch: Callable[[int, int], None] | None = None,

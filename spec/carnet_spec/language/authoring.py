@@ -103,7 +103,7 @@ def fact(true: bool) -> frozenset[Row]:
 
 
 def counted(*amounts: tuple[int, str]) -> str:
-    """Return amounts in words, without what there is none of: ``2 honest users, 1 key of the adversary's``."""
+    """Return amounts in words, without those that are zero: ``2 honest users, 1 key of the adversary's``."""
     return ", ".join(f"{number} {what if number == 1 else _plural(what)}" for number, what in amounts if number)
 
 

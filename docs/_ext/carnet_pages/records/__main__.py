@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     except UnknownRecord as error:
         parser.error(str(error))
     if asked.what == "make":
-        return _make_alone(chosen[0]) if len(chosen) == 1 else made(chosen, asked.jobs)
+        return _make_alone(chosen[0]) if len(chosen) == 1 else make_all(chosen, asked.jobs)
     for line in _listed(chosen) if asked.what == "list" else reported(chosen):
         _say(line)
     return 0
@@ -78,7 +78,7 @@ def _listed(chosen: Sequence[Target]) -> Iterator[str]:
         yield f"{each.name:32} {_time(each.seconds):>8}  {', '.join(each.files)}"
 
 
-def made(chosen: Sequence[Target], jobs: int) -> int:
+def make_all(chosen: Sequence[Target], jobs: int) -> int:
     """Make records in processes of their own: what is read by others first, then the longest first."""
     left = sorted(chosen, key=lambda each: -each.cost)
     running: dict[Target, subprocess.Popen[bytes]] = {}

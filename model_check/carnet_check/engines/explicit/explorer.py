@@ -10,7 +10,7 @@ from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
-from carnet_check.engines.exploration import Caps, Exploration
+from carnet_check.engines.exploration import NO_CAPS, Caps, Exploration
 from carnet_check.engines.exploring.explorer import Explorer, Walker
 from carnet_check.engines.exploring.searching import question
 from carnet_check.engines.interface import DecidesLiveness, Keeps
@@ -41,7 +41,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
         *,
         invariants: Sequence[Invariant],
         goals: Sequence[Goal] = (),
-        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        caps: Caps = NO_CAPS,
         stop_at_first: bool = False,
         stop_when_fallen: bool = False,
         reduction: bool = True,
@@ -78,7 +78,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
         instance: Instance,
         *,
         liveness: Sequence[Eventually],
-        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        caps: Caps = NO_CAPS,
         reduction: bool = True,
         threat: str = "",
         watch: Callable[[int, int], None] | None = None,
@@ -118,7 +118,7 @@ class PackedWalker(Walker):
         *,
         invariants: Sequence[Invariant],
         goals: Sequence[Goal] = (),
-        caps: Caps = Caps(),  # noqa: B008 # it is immutable
+        caps: Caps = NO_CAPS,
         stop_at_first: bool = False,
         stop_when_fallen: bool = False,
         reduction: bool = True,
