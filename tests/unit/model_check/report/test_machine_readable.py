@@ -126,7 +126,7 @@ def test_a_claim_of_a_package_is_in_the_file_that_states_it(tmp_path: Path) -> N
     root = Path(next(iter(carnet_spec.__path__))).parent
     lines = (root / claim["file"]).read_text().splitlines()
     assert "claim" in lines[claim["line"] - 1]
-    assert '"iv-unique"' in "".join(lines[claim["line"] - 1 : claim["line"] + 3])
+    assert '@claim("iv-unique"' in "".join(lines[claim["line"] - 1 : claim["line"] + 3])
     assert len({place["file"] for place in places}) > 5
 
 
