@@ -1,7 +1,5 @@
 """Real evidence in the documents that services deliver, and Intel's collateral in the files of its service."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

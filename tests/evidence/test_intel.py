@@ -1,7 +1,5 @@
 """Real TDX evidence: all that is genuine is accepted, all that is not is refused at the step that its name says."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Real nodes: eight GPUs of one machine, and eight with their four switches."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real NVIDIA evidence: all that is genuine is accepted, all that is not is refused at the step that its name says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -20,42 +18,27 @@ from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain
 from carnet_ref.wire.reader import MalformedError
 from tests.evidence.nvidia_table import TABLE, table
-from tests.fixtures.nvidia_evidence import (
-    DRIVER_RIM,
-    FOLDER,
-    MISSING,
-    OCSP_REPLIES,
-    OCSP_TIME,
-    RIM_OCSP_REPLY,
-    RIM_OCSP_TIME,
-    TESTDATA,
-    UNIT,
-    Case,
-    RimCase,
-    cases,
-    read,
-    rim_cases,
-)
+from tests.fixtures import nvidia_evidence
 
-pytestmark = pytest.mark.skipif(FOLDER is None, reason=MISSING)
-CASES = list(cases()) if FOLDER else []
-RIMS = list(rim_cases()) if FOLDER else []
+pytestmark = pytest.mark.skipif(nvidia_evidence.FOLDER is None, reason=nvidia_evidence.MISSING)
+CASES = list(nvidia_evidence.cases()) if nvidia_evidence.FOLDER else []
+RIMS = list(nvidia_evidence.rim_cases()) if nvidia_evidence.FOLDER else []
 GENUINE = {case.name: case for case in CASES if case.refused_at is None}
 BITS_SAMPLED = 150
 
 
-def _named(case: Case | RimCase) -> str:
+def _named(case: nvidia_evidence.Case | nvidia_evidence.RimCase) -> str:
     return case.name.rpartition("/")[2]
 
 
 @pytest.mark.parametrize("case", CASES, ids=_named)
-def test_a_report_is_accepted_or_refused_as_its_name_says(case: Case) -> None:
+def test_a_report_is_accepted_or_refused_as_its_name_says(case: nvidia_evidence.Case) -> None:
     appraisal = case.appraised()
     assert appraisal.failed_step == case.refused_at, appraisal.steps[-1]
 
 
 @pytest.mark.parametrize("case", RIMS, ids=_named)
-def test_a_rim_is_accepted_or_refused_as_its_name_says(case: RimCase) -> None:
+def test_a_rim_is_accepted_or_refused_as_its_name_says(case: nvidia_evidence.RimCase) -> None:
     appraisal = case.appraised()
     assert appraisal.failed_step == case.refused_at, appraisal.steps[-1]
 
@@ -69,7 +52,7 @@ def test_the_evidence_has_what_it_is_said_to_have() -> None:
     assert sum("failure_" in case.name for case in RIMS) == 18
 
 
-def _sample() -> Case:
+def _sample() -> nvidia_evidence.Case:
     return next(case for case in CASES if case.rims)
 
 
@@ -101,7 +84,7 @@ def test_the_switch_report_beside_another_units_chain_is_genuine_under_its_own()
     stray = next(case for case in CASES if "test_raw_switch" in case.name)
     said = parse_report(stray.report).field(OpaqueType.SWITCH_PDI)
     assert said is not None
-    devices = device_evidence(read(f"{TESTDATA}/test_ppcie_data.json"))
+    devices = device_evidence(nvidia_evidence.read(f"{nvidia_evidence.TESTDATA}/test_ppcie_data.json"))
     owner = next(d for d in devices if parse_report(d.report).field(OpaqueType.SWITCH_PDI) == said)
     assert owner.chain is not None
     assert stray.appraised().failed_step == "signature"
@@ -109,23 +92,25 @@ def test_the_switch_report_beside_another_units_chain_is_genuine_under_its_own()
     assert appraise(owner.report, owner.chain).accepted
 
 
-def appraise(report: bytes, chain: bytes, at: datetime = RIM_OCSP_TIME, nonce: bytes | None = None) -> Appraisal:
+def appraise(
+    report: bytes, chain: bytes, at: datetime = nvidia_evidence.RIM_OCSP_TIME, nonce: bytes | None = None
+) -> Appraisal:
     anchors = default_anchors()
     return appraise_gpu(report, chain, at=at, policy=DEFAULT_POLICY, anchors=anchors, nonce=nonce)
 
 
 def test_recorded_ocsp_replies_count_for_one_day_and_not_nineteen_later() -> None:
-    later = replace(_sample(), at=OCSP_TIME + timedelta(days=19))
+    later = replace(_sample(), at=nvidia_evidence.OCSP_TIME + timedelta(days=19))
     appraisal = later.appraised()
     assert (appraisal.failed_step, "counts from" in appraisal.steps[-1].detail) == ("revocation", True)
 
 
 def test_the_recorded_reply_about_a_rim_signers_authority_is_good_on_its_day() -> None:
-    chain = parse_rim(read(DRIVER_RIM)).certificates
-    reply = parse_ocsp(decode(read(RIM_OCSP_REPLY), "OCSP reply"))
+    chain = parse_rim(nvidia_evidence.read(nvidia_evidence.DRIVER_RIM)).certificates
+    reply = parse_ocsp(decode(nvidia_evidence.read(nvidia_evidence.RIM_OCSP_REPLY), "OCSP reply"))
     issuer = chain[3]
     assert reply.is_about(chain[2], issuer)
-    check_not_revoked(reply, chain[2], issuer, RIM_OCSP_TIME)
+    check_not_revoked(reply, chain[2], issuer, nvidia_evidence.RIM_OCSP_TIME)
 
 
 def test_reports_of_old_drivers_and_of_switches_have_no_firmware_id_and_say_so() -> None:
@@ -190,7 +175,7 @@ def test_reference_values_past_their_signers_certificate_are_refused() -> None:
 
 def test_a_root_that_is_not_nvidias_vouches_for_no_rim() -> None:
     """The certificate that NVIDIA's tests call an incorrect root is no authority's, so no trust anchor either."""
-    wrong = read(f"{UNIT}/incorrect_rim_root.crt")
+    wrong = nvidia_evidence.read(f"{nvidia_evidence.UNIT}/incorrect_rim_root.crt")
     case = next(rim for rim in RIMS if rim.refused_at is None)
     for anchors in (parse_pem_chain(wrong), default_anchors().of(AnchorRole.NVIDIA_DEVICE)):
         assert appraise_rim(case.document, at=case.at, anchors=anchors).failed_step == "chain"
@@ -199,7 +184,7 @@ def test_a_root_that_is_not_nvidias_vouches_for_no_rim() -> None:
 
 
 def test_an_ocsp_responder_under_the_root_of_rims_is_no_signer_of_rims() -> None:
-    (responder,) = parse_ocsp(decode(read(RIM_OCSP_REPLY), "OCSP reply")).responders
+    (responder,) = parse_ocsp(decode(nvidia_evidence.read(nvidia_evidence.RIM_OCSP_REPLY), "OCSP reply")).responders
     with pytest.raises(PathError, match="for OCSPSigning"):
         check_path([responder], default_anchors().of(AnchorRole.NVIDIA_RIM))
 
@@ -207,13 +192,13 @@ def test_an_ocsp_responder_under_the_root_of_rims_is_no_signer_of_rims() -> None
 def test_the_default_anchors_are_the_roots_that_nvidia_and_google_publish() -> None:
     published = {AnchorRole.NVIDIA_DEVICE: "device_root.pem", AnchorRole.NVIDIA_RIM: "rim_root.pem"}
     for role, name in published.items():
-        data = read(f"03-google-go-nvattest-tools/server/cert/{name}")
+        data = nvidia_evidence.read(f"03-google-go-nvattest-tools/server/cert/{name}")
         assert default_anchors().of(role) == tuple(x509.load_pem_x509_certificates(data))
 
 
 def test_each_reply_is_about_one_certificate_of_the_chain() -> None:
     chain = parse_pem_chain(_sample().chain)
-    replies = [parse_ocsp(decode(read(path), "OCSP reply")) for path in OCSP_REPLIES]
+    replies = [parse_ocsp(decode(nvidia_evidence.read(path), "OCSP reply")) for path in nvidia_evidence.OCSP_REPLIES]
     about = [[reply.is_about(chain[i], chain[i + 1]) for i in range(4)].index(True) for reply in replies]
     assert about == [3, 2, 1]
 
@@ -221,7 +206,7 @@ def test_each_reply_is_about_one_certificate_of_the_chain() -> None:
 # One bit, one byte less, one byte more.
 
 
-def _five() -> list[Case]:
+def _five() -> list[nvidia_evidence.Case]:
     """Return a report of each make: old and new Hopper drivers, protected PCIe, Blackwell and a switch."""
     wanted = ("gpu/hopper", "samples/hopper", "test_ppcie_data.json, device 0", "gpu/blackwell", "switch/switch")
     five = [next(case for name, case in GENUINE.items() if part in name) for part in wanted]
@@ -234,7 +219,7 @@ def _flipped(report: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-def _refused_for(case: Case, bits: range) -> set[str | None]:
+def _refused_for(case: nvidia_evidence.Case, bits: range) -> set[str | None]:
     return {replace(case, report=_flipped(case.report, bit)).appraised().failed_step for bit in bits}
 
 

@@ -3,8 +3,6 @@
 Where Carnet is stricter, the row says why. The verifier runs in an environment of its own (`nvidia_verifier_driver`).
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator
@@ -23,11 +21,7 @@ from tests.fixtures.nvidia_evidence import FOLDER, MISSING, SAMPLES, cases, read
 from tests.fixtures.nvidia_wheel import verifier_python
 from tests.fixtures.own_environment import UnavailableError
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(FOLDER is None, reason=MISSING),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.skipif(FOLDER is None, reason=MISSING)]
 EVERYTHING = Policy(
     require=frozenset({"revocation", "signature", "firmware-id", "nonce", "driver-rim", "vbios-rim", "measurements"})
 )

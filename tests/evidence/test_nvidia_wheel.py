@@ -1,7 +1,5 @@
 """A plain clone meets reality too: NVIDIA's sample report and signed RIMs, out of the wheel of its own verifier."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

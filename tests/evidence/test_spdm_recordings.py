@@ -1,7 +1,5 @@
 """Other recordings of SPDM: packet captures of the same sessions, and the log of a real NVIDIA board."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

@@ -1,7 +1,5 @@
 """Sessions recorded between other people's SPDM programs decrypt, re-derive and re-verify."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A protocol is added by its folder and one registration: an entry point, as an installed package has it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

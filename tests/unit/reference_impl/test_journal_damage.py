@@ -1,7 +1,5 @@
 """Nothing of a journal is lost in silence: not to flipped bits, not to files cut short or gone, not to a crash."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

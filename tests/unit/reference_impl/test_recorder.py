@@ -1,7 +1,5 @@
 """Logs of separate processes merge into one order in which causes come before effects."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

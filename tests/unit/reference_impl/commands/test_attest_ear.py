@@ -1,7 +1,5 @@
 """Signed results at the command: ``--ear`` for every format, and ``carnet attest ear``, which checks them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shlex
@@ -17,17 +15,7 @@ from carnet_ref.attestation.formats import FORMATS
 from carnet_ref.attestation.results.result import EXTENSION
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from tests.fixtures.command_words import with_defaults
-from tests.fixtures.ear_tokens import (
-    NONCE,
-    OTHER,
-    P384,
-    RESULT,
-    mac_token,
-    private_pem,
-    public_pem,
-    result,
-    token,
-)
+from tests.fixtures.ear_tokens import NONCE, OTHER, P384, RESULT, mac_token, private_pem, public_pem, result, token
 from tests.fixtures.simulated_machine import SINCE, certificate_table, gpu, machine, quote, roots, snp_report, td
 from tests.fixtures.simulated_nvml import SimulatedNvml
 

@@ -1,7 +1,5 @@
 """``carnet attest gpu``: exit codes, the JSON that callers rely on, and a last line that does it again."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -14,8 +12,11 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_ref.attestation.nvidia.policy import STEPS
+from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES
 from tests.fixtures.command_words import with_defaults
+from tests.fixtures.nvidia_node import GPUS, SWITCHES, members
 from tests.fixtures.nvidia_pki import AT, NONCE, pem, report, world
+from tests.fixtures.wrapped_evidence import entries, entry, request
 
 W = world()
 WHEN = f"{AT:%Y-%m-%dT%H:%M:%SZ}"
@@ -184,3 +185,101 @@ def test_the_kinds_of_evidence_are_listed_without_importing_them() -> None:
     result = CliRunner().invoke(main, ["attest", "--help"])
     assert (result.exit_code, "gpu" in result.stdout, "tdx" in result.stdout) == (0, True, True)
     assert CliRunner().invoke(main, ["attest", "snp"]).exit_code == 2
+
+
+DEVICES = [(each.evidence().report, each.device.chain()) for each in members()]
+
+
+def attest_node(*words: str) -> Result:
+    return CliRunner().invoke(main, ["attest", "node", *words])
+
+
+@pytest.fixture
+def node_files(tmp_path: Path) -> dict[str, str]:
+    """Write the node in one file, and in two of different kinds."""
+    made = {
+        "all": json.dumps(entries(DEVICES)),
+        "gpus": json.dumps(request(DEVICES[:GPUS])),
+        "switches": json.dumps(entries(DEVICES[GPUS:])),
+        "policy": json.dumps({"require": ["nonce"], "gpus": GPUS, "switches": SWITCHES, "require_links": True}),
+        "many": json.dumps([entry(DEVICES[0])] * MOST_DEVICES),
+        "report": DEVICES[0][0].hex(),
+        "text": "no node",
+    }
+    for name, text in made.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "roots").write_bytes(pem([W.root.certificate, W.rim_root.certificate]))
+    return {name: str(tmp_path / name) for name in (*made, "roots")}
+
+
+def usual_node(node_files: dict[str, str], *further: str) -> list[str]:
+    return ["--trust-anchor", node_files["roots"], "--at", f"{AT:%Y-%m-%dT%H:%M:%SZ}", *further]
+
+
+@pytest.mark.parametrize("given", [["all"], ["gpus", "switches"], ["switches", "gpus"]])
+def test_a_node_is_accepted_from_one_file_or_several(node_files: dict[str, str], given: list[str]) -> None:
+    words = [
+        *(node_files[name] for name in given),
+        *usual_node(node_files, "--nonce", NONCE.hex(), "--policy", node_files["policy"]),
+    ]
+    shown = found(*words)
+    assert (shown["accepted"], shown["claims"]["gpus"], shown["claims"]["switches"]) == (True, GPUS, SWITCHES)
+    assert [step["id"].partition(".")[2] for step in shown["steps"]][4] == "document"
+    result = attest_node(*words)
+    assert result.exit_code == 0
+    assert "claim   devices 5" in result.stdout
+    again = shlex.split(result.stdout.splitlines()[-1].removeprefix("rerun"))
+    assert attest_node(*again[3:]).stdout == result.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "step"),
+    [
+        (["all", "gpus"], "distinct"),
+        (["gpus", "gpus"], "distinct"),
+        (["switches"], "count"),
+        (["many", "many"], "parse"),
+        (["all", "text"], "parse"),
+    ],
+)
+def test_a_node_that_does_not_hold_is_refused(node_files: dict[str, str], given: list[str], step: str) -> None:
+    words = [*(node_files[name] for name in given), *usual_node(node_files)]
+    assert (attest_node(*words).exit_code, found(*words)["failed_step"]) == (1, step)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"), [([], "Missing argument"), (["report"], "a report alone has no certificates")]
+)
+def test_bad_usage_exits_2(node_files: dict[str, str], words: list[str], why: str) -> None:
+    result = attest_node(*(node_files[word] for word in words), *usual_node(node_files))
+    assert (result.exit_code, why in result.stderr) == (2, True)
+
+
+SIGNED = W.rims()[0]
+
+
+def attest_rim(folder: Path, rim: bytes, *words: str) -> Result:
+    (folder / "rim").write_bytes(rim)
+    (folder / "roots").write_bytes(pem([W.root.certificate, W.rim_root.certificate]))
+    given = [str(folder / "rim"), "--trust-anchor", str(folder / "roots"), "--at", WHEN, *words]
+    return CliRunner().invoke(main, ["attest", "rim", *given])
+
+
+@pytest.mark.parametrize(
+    ("rim", "code", "step"),
+    [(SIGNED, 0, None), (SIGNED.replace(b'index="9"', b'index="90"', 1), 1, "signature"), (b"<no rim/>", 1, "parse")],
+    ids=["signed", "altered", "none"],
+)
+def test_reference_values_are_accepted_as_their_vendor_signed_them(
+    tmp_path: Path, rim: bytes, code: int, step: str | None
+) -> None:
+    result = attest_rim(tmp_path, rim, "--json")
+    shown = json.loads(result.stdout)
+    assert (result.exit_code, shown["failed_step"]) == (code, step)
+    assert bool(shown["claims"]) is (code == 0)
+
+
+def test_there_is_no_policy_for_them(tmp_path: Path) -> None:
+    result = attest_rim(tmp_path, SIGNED, "--policy", "any")
+    assert result.exit_code == 2
+    assert "No such option" in result.stderr

@@ -1,7 +1,5 @@
 """``carnet attest snp``: exit codes, the JSON that callers rely on, and a last line that does it again."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shlex
@@ -20,29 +18,21 @@ from carnet_ref.attestation.amd.report import GuestPolicy
 from carnet_ref.attestation.amd.tcb import Product
 from carnet_ref.attestation.results.result import EXTENSION
 from carnet_ref.crypto.primitives import sha256
+from tests.fixtures import simulated_reports as simulated
 from tests.fixtures.command_words import with_defaults
 from tests.fixtures.ear_tokens import private_pem
 from tests.fixtures.simulated_quotes import QUOTE
-from tests.fixtures.simulated_reports import (
-    NOW,
-    REPORT_DATA,
-    RUNTIME,
-    amd,
-    certificate_table,
-    chain,
-    changed,
-    chip,
-    der,
-    endorsement,
-    hcl,
-    pem,
-    signed,
-)
+from tests.fixtures.simulated_reports import chain
 
-WHEN = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
-REPORT, LEAF, AUTHORITY, ROOT = signed(), endorsement(), amd().authority(KeyKind.VCEK), amd().root
-AZURE = hcl(report=changed(report_data=sha256(RUNTIME) + bytes(32)))
-DEBUG = changed(policy=GuestPolicy(0xB001F))
+WHEN = f"{simulated.NOW:%Y-%m-%dT%H:%M:%SZ}"
+REPORT, LEAF, AUTHORITY, ROOT = (
+    simulated.signed(),
+    simulated.endorsement(),
+    simulated.amd().authority(KeyKind.VCEK),
+    simulated.amd().root,
+)
+AZURE = simulated.hcl(report=simulated.changed(report_data=sha256(simulated.RUNTIME) + bytes(32)))
+DEBUG = simulated.changed(policy=GuestPolicy(0xB001F))
 
 
 @pytest.fixture
@@ -56,8 +46,8 @@ def files(tmp_path: Path) -> dict[str, str]:
         "json": json.dumps({"platform": "snp", "evidence": text}).encode(),
         "hcl": AZURE,
         "azure": json.dumps({"platform": "az-snp", "evidence": _azure()}).encode(),
-        "crl": amd().revocation_list().public_bytes(Encoding.PEM),
-        "revoked": amd().revocation_list(AUTHORITY).public_bytes(Encoding.DER),
+        "crl": simulated.amd().revocation_list().public_bytes(Encoding.PEM),
+        "revoked": simulated.amd().revocation_list(AUTHORITY).public_bytes(Encoding.DER),
         "longer": REPORT + b"\1",
         "version": b"\6" + REPORT[1:],
         "tampered": REPORT[:0x90] + b"\0" + REPORT[0x91:],
@@ -65,12 +55,14 @@ def files(tmp_path: Path) -> dict[str, str]:
         "empty": b"",
         "quote": QUOTE,
         "debug": DEBUG,
-        "turin": signed(Product.TURIN),
-        "chain": pem(LEAF, AUTHORITY),
-        "der": der(ROOT, LEAF, AUTHORITY),
-        "table": certificate_table([(VCEK.bytes, der(LEAF)), (ASK.bytes, der(AUTHORITY)), (ARK.bytes, der(ROOT))]),
-        "other": der(chip(seed=b"another chip").endorsement(), AUTHORITY),
-        "roots": pem(*(amd(product).root for product in Product)),
+        "turin": simulated.signed(Product.TURIN),
+        "chain": simulated.pem(LEAF, AUTHORITY),
+        "der": simulated.der(ROOT, LEAF, AUTHORITY),
+        "table": simulated.certificate_table(
+            [(VCEK.bytes, simulated.der(LEAF)), (ASK.bytes, simulated.der(AUTHORITY)), (ARK.bytes, simulated.der(ROOT))]
+        ),
+        "other": simulated.der(simulated.chip(seed=b"another chip").endorsement(), AUTHORITY),
+        "roots": simulated.pem(*(simulated.amd(product).root for product in Product)),
         "strict": json.dumps({"require": ["measurement"], "measurements": [REPORT[0x90:0xC0].hex()]}).encode(),
         "newer": b'{"require": ["minimum-tcb"], "minimum_tcb": {"Milan": {"snp": 25}}}',
         "lenient": b'{"require": ["signature"], "allow_debug": true}',
@@ -155,7 +147,7 @@ def test_a_signed_result_says_too_that_the_quote_of_the_vtpm_was_not_read(
 
 
 def test_the_json_has_the_fields_that_callers_rely_on(files: dict[str, str]) -> None:
-    shown = found(*usual(files, "--report-data", REPORT_DATA.hex()))
+    shown = found(*usual(files, "--report-data", simulated.REPORT_DATA.hex()))
     assert (shown["accepted"], shown["failed_step"]) == (True, None)
     assert [step["id"] for step in shown["steps"]] == list(STEPS)
     assert shown["claims"]["reported_tcb"] == {"bootloader": 4, "tee": 0, "snp": 24, "microcode": 219}
@@ -239,7 +231,7 @@ def test_bad_usage_exits_2_with_one_line(files: dict[str, str], words: list[str]
 
 
 def test_the_last_line_does_it_again(files: dict[str, str]) -> None:
-    given = usual(files, "--report-data", REPORT_DATA.hex())
+    given = usual(files, "--report-data", simulated.REPORT_DATA.hex())
     last = attest(*given).stdout.strip().splitlines()[-1]
     again = shlex.split(last.removeprefix("rerun"))
     assert again[:3] == ["carnet", "attest", "snp"]

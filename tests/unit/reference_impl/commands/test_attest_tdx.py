@@ -1,7 +1,5 @@
 """``carnet attest tdx``: exit codes, the JSON that callers rely on, and a last line that does it again."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shlex

@@ -1,26 +1,22 @@
-"""What is reordered, replayed, truncated, altered or downgraded ends a session with the error that says so."""
-
-from __future__ import annotations
+"""What is reordered, replayed, truncated, altered or downgraded ends a session with a typed error."""
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import carnet_ref.spdm.requester
-import carnet_ref.spdm.requester_exchange
-import carnet_ref.spdm.requester_session
-import carnet_ref.spdm.responder
-import carnet_ref.spdm.responder_exchange
 import carnet_ref.spdm.responder_session
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.spdm import (
     CURRENT,
     H100,
+    H100_DEVICE,
     DowngradeError,
     PeerError,
     Profile,
@@ -31,39 +27,44 @@ from carnet_ref.spdm import (
     TransferError,
     UnexpectedMessageError,
     UntrustedChainError,
+    opaque,
+    profile,
 )
-from carnet_ref.spdm.events import (
-    Begin,
-    Closed,
-    Received,
-    Send,
-    SessionEvent,
-)
+from carnet_ref.spdm.events import Begin, Closed, Measure, Opened, Received, Send, SessionEvent, UpdateKeys
 from carnet_ref.spdm.machine import REFUSALS, Conversing, Ended, Secured, SessionState
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
     Certificate,
     ChunkSend,
+    DeliverEncapsulatedResponse,
     Digests,
+    EncapsulatedRequest,
+    EncapsulatedResponseAck,
     Error,
     Finish,
     GetCapabilities,
+    HeartbeatAck,
     KeyExchange,
     KeyExchangeRsp,
+    KeyUpdate,
+    KeyUpdateAck,
     Layout,
     Message,
     NegotiateAlgorithms,
+    NotReady,
     PskExchange,
     PskExchangeRsp,
     PskFinish,
+    UpdateOperation,
     Version,
     VersionList,
     parse_message,
 )
+from carnet_ref.spdm.opaque import check_selected, offered_versions, selected_version
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.spdm_ends import requester, responder
+from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
 from tests.fixtures.spdm_traces import CONVERSATIONS, trace
 
 Alter = Callable[[bytes], bytes]
@@ -282,3 +283,203 @@ def test_the_requester_itself_refuses_another_verify_data() -> None:
     found = meddle(KeyExchangeRsp, twisted("verify_data"), H100, H100)
     assert isinstance(found, AuthenticationError)
     assert found.what == "ResponderVerifyData"
+
+
+def responding(other: Responder, **changes: Any) -> Responder:
+    """Return a responder that differs from another one in some of its settings."""
+    state: Any = other.state
+    return Responder(replace(state.config, **changes))
+
+
+def closings(ours: Requester, theirs: Responder) -> list[Closed]:
+    """Run a handshake and return how it ended; it did not open a session."""
+    effects = deliver(ours, Begin(), theirs)
+    assert not any(isinstance(effect, Opened) for effect in effects)
+    return [effect for effect in effects if isinstance(effect, Closed)]
+
+
+def test_a_device_that_signs_with_another_key_than_its_certificate_s_is_refused() -> None:
+    ours, theirs = requester(), responder()
+    theirs = responding(theirs, key=key(9))
+    effects = closings(ours, theirs)
+    assert isinstance(effects[0].error, AuthenticationError)
+
+
+def test_a_device_that_signs_a_request_for_mutual_authentication_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asking(*fields: Any) -> KeyExchangeRsp:
+        return replace(KeyExchangeRsp(*fields), mutual=1)
+
+    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.KeyExchangeRsp", asking)
+    effects = closings(requester(), responder())
+    assert isinstance(effects[0].error, UnexpectedMessageError)
+
+
+def test_a_device_that_selects_records_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def selecting(version: Version, offered: bytes) -> bytes:
+        return opaque.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
+
+    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.opaque", SimpleNamespace(selected_version=selecting))
+    effects = closings(requester(), responder())
+    assert isinstance(effects[0].error, DowngradeError)
+
+
+@pytest.mark.parametrize("operation", UpdateOperation)
+def test_an_update_acknowledged_with_another_tag_ends_the_session(
+    operation: UpdateOperation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def acknowledging(version: Version, asked: UpdateOperation, tag: int) -> KeyUpdateAck:
+        return KeyUpdateAck(version, asked, tag ^ (asked is operation))
+
+    ours, theirs = established()
+    monkeypatch.setattr("carnet_ref.spdm.responder_session.KeyUpdateAck", acknowledging)
+    closed = [effect for effect in deliver(ours, UpdateKeys(), theirs) if isinstance(effect, Closed)]
+    assert bool(closed) is (operation is not UpdateOperation.UPDATE_KEY)
+    assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
+
+
+def test_a_requester_that_proves_another_transcript_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Twisted(Finish):
+        def encode(self) -> bytes:
+            return Finish.encode(self)[:-1] + bytes([self.verify_data[-1] ^ 1])
+
+    monkeypatch.setattr("carnet_ref.spdm.requester_exchange.Finish", Twisted)
+    effects = closings(requester(), responder())
+    assert isinstance(effects[0].error, AuthenticationError)
+    assert effects[0].error.what == "RequesterVerifyData"
+
+
+def test_a_finish_with_a_signature_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -> Finish:
+        return Finish(version, slot, signature or bytes(384), verify_data)
+
+    monkeypatch.setattr("carnet_ref.spdm.requester_exchange.Finish", signing)
+    effects = closings(requester(), responder())
+    assert isinstance(effects[0].error, UnexpectedMessageError)
+
+
+def test_a_device_whose_certified_key_is_of_another_curve_is_refused() -> None:
+    theirs = responding(responder(), certificates=(*chain()[:2], of_p256()))
+    effects = closings(requester(), theirs)
+    assert isinstance(effects[0].error, UntrustedChainError)
+    assert "no P-384 key" in str(effects[0].error)
+
+
+def test_a_session_does_not_open_with_anything_but_the_end_of_the_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.FinishRsp", HeartbeatAck)
+    ours, theirs = requester(), responder()
+    closed = [effect for effect in deliver(ours, Begin(), theirs) if isinstance(effect, Closed)]
+    assert isinstance(closed[0].error, UnexpectedMessageError)
+    assert not ours.established
+
+
+def test_nothing_but_measurements_is_handed_out_as_a_report() -> None:
+    reporter = SimpleNamespace(report=lambda asked: HeartbeatAck(Version.V1_1).encode())
+    ours, theirs = requester(), responding(responder(), reporter=reporter)
+    deliver(ours, Begin(), theirs)
+    (closed,) = deliver(ours, Measure(bytes(32)), theirs)
+    assert isinstance(closed, Closed)
+    assert isinstance(closed.error, UnexpectedMessageError)
+
+
+def test_a_chain_under_another_root_is_refused() -> None:
+    ours, theirs = requester(), responder()
+    other = responding(theirs, certificates=chain()[1:])
+    effects = closings(ours, other)
+    assert isinstance(effects[0].error, UntrustedChainError)
+    with pytest.raises(UntrustedChainError):
+        trust(chain()[1:])
+
+
+def test_the_default_device_profile_speaks_1_1_alone() -> None:
+    assert H100_DEVICE.versions == (Version.V1_1,)
+    with pytest.raises(DowngradeError):
+        CURRENT.choose(H100_DEVICE.version_list())
+
+
+V = Version.V1_2
+
+
+def altered(place: int, value: int) -> bytes:
+    """Return NEGOTIATE_ALGORITHMS with one byte altered."""
+    raw = bytearray(profile.CURRENT.negotiate(V).encode())
+    raw[place] = value
+    return bytes(raw)
+
+
+ACK = bytes([V, EncapsulatedResponseAck.CODE])
+MALFORMED: dict[str, tuple[bytes, str]] = {
+    "ENCAPSULATED_REQUEST without one": (bytes([V, EncapsulatedRequest.CODE, 1, 0]), "an encapsulated message"),
+    "DELIVER_ENCAPSULATED_RESPONSE without one": (
+        bytes([V, DeliverEncapsulatedResponse.CODE, 1, 0]),
+        "an encapsulated message",
+    ),
+    "an acknowledgement of no kind": (ACK + bytes([0, 3]) + bytes(4), "a kind of payload"),
+    "an acknowledgement without a payload that has one": (ACK + bytes([0, 0]) + bytes(5), "a payload of its kind"),
+    "an acknowledgement with half a slot": (ACK + bytes([0, 2]) + bytes(4), "a payload of its kind"),
+    "an acknowledgement with two slots": (ACK + bytes([0, 2]) + bytes(6), "a payload of its kind"),
+    "an acknowledgement that does not say of what": (ACK + bytes([0, 0]), "acknowledged request id"),
+    "an ERROR that says too much": (bytes([V, Error.CODE, 1, 0]) + bytes(33), "32 bytes at most"),
+    "an update of no kind": (bytes([V, KeyUpdate.CODE, 0, 0]), "an update operation"),
+    "a piece that is shorter than it says": (ChunkSend(V, 0, 1, False, bytes(40)).encode()[:-1], "40 bytes of chunk"),
+    "a first piece that does not say how long the whole is": (
+        ChunkSend(V, 0, 0, False, b"").encode(),
+        "size of the large message",
+    ),
+    "algorithms that are shorter than they say": (altered(4, 49), "a length of 48"),
+    "external signature algorithms": (altered(28, 1), "no external asymmetric algorithms"),
+    "external hash algorithms": (altered(29, 1), "no external hash algorithms"),
+    "a table of algorithms in three bytes": (altered(33, 0x30), "two bytes of algorithms"),
+    "a message of no code": (bytes([V, 0x40, 0, 0]), "a known code"),
+}
+
+
+@pytest.mark.parametrize("row", sorted(MALFORMED))
+def test_a_message_is_malformed(row: str) -> None:
+    data, expected = MALFORMED[row]
+    with pytest.raises(MalformedError, match=expected):
+        parse_message(data, Layout(V))
+
+
+@pytest.mark.parametrize("size", [0, 3, 5])
+def test_when_a_response_is_ready_is_said_in_four_bytes(size: int) -> None:
+    with pytest.raises(MalformedError, match="four bytes"):
+        NotReady.of(Error(V, 0x42, extended=bytes(size)))
+
+
+def test_post_quantum_algorithms_are_reserved_bytes_before_1_4() -> None:
+    for version, found in ((V, 0), (Version.V1_4, 5)):
+        raw = bytearray(profile.CURRENT.negotiate(version).encode())
+        raw[16] = 5
+        message = parse_message(bytes(raw), Layout(version))
+        assert isinstance(message, NegotiateAlgorithms)
+        assert message.post_quantum == found
+
+
+NEW = Version.V1_2
+OFFERED = offered_versions(NEW)
+SELECTED = selected_version(NEW, OFFERED)
+
+
+def longer(opaque: bytes) -> bytes:
+    """Return the same opaque data, the one element of which has a word more."""
+    head, rest = opaque[:6], opaque[8:]
+    size = int.from_bytes(opaque[6:8], "little")
+    return head + (size + 4).to_bytes(2, "little") + rest[:size] + bytes(4) + rest[size:]
+
+
+def test_both_ends_speak_of_the_same_version() -> None:
+    check_selected(NEW, SELECTED)
+
+
+def test_nothing_may_follow_the_elements() -> None:
+    with pytest.raises(MalformedError, match="opaque data"):
+        selected_version(NEW, OFFERED + bytes(4))
+    with pytest.raises(MalformedError, match="opaque data"):
+        check_selected(NEW, SELECTED + bytes(4))
+
+
+def test_nothing_may_follow_within_an_element() -> None:
+    with pytest.raises(MalformedError, match="secured message versions"):
+        selected_version(NEW, longer(OFFERED))
+    with pytest.raises(MalformedError, match="secured message selection"):
+        check_selected(NEW, longer(SELECTED))

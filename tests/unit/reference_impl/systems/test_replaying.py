@@ -1,7 +1,5 @@
 """Replays: what is refused stops an attack where it is, and a claim falls by its bytes and by nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -19,11 +17,7 @@ class Refused(Exception):
     """What a party of this system raises."""
 
 
-ERRORS = {
-    "refuse": Refused("not that"),
-    "open": AuthenticationError("the tag"),
-    "look": KeyError("k1"),
-}
+ERRORS = {"refuse": Refused("not that"), "open": AuthenticationError("the tag"), "look": KeyError("k1")}
 
 
 def open_world(variant: str, off: frozenset[str], attack: Attack) -> nullcontext[list[str]]:

@@ -1,7 +1,5 @@
 """The small language model learns, repeats itself, and says what it leaves behind."""
 
-from __future__ import annotations
-
 import pytest
 
 from carnet_ref.training.characters import CharacterModel

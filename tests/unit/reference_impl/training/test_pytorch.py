@@ -1,7 +1,5 @@
 """The optional trainer learns, repeats itself, and says when it is not installed."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,11 +1,10 @@
 """Errors of readers name the field that is wrong: by what was expected, what was found, and where it begins."""
 
-from __future__ import annotations
-
 import pytest
 
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.quote import parse_quote
+from carnet_ref.wire.fields import number, to_number
 from carnet_ref.wire.reader import MalformedError, Reader
 from tests.fixtures.simulated_quotes import QUOTE, edited, of_tdx_15
 
@@ -63,3 +62,13 @@ def test_errors_in_event_logs_are_where_the_field_is() -> None:
     with pytest.raises(MalformedError) as error:
         parse_event_log(bytes(4) + b"\7\0\0\0" + bytes(60))
     assert error.value.offset == 4
+
+
+def test_a_counter_is_read_as_it_was_written() -> None:
+    assert to_number(number(7), "a message", "count") == 7
+
+
+@pytest.mark.parametrize("size", [0, 7, 9])
+def test_a_counter_of_another_size_is_malformed(size: int) -> None:
+    with pytest.raises(MalformedError, match="a message"):
+        to_number(bytes(size), "a message", "count")

@@ -1,15 +1,19 @@
-"""Endorsement keys: their extensions are read strictly, and their path is followed to a root."""
+"""AMD's certificates, files of them and revocation lists: read strictly, and followed to a root."""
 
-from __future__ import annotations
-
+import base64
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, padding
+from cryptography.hazmat.primitives.serialization import Encoding
 
+from carnet_ref.attestation.amd import certificate_files
+from carnet_ref.attestation.amd.certificate_files import ARK, ASK, LARGEST_FILE, MOST_ENTRIES, parse_certificates
 from carnet_ref.attestation.amd.certificates import (
     CLOUD,
     HARDWARE_ID,
@@ -21,13 +25,28 @@ from carnet_ref.attestation.amd.certificates import (
     known_authorities,
     parse_endorsement_key,
 )
+from carnet_ref.attestation.amd.policy import DEFAULT_POLICY
 from carnet_ref.attestation.amd.tcb import Product
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
+from carnet_ref.attestation.appraisal import AppraisalStep
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.crypto.certificate_path import PathError, common_name
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.simulated_reports import KINDS, NOW, VCEK, VLEK, amd, chip, endorsement
-from tests.fixtures.simulated_snp import TCBS, TEST_CLOUD, SimulatedAmd
+from tests.fixtures.simulated_reports import (
+    KINDS,
+    NOW,
+    VCEK,
+    VLEK,
+    amd,
+    appraised,
+    certificate_table,
+    chip,
+    der,
+    endorsement,
+    flipped,
+    pem,
+)
+from tests.fixtures.simulated_snp import LISTS_LAST, TCBS, TEST_CLOUD, SimulatedAmd
 
 TURIN = Product.TURIN
 
@@ -172,3 +191,200 @@ def test_amds_signing_keys_are_at_hand_and_no_anchors() -> None:
     for authority in known_authorities():
         (root,) = [root for root in roots_of_amd if root.subject == authority.issuer]
         authority.verify_directly_issued_by(root)
+
+
+LEAF, AUTHORITY, ROOT = endorsement(), amd().authority(KeyKind.VCEK), amd().root
+CLOUD_KEY = endorsement(kind=KeyKind.VLEK)
+ALL = (LEAF, AUTHORITY, ROOT)
+GUIDS = (certificate_files.VCEK.bytes, ASK.bytes, ARK.bytes)
+TABLE = certificate_table([(guid, der(each)) for guid, each in zip(GUIDS, ALL, strict=True)])
+OTHER = bytes(range(16))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pem(*ALL),
+        der(*ALL),
+        der(*ALL).hex().encode(),
+        base64.b64encode(der(*ALL)),
+        base64.b64encode(pem(*ALL)),
+        TABLE,
+        TABLE + bytes(4096),
+    ],
+    ids=["PEM", "DER", "hexadecimal", "base64", "base64 of PEM", "table", "table in a page"],
+)
+def test_the_same_certificates_come_out_of_every_form(data: bytes) -> None:
+    assert parse_certificates(data) == ALL
+
+
+def test_a_table_has_guids_in_the_order_of_their_digits() -> None:
+    assert TABLE.startswith(bytes.fromhex("63da758de6644564adc5f4b93be8accd"))
+    with pytest.raises(MalformedError, match="certificate table"):
+        parse_certificates(certificate_table([(certificate_files.VCEK.bytes_le, der(LEAF))]))
+
+
+def test_what_else_is_in_a_table_is_passed_over() -> None:
+    table = certificate_table(
+        [
+            (OTHER, b"no certificate"),
+            (certificate_files.VCEK.bytes, der(LEAF)),
+            (certificate_files.VLEK.bytes, der(CLOUD_KEY)),
+        ]
+    )
+    assert parse_certificates(table) == (LEAF, CLOUD_KEY)
+
+
+MALFORMED_FILES = {
+    "nothing": b"",
+    "text": b"no certificate",
+    "zeros": bytes(48),
+    "one byte": b"\x30",
+    "cut short": der(*ALL)[:-1],
+    "one byte more": der(*ALL) + b"\0",
+    "something between": der(LEAF) + b"\0" + der(AUTHORITY),
+    "PEM and DER": pem(LEAF) + der(AUTHORITY),
+    "PEM that is cut short": pem(*ALL)[:-40],
+    "more than a path has": der(*[LEAF] * 11),
+    "larger than any": der(LEAF) + bytes(LARGEST_FILE),
+    "a table without an end": TABLE[:71],
+    "a table with entries alone": certificate_table([(OTHER, b"")] * 1)[:24],
+    "a table that ends in an entry": TABLE[:30],
+    "a table of other things": certificate_table([(OTHER, b"no certificate")]),
+    "a table with too many entries": certificate_table([(bytes([n]) * 16, b"") for n in range(1, MOST_ENTRIES + 2)]),
+    "a table with two of a kind": certificate_table(
+        [(certificate_files.VCEK.bytes, der(LEAF)), (certificate_files.VCEK.bytes, der(LEAF))]
+    ),
+    "a table that reaches beyond itself": certificate_table([(certificate_files.VCEK.bytes, der(LEAF))])[:-1],
+    "a table with an offset beyond all": certificate_files.VCEK.bytes + b"\xff" * 8 + bytes(24),
+    "a table with something else for a certificate": certificate_table([(certificate_files.VCEK.bytes, bytes(100))]),
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED_FILES)
+def test_what_is_no_file_of_certificates_is_one_typed_error(what: str) -> None:
+    with pytest.raises(MalformedError):
+        parse_certificates(MALFORMED_FILES[what])
+
+
+def test_a_certificate_keeps_its_serial_number_zero() -> None:
+    (leaf,) = parse_certificates(LEAF.public_bytes(Encoding.DER))
+    assert leaf == LEAF
+    assert bytes.fromhex("a003020102020100") in leaf.tbs_certificate_bytes
+
+
+DAY = timedelta(days=1)
+REVOCATION_LIST = amd().revocation_list()
+ASKED = replace(DEFAULT_POLICY, require=DEFAULT_POLICY.require | {"revocation"})
+
+
+def der_of(crl: x509.CertificateRevocationList) -> bytes:
+    return crl.public_bytes(Encoding.DER)
+
+
+def revocation(*lists: bytes) -> AppraisalStep:
+    """Return the step about revocation, of an ordinary report."""
+    return next(step for step in appraised(crls=lists).steps if step.id == "revocation")
+
+
+FORMS: dict[str, Callable[[bytes], bytes]] = {
+    "DER": bytes,
+    "PEM": lambda data: x509.load_der_x509_crl(data).public_bytes(Encoding.PEM),
+    "hexadecimal": lambda data: data.hex().encode(),
+    "base64": base64.b64encode,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_list_that_revokes_nothing_of_the_path_affirms_it(form: str) -> None:
+    for crl in (REVOCATION_LIST, amd().revocation_list(amd().authority(VLEK))):
+        found = appraised(crls=[FORMS[form](der_of(crl))], policy=ASKED)
+        assert (found.accepted, "revocation not checked" in found.not_compared) == (True, False), found.steps[-1]
+
+
+def test_without_a_list_an_acceptance_says_that_nobody_looked() -> None:
+    found = appraised()
+    assert (found.accepted, "revocation not checked" in found.not_compared) == (True, True)
+    assert appraised(policy=ASKED).failed_step == "policy"
+
+
+@pytest.mark.parametrize("kind", [VCEK, VLEK])
+def test_a_revoked_signing_key_is_refused(kind: KeyKind) -> None:
+    crl = der_of(amd().revocation_list(amd().authority(kind)))
+    found = appraised(kind=kind, crls=[der_of(REVOCATION_LIST), crl])
+    assert (found.failed_step, "was revoked" in found.steps[-1].detail) == ("revocation", True)
+    other = VLEK if kind is VCEK else VCEK
+    assert appraised(kind=other, crls=[crl]).accepted
+
+
+def test_a_root_that_revokes_itself_is_refused() -> None:
+    step = revocation(der_of(amd().revocation_list(amd().root)))
+    assert (step.ok, "'ARK-Milan' 10000 was revoked" in step.detail) == (False, True)
+
+
+def _foreign() -> bytes:
+    return der_of(SimulatedAmd(Product.MILAN, NOW, keys="foreign").revocation_list())
+
+
+def _signed_with(mask: hashes.HashAlgorithm, salt: int) -> bytes:
+    return der_of(amd().revocation_list(signature=padding.PSS(padding.MGF1(mask), salt)))
+
+
+REFUSED: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "of another line": (
+        "by CN=ARK-Genoa,O=Carnet TEST, not by the root",
+        lambda: der_of(amd(Product.GENOA).revocation_list()),
+    ),
+    "by the signing key": (
+        "by CN=SEV-Milan,O=Carnet TEST, not by the root",
+        lambda: der_of(amd().revocation_list(by=VCEK)),
+    ),
+    "by a foreign root of the same name": ("is not signed by", _foreign),
+    "changed": ("is not signed by", lambda: flipped(der_of(REVOCATION_LIST), 8 * len(der_of(REVOCATION_LIST)) - 1)),
+    "of PKCS 1": ("is not signed by", lambda: der_of(amd().revocation_list(signature=padding.PKCS1v15()))),
+    "of another mask": ("is not signed by", lambda: _signed_with(hashes.SHA256(), 48)),
+    "of another salt": ("is not signed by", lambda: _signed_with(hashes.SHA384(), 32)),
+    "partial": ("so it is partial", lambda: der_of(amd().revocation_list(partial=True))),
+    "of tomorrow": ("counts from 2026-01-02", lambda: der_of(amd().revocation_list(at=NOW + DAY))),
+    "too old": ("counts from", lambda: der_of(amd().revocation_list(at=NOW - LISTS_LAST - DAY))),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_list_that_proves_nothing_is_refused(what: str) -> None:
+    reason, made = REFUSED[what]
+    for lists in ([made()], [der_of(REVOCATION_LIST), made()]):
+        step = revocation(*lists)
+        assert (step.ok, reason in step.detail) == (False, True), step
+
+
+@pytest.mark.parametrize("days", [0, 180])
+def test_a_list_counts_up_to_its_next_update(days: int) -> None:
+    assert appraised(crls=[der_of(REVOCATION_LIST)], at=NOW + days * DAY).accepted
+    assert appraised(crls=[der_of(REVOCATION_LIST)], at=NOW + 181 * DAY).failed_step == "revocation"
+
+
+def test_the_list_of_a_root_says_nothing_where_the_signing_key_itself_is_trusted() -> None:
+    anchors = Anchors({AnchorRole.AMD_SEV: (amd(Product.MILAN).authority(VCEK),)})
+    assert appraised(anchors=anchors).accepted
+    for crl in (REVOCATION_LIST, amd().revocation_list(by=VCEK)):
+        assert appraised(anchors=anchors, crls=[der_of(crl)]).failed_step == "revocation"
+
+
+MALFORMED_LISTS = {
+    "nothing": b"",
+    "text": b"no list",
+    "a certificate": amd().root.public_bytes(Encoding.DER),
+    "a certificate in PEM": amd().root.public_bytes(Encoding.PEM),
+    "two lists in PEM": 2 * REVOCATION_LIST.public_bytes(Encoding.PEM),
+    "a list in PEM and a certificate": REVOCATION_LIST.public_bytes(Encoding.PEM)
+    + amd().root.public_bytes(Encoding.PEM),
+    "PEM that is cut short": REVOCATION_LIST.public_bytes(Encoding.PEM)[:-40],
+    "DER that is cut short": der_of(REVOCATION_LIST)[:-1],
+    "DER that is longer": der_of(REVOCATION_LIST) + b"\0",
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED_LISTS)
+def test_what_is_no_list_is_refused_at_parse(what: str) -> None:
+    assert appraised(crls=[MALFORMED_LISTS[what]]).failed_step == "parse"

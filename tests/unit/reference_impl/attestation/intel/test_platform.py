@@ -1,11 +1,9 @@
-"""The steps that need collateral: who published it, about whom, when, and what it says."""
-
-from __future__ import annotations
+"""The steps that need collateral: who published it, about whom, when, and which TCB level is reached."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography import x509
@@ -14,11 +12,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.intel import tcb
 from carnet_ref.attestation.intel.appraisal import appraise_quote
-from carnet_ref.attestation.intel.certificates import TCB_SIGNING
+from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PlatformTcb
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
+from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.intel.signatures import sign_p256
-from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.simulated_quotes import CODE_SIGNING, NOW, PLATFORM, QUOTE, VERSIONS, appraised, edited, of_tdx_15
@@ -167,29 +166,29 @@ def test_collateral_is_as_old_as_its_oldest_document(part: str) -> None:
     assert appraised(collateral=older, policy=policy).failed_step == "collateral-validity"
 
 
-LATE = {TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED, TcbStatus.REVOKED}
-ANY_BUT_REVOKED = replace(DEFAULT_POLICY, tcb_statuses=frozenset(TcbStatus) - {TcbStatus.REVOKED})
+LATE = {tcb.TcbStatus.OUT_OF_DATE, tcb.TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED, tcb.TcbStatus.REVOKED}
+ANY_BUT_REVOKED = replace(DEFAULT_POLICY, tcb_statuses=frozenset(tcb.TcbStatus) - {tcb.TcbStatus.REVOKED})
 
 
 @pytest.mark.mends("E4")
-@pytest.mark.parametrize("status", list(TcbStatus))
-def test_a_platform_that_misses_an_update_is_refused_by_default(status: TcbStatus) -> None:
+@pytest.mark.parametrize("status", list(tcb.TcbStatus))
+def test_a_platform_that_misses_an_update_is_refused_by_default(status: tcb.TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status))
     assert appraisal.failed_step == ("tcb-status" if status in LATE else None)
     assert appraisal.claims.get("tcb_status") == (None if status in LATE else status.value)
 
 
-@pytest.mark.parametrize("status", list(TcbStatus))
-def test_a_policy_names_the_statuses_that_it_accepts(status: TcbStatus) -> None:
+@pytest.mark.parametrize("status", list(tcb.TcbStatus))
+def test_a_policy_names_the_statuses_that_it_accepts(status: tcb.TcbStatus) -> None:
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=ANY_BUT_REVOKED)
-    assert appraisal.claims.get("tcb_status") == (None if status is TcbStatus.REVOKED else status.value)
+    assert appraisal.claims.get("tcb_status") == (None if status is tcb.TcbStatus.REVOKED else status.value)
 
 
-@pytest.mark.parametrize("status", list(TcbStatus))
-def test_a_strict_policy_accepts_current_platforms_alone(status: TcbStatus) -> None:
-    policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset({TcbStatus.UP_TO_DATE}))
+@pytest.mark.parametrize("status", list(tcb.TcbStatus))
+def test_a_strict_policy_accepts_current_platforms_alone(status: tcb.TcbStatus) -> None:
+    policy = replace(DEFAULT_POLICY, tcb_statuses=frozenset({tcb.TcbStatus.UP_TO_DATE}))
     appraisal = appraised(collateral=PLATFORM.published(NOW, status=status), policy=policy)
-    assert appraisal.accepted == (status is TcbStatus.UP_TO_DATE)
+    assert appraisal.accepted == (status is tcb.TcbStatus.UP_TO_DATE)
 
 
 @pytest.mark.parametrize(("number", "step"), [(1, None), (2, "tcb-status")])
@@ -199,7 +198,7 @@ def test_a_policy_may_want_a_later_evaluation(number: int, step: str | None) -> 
 
 
 def test_a_policy_may_reject_advisories() -> None:
-    collateral = PLATFORM.published(NOW, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
+    collateral = PLATFORM.published(NOW, status=tcb.TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
     policy = replace(DEFAULT_POLICY, rejected_advisories=frozenset({"INTEL-SA-1"}))
     assert appraised(collateral=collateral).claims["advisories"] == ["INTEL-SA-1"]
     assert appraised(collateral=collateral, policy=policy).failed_step == "tcb-status"
@@ -306,3 +305,151 @@ def test_the_worse_of_the_versions_at_the_start_of_a_td_and_of_now_counts(
     quote = of_tdx_15(start=versions) if moment == "start" else of_tdx_15(now=versions)
     appraisal = appraised(quote, collateral=with_an_older_level(), policy=ANY_BUT_REVOKED)
     assert (appraisal.failed_step, appraisal.claims.get("tcb_status")) == (step, status)
+
+
+S = tcb.TcbStatus
+REPORT = replace(parse_quote(QUOTE).report, tee_tcb_svn=bytes((5, 1, 3)) + bytes(13))
+REPORT_1_0 = replace(REPORT, tee_tcb_svn=bytes((5, 0, 3)) + bytes(13))
+ENCLAVE = parse_quote(QUOTE).signature.qe_report
+TCB = PlatformTcb((4,) * 16, 10)
+
+
+def level(status: tcb.TcbStatus = S.UP_TO_DATE, *advisories: str, date: datetime = NOW) -> tcb.Level:
+    return tcb.Level(status, date, advisories)
+
+
+def platform_at(sgx: int, tdx: tuple[int, int, int], pcesvn: int, status: tcb.TcbStatus) -> tcb.PlatformLevel:
+    return tcb.PlatformLevel((sgx,) * 16, (*tdx, *bytes(13)), pcesvn, level(status))
+
+
+MODULE = tcb.ModuleIdentity("", bytes(48), bytes(8), b"\xff" * 8, ())
+IDENTITY = replace(
+    MODULE, id="TDX_01", levels=(tcb.SvnLevel(5, level(S.UP_TO_DATE)), tcb.SvnLevel(2, level(S.OUT_OF_DATE, "SA-1")))
+)
+INFO = tcb.TcbInfo(bytes(6), bytes(2), NOW, NOW, 1, MODULE, (IDENTITY,), ())
+
+
+@pytest.mark.parametrize(
+    ("first", "reached"),
+    [
+        (platform_at(4, (5, 0, 3), 10, S.UP_TO_DATE), True),
+        (platform_at(3, (0, 0, 0), 9, S.UP_TO_DATE), True),
+        (platform_at(5, (5, 0, 3), 10, S.UP_TO_DATE), False),
+        (platform_at(4, (5, 0, 3), 11, S.UP_TO_DATE), False),
+        (platform_at(4, (5, 0, 4), 10, S.UP_TO_DATE), False),
+        (platform_at(4, (9, 0, 3), 10, S.UP_TO_DATE), True),
+        (platform_at(4, (5, 9, 3), 10, S.UP_TO_DATE), True),
+    ],
+    ids=["equal", "above", "SGX version", "PCESVN", "TDX version", "module's SVN is its own", "module's version too"],
+)
+def test_a_platform_reaches_a_level_when_every_version_does(first: tcb.PlatformLevel, reached: bool) -> None:
+    info = replace(INFO, levels=(first, platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    assert tcb.platform_level(info, TCB, REPORT).status == (S.UP_TO_DATE if reached else S.OUT_OF_DATE)
+
+
+@pytest.mark.parametrize(("needed", "reached"), [((5, 0, 3), True), ((6, 0, 3), False), ((5, 1, 3), False)])
+def test_with_tdx_1_0_all_tdx_versions_count(needed: tuple[int, int, int], reached: bool) -> None:
+    info = replace(INFO, levels=(platform_at(4, needed, 10, S.UP_TO_DATE), platform_at(0, (0, 0, 0), 0, S.OUT_OF_DATE)))
+    assert (tcb.platform_level(info, TCB, REPORT_1_0).status is S.UP_TO_DATE) == reached
+
+
+def test_a_platform_below_every_level_matches_none() -> None:
+    with pytest.raises(tcb.NoMatchError):
+        tcb.platform_level(replace(INFO, levels=(platform_at(9, (0, 0, 0), 0, S.OUT_OF_DATE),)), TCB, REPORT)
+
+
+@pytest.mark.parametrize(("svn", "status"), [(9, S.UP_TO_DATE), (5, S.UP_TO_DATE), (4, S.OUT_OF_DATE)])
+def test_a_module_has_the_highest_level_that_it_reaches(svn: int, status: tcb.TcbStatus) -> None:
+    report = replace(REPORT, tee_tcb_svn=bytes((svn, 1)) + bytes(14))
+    found = tcb.module_level(INFO, report)
+    assert found is not None
+    assert found.status is status
+
+
+def test_the_module_of_tdx_1_0_has_no_level_of_its_own() -> None:
+    assert tcb.module_level(INFO, REPORT_1_0) is None
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        replace(REPORT, tee_tcb_svn=bytes((5, 2)) + bytes(14)),
+        replace(REPORT, tee_tcb_svn=bytes((1, 1)) + bytes(14)),
+        replace(REPORT, mrsignerseam=b"x" * 48),
+        replace(REPORT, seam_attributes=b"\1" + bytes(7)),
+        replace(REPORT_1_0, mrsignerseam=b"x" * 48),
+        replace(REPORT_1_0, seam_attributes=b"\1" + bytes(7)),
+    ],
+    ids=["other version", "old", "other signer", "attributes", "TDX 1.0, other signer", "TDX 1.0, attributes"],
+)
+def test_a_module_that_is_not_published_matches_nothing(report: object) -> None:
+    with pytest.raises(tcb.NoMatchError):
+        tcb.module_level(INFO, report)  # type: ignore[arg-type]  # the rows are reports
+
+
+QE = tcb.QeIdentity(
+    issued=NOW,
+    next_update=NOW,
+    evaluation_number=1,
+    miscselect=0,
+    miscselect_mask=0xFFFFFFFF,
+    attributes=ENCLAVE.attributes,
+    attributes_mask=b"\xff" * 16,
+    mrsigner=ENCLAVE.mrsigner,
+    isvprodid=ENCLAVE.isvprodid,
+    levels=(tcb.SvnLevel(4, level(S.UP_TO_DATE)), tcb.SvnLevel(1, level(S.REVOKED))),
+)
+
+
+@pytest.mark.parametrize(("svn", "status"), [(5, S.UP_TO_DATE), (4, S.UP_TO_DATE), (3, S.REVOKED)])
+def test_an_enclave_has_the_highest_level_that_it_reaches(svn: int, status: tcb.TcbStatus) -> None:
+    assert tcb.qe_level(QE, replace(ENCLAVE, isvsvn=svn)).status is status
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        replace(ENCLAVE, isvsvn=0),
+        replace(ENCLAVE, miscselect=1),
+        replace(ENCLAVE, attributes=b"\2" + ENCLAVE.attributes[1:]),
+        replace(ENCLAVE, mrsigner=bytes(32)),
+        replace(ENCLAVE, isvprodid=1),
+    ],
+    ids=["old", "MISCSELECT", "ATTRIBUTES", "MRSIGNER", "ISVPRODID"],
+)
+def test_an_enclave_that_is_not_published_matches_nothing(report: object) -> None:
+    with pytest.raises(tcb.NoMatchError):
+        tcb.qe_level(QE, report)  # type: ignore[arg-type]  # the rows are reports
+
+
+def test_bits_outside_the_mask_do_not_count() -> None:
+    masked = replace(QE, attributes=bytes(16), attributes_mask=bytes(16), miscselect_mask=0)
+    assert tcb.qe_level(masked, replace(ENCLAVE, miscselect=7)).status is S.UP_TO_DATE
+
+
+@pytest.mark.parametrize(
+    ("platform_status", "other", "together"),
+    [
+        (S.UP_TO_DATE, S.UP_TO_DATE, S.UP_TO_DATE),
+        (S.UP_TO_DATE, S.OUT_OF_DATE, S.OUT_OF_DATE),
+        (S.SW_HARDENING_NEEDED, S.OUT_OF_DATE, S.OUT_OF_DATE),
+        (S.CONFIGURATION_NEEDED, S.OUT_OF_DATE, S.OUT_OF_DATE_CONFIGURATION_NEEDED),
+        (S.CONFIGURATION_AND_SW_HARDENING_NEEDED, S.OUT_OF_DATE, S.OUT_OF_DATE_CONFIGURATION_NEEDED),
+        (S.OUT_OF_DATE, S.UP_TO_DATE, S.OUT_OF_DATE),
+        (S.OUT_OF_DATE_CONFIGURATION_NEEDED, S.OUT_OF_DATE, S.OUT_OF_DATE_CONFIGURATION_NEEDED),
+        (S.SW_HARDENING_NEEDED, S.UP_TO_DATE, S.SW_HARDENING_NEEDED),
+        (S.UP_TO_DATE, S.REVOKED, S.REVOKED),
+        (S.REVOKED, S.UP_TO_DATE, S.REVOKED),
+        (S.OUT_OF_DATE, S.REVOKED, S.REVOKED),
+    ],
+)
+def test_platform_and_parts_have_the_status_of_the_worst(
+    platform_status: tcb.TcbStatus, other: tcb.TcbStatus, together: tcb.TcbStatus
+) -> None:
+    assert tcb.combined(level(platform_status), None, level(other)).status is together
+
+
+def test_advisories_of_all_parts_are_kept_once_and_the_oldest_date_counts() -> None:
+    older = datetime(2020, 1, 1, tzinfo=UTC)
+    found = tcb.combined(level(S.UP_TO_DATE, "A", "B"), level(S.UP_TO_DATE, "B", "C", date=older), None)
+    assert (found.advisories, found.date) == (("A", "B", "C"), older)

@@ -1,7 +1,5 @@
 """The appraisal of what was collected: accepted, or refused at the step of the part that is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -45,9 +43,7 @@ NOBODY = "no such folder"
 
 
 def appraised(
-    collection: Collection,
-    policies: Mapping[str, object] | None = None,
-    given: Mapping[str, Value] | None = None,
+    collection: Collection, policies: Mapping[str, object] | None = None, given: Mapping[str, Value] | None = None
 ) -> Appraisal:
     return appraise_collection(collection, Terms(NOW, anchors(), policies or {}, given or {}))
 

@@ -1,7 +1,5 @@
 """Results of real appraisals: what is affirmed, warned of and contraindicated, for whom, and what they tell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from carnet_ref.attestation.amd import policy as snp_policy
 from carnet_ref.attestation.amd.appraisal import appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY as SNP_POLICY
 from carnet_ref.attestation.amd.results import RESULTS as SNP
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, unparsable
 from carnet_ref.attestation.ear.claims import parse_claims
+from carnet_ref.attestation.intel import policy as intel
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TDX_POLICY
 from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
@@ -24,6 +24,7 @@ from carnet_ref.attestation.intel.results import RESULTS as TDX
 from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
 from carnet_ref.attestation.live.collection import collect
+from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.device_mode import DebugState
 from carnet_ref.attestation.nvidia.node import appraise_node
@@ -34,7 +35,7 @@ from carnet_ref.attestation.nvidia.results import DEVICE, NODE
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
 from carnet_ref.attestation.results.attesters import Profiles, attester_results
 from carnet_ref.attestation.results.result import EXTENSION, Appraised, claims_set, encoded_nonce
-from carnet_ref.attestation.results.trust import ResultProfile, TrustClaim
+from carnet_ref.attestation.results.trust import ResultProfile, Tier, TrustClaim, tier_of, worst
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from tests.fixtures.simulated_machine import (
     NONCE,
@@ -289,3 +290,55 @@ def test_a_step_that_does_not_apply_and_lacks_nothing_hinders_no_claim() -> None
     inapplicable = AppraisalStep("debug", None, "the report states none")
     assert of(held, inapplicable) == {TrustClaim.CONFIGURATION: 2}
     assert of(held, missing) == of(held) == of(inapplicable) == {TrustClaim.HARDWARE: 0}
+
+
+PROFILES = {"gpu": (DEVICE, nvidia.STEPS), "node": (NODE, nvidia.STEPS), "tdx": (TDX, intel.STEPS)}
+PROFILES["snp"] = (SNP, snp_policy.STEPS)
+
+
+@pytest.mark.parametrize(
+    ("tier", "values"),
+    [
+        (Tier.NONE, (-1, 0, 1)),
+        (Tier.AFFIRMING, (2, 31, -2, -32)),
+        (Tier.WARNING, (32, 95, -33, -96)),
+        (Tier.CONTRAINDICATED, (96, 127, -97, -128)),
+    ],
+)
+def test_a_value_is_in_the_tier_of_the_standard(tier: Tier, values: tuple[int, ...]) -> None:
+    assert {tier_of(value) for value in values} == {tier}
+
+
+def test_the_worst_tier_counts() -> None:
+    assert worst([]) is Tier.NONE
+    assert worst([Tier.AFFIRMING, Tier.NONE]) is Tier.AFFIRMING
+    assert worst([Tier.CONTRAINDICATED, Tier.WARNING, Tier.AFFIRMING]) is Tier.CONTRAINDICATED
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_names_steps_of_its_format_each_once(name: str) -> None:
+    profile, known = PROFILES[name]
+    named = [step for row in profile.rows for step in row.failing]
+    assert set(named) <= set(known)
+    assert len(set(named)) == len(named)
+    assert len({row.claim for row in profile.rows}) == len(profile.rows)
+    assert all(row.needs and tier_of(row.affirmed) is Tier.AFFIRMING for row in profile.rows)
+    assert {tier_of(value) for row in profile.rows for value in row.failing.values()} == {Tier.CONTRAINDICATED}
+
+
+def test_a_failed_step_contradicts_its_claim() -> None:
+    assert DEVICE.claims_of("chain") == {TrustClaim.HARDWARE: 97}
+    assert DEVICE.claims_of("signature") == {TrustClaim.HARDWARE: 99}
+    assert TDX.claims_of("event-log") == {TrustClaim.EXECUTABLES: 96}
+    assert SNP.claims_of("chip-id") == {TrustClaim.HARDWARE: 96}
+    assert DEVICE.claims_of("nonce") == {}
+
+
+def test_a_policy_says_for_how_long() -> None:
+    assert DEVICE.lasting(Policy(result_ttl=7)) == NODE.lasting(NodePolicy(Policy(result_ttl=7))) == 7
+    assert TDX.lasting(intel.DEFAULT_POLICY) == SNP.lasting(snp_policy.DEFAULT_POLICY) == 3600
+
+
+def test_a_profile_of_its_own_notes_nothing_and_lasts_an_hour() -> None:
+    plain = ResultProfile((), "nonce", "nonce")
+    assert (plain.noted({}), plain.lasting(None), plain.grouped) == ({}, 3600, False)

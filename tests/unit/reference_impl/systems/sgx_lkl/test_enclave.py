@@ -1,18 +1,20 @@
-"""The enclave: one frame for a tick, answers that verify, and an end at the deadline."""
-
-from __future__ import annotations
+"""The enclave and the holder: one frame for a tick, as many chunks as the manifest says, all of one size."""
 
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES
 from carnet_ref.systems.sgx_lkl.calls import Call
 from carnet_ref.systems.sgx_lkl.enclave import FRAMES, Enclave, Keys, Status
-from carnet_ref.systems.sgx_lkl.errors import ShapeError, TurnError
-from carnet_ref.systems.sgx_lkl.frames import opened
-from carnet_ref.systems.sgx_lkl.padding import unpadded
+from carnet_ref.systems.sgx_lkl.errors import AnswerError, ObliviousError, PaddingError, ShapeError, TurnError
+from carnet_ref.systems.sgx_lkl.frames import Frame, opened
+from carnet_ref.systems.sgx_lkl.holder import Holder, collected, padded_dataset
+from carnet_ref.systems.sgx_lkl.padding import cut, padded, room, unpadded
 from carnet_ref.systems.sgx_lkl.run import Peer
 from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
 
@@ -44,8 +46,8 @@ def test_a_call_waits_for_its_operation_and_its_block(enclave: Enclave) -> None:
     assert [tick for tick in range(6) if enclave.due(tick)] == [4]
 
 
-def test_a_call_is_on_its_way_once(record_property: Callable[[str, object], None]) -> None:
-    record_property("verifies", "sgx-lkl-REQ-COUNT-02")
+@pytest.mark.verifies("sgx-lkl-REQ-COUNT-02")
+def test_a_call_is_on_its_way_once() -> None:
     enclave = Enclave(Shape(ticks=7, block_bytes=64), KEYS)
     enclave.ask(READ)
     enclave.emit(0, READ)
@@ -161,3 +163,113 @@ def test_no_iv_of_a_frame_seals_the_result() -> None:
         enclave.refused(2)
     ivs = [sealed[:NONCE_BYTES] for sealed in (*(frame.body for frame in frames), ended.result)]
     assert len(set(ivs)) == len(ivs) == 5
+
+
+CHUNKS = Shape(chunks=3, block_bytes=64)
+KEY = secrets.token_bytes(KEY_BYTES)
+
+
+def _handed_over(dataset: bytes) -> list[Frame]:
+    holder = Holder(CHUNKS, KEY, dataset)
+    return [holder.send(place) for place in range(CHUNKS.chunks)]
+
+
+@given(st.binary(max_size=180))
+def test_a_dataset_of_any_size_comes_back(dataset: bytes) -> None:
+    frames = _handed_over(dataset)
+    assert {len(frame.body) for frame in frames} == {64 + 28}
+    assert collected(CHUNKS, KEY, frames) == dataset
+
+
+def test_the_hand_over_ends_when_the_manifest_says() -> None:
+    holder = Holder(CHUNKS, KEY, b"little")
+    assert [holder.may_begin(place) for place in range(4)] == [False, False, False, True]
+
+
+def _changed(frame: Frame) -> Frame:
+    return replace(frame, body=frame.body[:-1] + bytes([frame.body[-1] ^ 1]))
+
+
+SPOILT: dict[str, Callable[[list[Frame]], list[Frame]]] = {
+    "a chunk too few": lambda frames: frames[:2],
+    "a chunk too many": lambda frames: [*frames, frames[0]],
+    "chunks that changed places": lambda frames: [frames[1], frames[0], frames[2]],
+    "a changed bit": lambda frames: [
+        replace(frames[0], body=frames[0].body[:-1] + bytes([frames[0].body[-1] ^ 1])),
+        *frames[1:],
+    ],
+    "an empty chunk": lambda frames: [replace(frames[0], body=b""), *frames[1:]],
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_nothing_of_a_spoilt_hand_over_is_used(spoilt: str) -> None:
+    frames = _handed_over(b"data")
+    with pytest.raises(ObliviousError) as caught:
+        collected(CHUNKS, KEY, SPOILT[spoilt](frames))
+    assert isinstance(caught.value, ShapeError | AnswerError)
+
+
+@pytest.mark.parametrize("place", [-1, 3])
+def test_there_is_no_chunk_beyond_the_bound(place: int) -> None:
+    with pytest.raises(TurnError):
+        Holder(CHUNKS, KEY, b"").send(place)
+
+
+def test_a_chunk_is_sent_once() -> None:
+    holder = Holder(CHUNKS, KEY, b"")
+    holder.send(0)
+    with pytest.raises(TurnError):
+        holder.send(0)
+
+
+def test_a_dataset_that_does_not_fit_takes_no_part() -> None:
+    with pytest.raises(ShapeError, match="181 bytes do not fit 3 chunks of 60"):
+        Holder(CHUNKS, KEY, bytes(181))
+    with pytest.raises(ShapeError):
+        padded_dataset(bytes(181), 3, 64)
+
+
+@given(st.binary(max_size=60))
+def test_what_is_padded_has_one_size_and_comes_back(content: bytes) -> None:
+    block = padded(content, 64)
+    assert len(block) == 64
+    assert unpadded(block) == content
+
+
+@given(st.binary(max_size=300), st.integers(1, 64))
+def test_pieces_fit_and_are_the_whole(content: bytes, size: int) -> None:
+    pieces = cut(content, size)
+    assert b"".join(pieces) == content
+    assert all(len(piece) <= size for piece in pieces)
+    assert pieces
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    assert room(64) == 60
+    with pytest.raises(ShapeError, match="61 bytes do not fit 60"):
+        padded(bytes(61), 64)
+
+
+@pytest.mark.parametrize(
+    "block", [b"", b"\0\0", b"\0\0\0\5abc", b"\0\0\0\1ab", b"\xff\xff\xff\xff" + bytes(60)], ids=repr
+)
+def test_what_was_not_padded_is_refused(block: bytes) -> None:
+    with pytest.raises(PaddingError):
+        unpadded(block)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"chunks": 0}, {"ticks": 0}, {"ticks": 1 << 21}, {"blocks": 0}, {"edge": 0}, {"block_bytes": 4}], ids=str
+)
+def test_no_run_has_such_a_shape(wrong: dict[str, int]) -> None:
+    with pytest.raises(ShapeError):
+        Shape(**wrong)
+
+
+def test_turns_and_blocks_come_round() -> None:
+    shape = Shape(ticks=4, blocks=2)
+    assert [shape.turn(tick) for tick in range(4)] == [
+        *(Operation.READ, Operation.WRITE, Operation.PACKET, Operation.READ)
+    ]
+    assert [shape.sweep(tick) for tick in range(4)] == [0, 1, 0, 1]

@@ -1,7 +1,5 @@
 """Faults put into the implementation on purpose: each is caught by a role's own check or by conformance."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable
 from dataclasses import replace

@@ -1,35 +1,19 @@
 """Channels open each record once, messages survive the wire, and what is kept survives the journal."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.keys import Budget
+from carnet_ref.systems.gpu_travelling.roles import channel_messages
 from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Entry, Kept, Progress
 from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
-    Answer,
-    Decline,
-    Grant,
-    Hello,
-    NoChannel,
-    OrchestratorEvidence,
-    Proof,
-    Record,
-    Return,
-    encode_envelope,
-    encode_message,
-    parse_envelope,
-    parse_message,
-)
 from carnet_ref.wire.fields import join
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.worlds import draws
 
-GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
+GRANT = channel_messages.Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 MODEL = sha384(b"model")
 
 
@@ -48,43 +32,43 @@ def test_a_channel_opens_each_record_once_and_in_order() -> None:
 
 
 ENVELOPES = (
-    Hello(b"share", b"nonce"),
-    Answer(b"share", b"to"),
-    Record(b"channel", b"sealed"),
-    NoChannel(),
-    NoChannel(b"channel"),
+    channel_messages.Hello(b"share", b"nonce"),
+    channel_messages.Answer(b"share", b"to"),
+    channel_messages.Record(b"channel", b"sealed"),
+    channel_messages.NoChannel(),
+    channel_messages.NoChannel(b"channel"),
 )
 MESSAGES = (
-    OrchestratorEvidence(b"quote", "s1"),
-    Proof(b"signature"),
+    channel_messages.OrchestratorEvidence(b"quote", "s1"),
+    channel_messages.Proof(b"signature"),
     GRANT,
-    Return("s1", 2, 3, 4),
-    Decline("s1", 2, Budget(3, 4)),
+    channel_messages.Return("s1", 2, 3, 4),
+    channel_messages.Decline("s1", 2, Budget(3, 4)),
 )
 
 
 @pytest.mark.parametrize("envelope", ENVELOPES, ids=repr)
-def test_envelopes_survive_the_wire(envelope: Hello) -> None:
-    data = encode_envelope(envelope)
-    assert parse_envelope(data) == envelope
+def test_envelopes_survive_the_wire(envelope: channel_messages.Hello) -> None:
+    data = channel_messages.encode_envelope(envelope)
+    assert channel_messages.parse_envelope(data) == envelope
     with pytest.raises(MalformedError):
-        parse_envelope(data + b"x")
+        channel_messages.parse_envelope(data + b"x")
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda each: type(each).__name__)
-def test_messages_survive_the_wire(message: Proof) -> None:
-    data = encode_message(message)
-    assert parse_message(data) == message
+def test_messages_survive_the_wire(message: channel_messages.Proof) -> None:
+    data = channel_messages.encode_message(message)
+    assert channel_messages.parse_message(data) == message
     with pytest.raises(MalformedError):
-        parse_message(data[:-1])
+        channel_messages.parse_message(data[:-1])
 
 
 @pytest.mark.parametrize("data", [b"", b"\x09", b"\xff\0\0\0\0"])
 def test_what_is_no_message_is_malformed(data: bytes) -> None:
     with pytest.raises(MalformedError):
-        parse_envelope(data)
+        channel_messages.parse_envelope(data)
     with pytest.raises(MalformedError):
-        parse_message(data)
+        channel_messages.parse_message(data)
 
 
 def test_a_grant_shows_no_key_when_it_is_printed() -> None:
