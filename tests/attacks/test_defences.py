@@ -94,12 +94,9 @@ OPENED = {"data-agreement", "trains-verified", "model-integrity", "provenance", 
 OUTCOMES = dict.fromkeys(ATTACKS, ATTACK) | dict.fromkeys(REDUNDANTS, REDUNDANT)
 
 
-def test_every_defence_has_an_outcome() -> None:
+def test_every_defence_has_an_outcome_and_most_are_needed() -> None:
     defences = {defence.id for defence in SOURCE.protocol().defences}
     assert set(OUTCOMES) == defences
-
-
-def test_most_defences_are_needed() -> None:
     assert not set(ATTACKS) & set(REDUNDANTS)
     assert len(ATTACKS) >= 5 * len(REDUNDANTS)
     assert sum(claim == DATA for claim in ATTACKS.values()) >= 20

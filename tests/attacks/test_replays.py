@@ -95,20 +95,22 @@ LARGE = {
 """Sizes that hold whatever an attack in the record names."""
 
 
-def test_the_record_is_as_rich_as_it_should_be() -> None:
+def test_the_record_is_rich_has_known_attacks_and_nothing_that_stays_abstract() -> None:
     defended = [id for id in REPRODUCED if not ATTACKS[id]["replay"]["defended"]["reproduced"]]
     assert defended == REPRODUCED
     assert {finding.id for finding in FAMILY.findings} <= set(REPRODUCED)
     assert len(REPRODUCED) >= 25
     assert sum(ATTACKS[id]["claim"] == "confidentiality" for id in REPRODUCED) >= 12
     assert all("bytes in a row" in ATTACKS[id]["replay"]["recovered"] for id in REPRODUCED if _is_theft(id))
-
-
-def test_known_attacks_are_in_the_record() -> None:
     assert len({known.title for known in CATALOGUE}) == len(CATALOGUE) >= 25
     assert {known.replay for known in CATALOGUE} <= set(REPRODUCED)
     assert len({known.replay for known in CATALOGUE}) >= 25
     assert all(known.source for known in CATALOGUE)
+    whole = [FAMILY.drafted(name).whole() for name in FAMILY.variants]
+    known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
+    carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
+    assert {each.name for each in ABSTRACT} <= known - carried_out
+    assert all(each.why for each in ABSTRACT)
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -117,14 +119,6 @@ def test_a_stronger_adversary_has_replays_of_its_own(name: str) -> None:
     assert outcome["reproduced"]
     assert not outcome["defended"]["reproduced"]
     assert outcome["defended"]["stopped"]
-
-
-def test_what_stays_abstract_is_of_the_specification_and_not_in_the_record() -> None:
-    whole = [FAMILY.drafted(name).whole() for name in FAMILY.variants]
-    known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
-    carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
-    assert {each.name for each in ABSTRACT} <= known - carried_out
-    assert all(each.why for each in ABSTRACT)
 
 
 def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
@@ -255,15 +249,12 @@ def test_a_step_that_is_called_like_code_has_no_counterpart(action: str) -> None
         hostile.do(TraceStep(action, "platform", ()))
 
 
-def test_the_command_replays() -> None:
+def test_the_command_replays_by_the_entry_point_of_the_implementation() -> None:
     arguments = ("gpu-travelling", "--variant", "intra-handshake-quote", "--jobs", "1", "--replay", "--json")
     ran = carnet("attack", *arguments)
     assert ran.code == 1
     assert ran.json["replay"]["reproduced"]
     assert not ran.json["replay"]["defended"]["reproduced"]
-
-
-def test_the_checker_finds_the_implementation_by_its_entry_point() -> None:
     assert [entry.name for entry in entry_points(group="carnet.replay")] == ["any"]
 
 

@@ -123,13 +123,10 @@ def test_without_it_the_host_tells_two_datasets_apart(defence: str) -> None:
     assert weakened[0] != weakened[1]
 
 
-def test_without_padding_the_result_is_as_long_as_it_is() -> None:
+def test_the_application_is_served_in_turn_and_its_result_is_as_long_as_it_is_without_padding() -> None:
     checks = ChecksWithout(frozenset({"pad-result"}))
     ends = [_performed(b"", READ, _serve, checks, result).observed for result in (b"yes", b"no")]
     assert ends[0] != ends[1]
-
-
-def test_the_application_is_served_what_has_its_turn() -> None:
     done = _performed(b"data", [_call(b"a"), _call(b"b", Operation.WRITE, 1)], _serve)
     assert done.served == 2
     assert done.end is not None

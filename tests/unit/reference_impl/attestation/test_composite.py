@@ -53,10 +53,11 @@ def _evidence(binding: composite.Binding = BINDING) -> composite.CompositeEviden
     return composite.CompositeEvidence(binding, PLATFORM.td().quote(binding.report_data()), REPORT, GPU.chain_pem)
 
 
-def test_evidence_bound_to_what_is_expected_is_accepted() -> None:
+def test_evidence_bound_to_what_is_expected_is_read_as_it_was_written_and_accepted() -> None:
     appraisal = composite.appraise_composite(_evidence().encode(), EXPECTED, VERIFIER, at=NOW)
     assert appraisal.accepted, appraisal.steps[-1]
     assert appraisal.claims["role"] == "orchestrator"
+    assert composite.parse_evidence(_evidence().encode()) == _evidence()
 
 
 @pytest.mark.parametrize("step", OTHERWISE)
@@ -96,12 +97,9 @@ def test_each_attack_comes_through_where_a_verifier_expects_what_the_evidence_sa
     assert composite.appraise_composite(_evidence(OTHERWISE[step]).encode(), expected, VERIFIER, at=NOW).accepted
 
 
-def test_another_gpus_report_is_refused() -> None:
+def test_the_report_of_another_gpu_is_refused_though_the_td_vouches_for_it() -> None:
     swapped = replace(_evidence(), gpu_report=OTHER_GPU.report(gpu_request(b"g" * 32)), gpu_chain=OTHER_GPU.chain_pem)
     assert composite.appraise_composite(swapped.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "gpu-report"
-
-
-def test_a_gpu_of_an_unknown_maker_is_refused_though_the_td_vouches_for_it() -> None:
     report = OTHER_GPU.report(gpu_request(b"g" * 32))
     binding = replace(BINDING, gpu_report_digest=sha384(report))
     quote = PLATFORM.td().quote(binding.report_data())
@@ -109,21 +107,15 @@ def test_a_gpu_of_an_unknown_maker_is_refused_though_the_td_vouches_for_it() -> 
     assert composite.appraise_composite(evidence.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "gpu.chain"
 
 
-def test_a_verifier_without_a_gpu_policy_leaves_the_gpu_to_the_td_and_says_so() -> None:
+def test_a_verifier_leaves_out_what_it_has_no_policy_for_and_takes_no_debugged_or_simulated_td() -> None:
     verifier = replace(VERIFIER, gpu_policy=None)
     appraisal = composite.appraise_composite(_evidence().encode(), EXPECTED, verifier, at=NOW)
     assert appraisal.accepted
     assert appraisal.steps[-1].id == "gpu"
     assert appraisal.steps[-1].ok is None
-
-
-def test_a_td_that_its_host_may_debug_is_refused() -> None:
     quote = PLATFORM.td(debug=True).quote(BINDING.report_data())
     evidence = replace(_evidence(), quote=quote)
     assert composite.appraise_composite(evidence.encode(), EXPECTED, VERIFIER, at=NOW).failed_step == "quote.debug"
-
-
-def test_simulated_evidence_is_refused_with_the_production_roots() -> None:
     verifier = replace(VERIFIER, anchors=default_anchors())
     assert (
         composite.appraise_composite(_evidence().encode(), EXPECTED, verifier, at=NOW).failed_step == "quote.pck-chain"
@@ -139,10 +131,6 @@ def test_simulated_evidence_is_refused_with_the_production_roots() -> None:
 )
 def test_an_empty_policy_accepts_nothing(verifier: composite.Verifier, failed: str) -> None:
     assert composite.appraise_composite(_evidence().encode(), EXPECTED, verifier, at=NOW).failed_step == failed
-
-
-def test_evidence_is_read_as_it_was_written() -> None:
-    assert composite.parse_evidence(_evidence().encode()) == _evidence()
 
 
 def test_no_two_bindings_ask_for_the_same_quote() -> None:
@@ -242,62 +230,43 @@ def seen_in_session(evidence: GpuEvidence, ends: GpuEnds) -> Appraisal:
     return appraisal
 
 
-def test_session_channel_and_evidence_of_one_run_belong_together() -> None:
+def test_the_report_of_another_genuine_gpu_is_refused_by_both_ends() -> None:
     ends, (near, far) = gpu_session("one"), channel("one")
     report = ends.report()
     assert seen_in_session(report, ends).accepted
     appraisal = seen_by_holder(quoted(far.exporter, report.report), near.exporter)
     assert appraisal.accepted, appraisal.steps[-1]
-
-
-# Other GPU: another genuine GPU's report is shown, or the request is passed on to one (Parno, cuckoo attack).
-
-
-def test_a_responder_that_has_another_genuine_gpu_report_is_refused() -> None:
     ends = gpu_session("cuckoo", GPU, reporter=ATTACKERS_GPU)
     with pytest.raises(ProtocolError, match="report is refused: signature"):
         seen_in_session(ends.report(), ends)
-
-
-def test_a_report_that_another_genuine_gpu_made_on_this_session_s_nonce_is_refused() -> None:
     ends, others = gpu_session("one"), gpu_session("two", ATTACKERS_GPU)
     assert seen_in_session(others.report(), others).accepted
     relayed = gpu_session("three", ATTACKERS_GPU).report(nonce=ends.requester.report_nonce(DRAWN))
     with pytest.raises(ProtocolError, match="signed by another GPU than the session's responder"):
         seen_in_session(relayed, ends)
-
-
-def test_a_holder_that_is_shown_another_genuine_gpu_refuses() -> None:
     report, (near, far) = gpu_session("one").report(), channel("one")
     other = ATTACKERS_GPU.report(gpu_request(b"g" * 32))
     evidence = replace(quoted(far.exporter, report.report), gpu_report=other, gpu_chain=ATTACKERS_GPU.chain_pem)
     assert seen_by_holder(evidence, near.exporter).failed_step == "gpu-report"
 
 
+# Other GPU: another genuine GPU's report is shown, or the request is passed on to one (Parno, cuckoo attack).
+
+
 # Replay: evidence of an earlier moment.
 
 
-def test_a_report_of_the_same_gpu_from_another_session_is_refused() -> None:
+def test_no_report_and_no_evidence_counts_in_another_session_or_twice() -> None:
     ends, others = gpu_session("one"), gpu_session("two")
     with pytest.raises(ProtocolError, match="report is refused: nonce"):
         seen_in_session(others.report(), ends)
-
-
-def test_an_earlier_report_of_the_same_gpu_is_refused_in_the_next_session() -> None:
-    """The relay has the GPU sign, in its new session, the nonce of the one before."""
     earlier, ends = gpu_session("earlier"), gpu_session("one")
     stale = ends.report(nonce=earlier.requester.report_nonce(DRAWN))
     with pytest.raises(ProtocolError, match="report is refused: nonce"):
         seen_in_session(stale, ends)
-
-
-def test_a_report_on_what_was_drawn_before_in_the_same_session_is_refused() -> None:
     ends = gpu_session("one")
     with pytest.raises(ProtocolError, match="report is refused: nonce"):
         seen_in_session(ends.report(b"y" * 32), ends)
-
-
-def test_evidence_for_an_earlier_request_of_the_holder_is_refused() -> None:
     report, (near, far) = gpu_session("one").report(), channel("one")
     stale = quoted(far.exporter, report.report, nonce=b"y" * 32)
     assert seen_by_holder(stale, near.exporter).failed_step == "nonce"

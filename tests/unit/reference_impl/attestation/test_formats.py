@@ -47,12 +47,24 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "a toy"
 
 
-def test_a_registered_format_has_a_subcommand_with_its_help(toy: Path) -> None:
+def test_a_registered_format_has_a_subcommand_a_policy_and_a_row_in_the_documentation(toy: Path) -> None:
     assert re.search(rf"^  toy +{re.escape(SUMMARY)}$", attest("--help").stdout, re.MULTILINE)
     shown = attest("toy", "--help").stdout
     assert "attest toy [OPTIONS] TOY" in shown
     for option in ("--nonce HEX", "--at TIME", "--policy FILE", "--trust-anchor FILE", "--json"):
         assert option in shown
+    toy.write_text("genuine red")
+    policy = toy.with_name("policy")
+    policy.write_text("blue")
+    result = attest("toy", str(toy), "--policy", str(policy))
+    assert result.exit_code == 1
+    assert "REFUSED at colour" in result.stdout
+    page = evidence_formats()
+    assert f"| `carnet attest toy` | {SUMMARY} |" in page
+    assert "| `--nonce` | bytes in hexadecimal (2) | What the toy was asked with. |" in page
+    for each, registered in FORMATS.items():
+        assert f"## {each}" in page
+        assert all(f"`{option.flag}`" in page for option in registered.load().options)
 
 
 @pytest.mark.parametrize(
@@ -73,15 +85,6 @@ def test_a_registered_format_is_appraised(toy: Path, evidence: str, words: list[
     assert shown["claims"] == ({} if code else {"colour": "red"})
 
 
-def test_a_registered_format_has_a_policy(toy: Path) -> None:
-    toy.write_text("genuine red")
-    policy = toy.with_name("policy")
-    policy.write_text("blue")
-    result = attest("toy", str(toy), "--policy", str(policy))
-    assert result.exit_code == 1
-    assert "REFUSED at colour" in result.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -96,19 +99,6 @@ def test_bad_usage_exits_2_with_one_line(toy: Path, words: list[str], why: str) 
     result = attest("toy", str(toy), *words)
     assert result.exit_code == 2
     assert why in result.stderr
-
-
-def test_an_unknown_format_is_bad_usage() -> None:
-    assert attest("toy", "a toy").exit_code == 2
-
-
-def test_the_documentation_lists_every_format_with_its_options(toy: Path) -> None:
-    page = evidence_formats()
-    assert f"| `carnet attest toy` | {SUMMARY} |" in page
-    assert "| `--nonce` | bytes in hexadecimal (2) | What the toy was asked with. |" in page
-    for each, registered in FORMATS.items():
-        assert f"## {each}" in page
-        assert all(f"`{option.flag}`" in page for option in registered.load().options)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -159,10 +149,6 @@ def test_text_of_raw_evidence_is_named_as_what_it_stands_for(kind: str) -> None:
     assert kind_of(KINDS[kind].hex().encode()) == kind
 
 
-def test_what_is_of_no_kind_has_no_name() -> None:
-    assert known_kind(b"\0\1\2\3\xff") is None
-
-
 @given(st.binary(max_size=300))
 def test_any_bytes_have_words(data: bytes) -> None:
     assert kind_of(data).isprintable()
@@ -211,8 +197,10 @@ def test_base64_has_its_padding_and_one_alphabet(text: bytes) -> None:
         decode(text, "evidence")
 
 
-def test_padding_may_be_missing_where_a_field_is_known_to_be_base64() -> None:
+def test_unknown_kinds_and_formats_have_no_name_and_a_known_field_needs_no_padding() -> None:
     assert decode(b"AAA", "evidence", padded=False) == bytes(2)
+    assert known_kind(b"\0\1\2\3\xff") is None
+    assert attest("toy", "a toy").exit_code == 2
 
 
 @pytest.mark.parametrize("data", [CHAIN, CHAIN_BASE64.encode()])
@@ -220,16 +208,13 @@ def test_a_chain_is_found_in_pem_and_in_base64_of_pem(data: bytes) -> None:
     assert decode_pem(data, "chain") == CHAIN
 
 
-def test_a_bundle_of_the_attestation_service_has_a_report_and_a_chain_for_each_device() -> None:
+def test_a_bundle_has_a_report_and_a_chain_for_each_of_a_bounded_number_of_devices() -> None:
     bundle = [{"evidence": BASE64, "certificate": CHAIN_BASE64, "arch": "HOPPER"}] * 2
     found = device_evidence(json.dumps(bundle).encode())
     assert [(device.name, device.report, device.chain) for device in found] == [
         ("0", REPORT, CHAIN),
         ("1", REPORT, CHAIN),
     ]
-
-
-def test_a_bundle_of_the_python_verifier_has_gpus_and_switches() -> None:
     certificates = [{"py/object": "OpenSSL.crypto.X509", "pem": CHAIN_BASE64}]
     gpu = {
         "AttestationReport": {"py/b64": BASE64},
@@ -238,6 +223,11 @@ def test_a_bundle_of_the_python_verifier_has_gpus_and_switches() -> None:
     switch = {"attestation_report": {"py/b64": BASE64}, "attestation_cert_chain": certificates}
     found = device_evidence(json.dumps({"gpus": [gpu], "nvswitches": [switch]}).encode())
     assert [(device.report, device.chain) for device in found] == [(REPORT, CHAIN)] * 2
+    device = b'{"evidence":"AA==","certificate":"%s"}' % b"LS0tLS1CRUdJTiA="
+    assert len(device_evidence(b"[" + b",".join([device] * MOST_DEVICES) + b"]")) == MOST_DEVICES
+    for bundle in (b"[" + b",".join([device] * (MOST_DEVICES + 1)) + b"]", b'{"gpus":[%s0]}' % (b"0," * MOST_DEVICES)):
+        with pytest.raises(MalformedError, match=f"at most {MOST_DEVICES} devices"):
+            device_evidence(bundle)
 
 
 WRONG: dict[str, Any] = {
@@ -328,9 +318,13 @@ PUBLISHED = {
 }
 
 
-def test_each_row_has_a_role_a_name_a_fingerprint_and_a_source() -> None:
+def test_each_default_anchor_has_a_source_none_is_of_tests_and_given_ones_replace_all() -> None:
     assert all({"role", "name", "sha256", "source", "certificate"} == set(row) for row in ROWS)
     assert all(row["source"].startswith("https://") for row in ROWS)
+    names = [name(anchor) for role in AnchorRole for anchor in default_anchors().of(role)]
+    assert not [each for each in names if "test" in each.lower() or "sim" in each.lower()]
+    given = anchors_from_pem(pem([world().root.certificate]))
+    assert all(given.of(role) == (world().root.certificate,) for role in AnchorRole)
 
 
 @pytest.mark.parametrize("role", AnchorRole)
@@ -339,16 +333,6 @@ def test_the_defaults_are_the_roots_that_the_vendors_publish(role: AnchorRole) -
     assert [fingerprint(anchor) for anchor in anchors] == PUBLISHED[role]
     names = [row["name"] for row in ROWS if row["role"] == role]
     assert names == [anchor.subject.rfc4514_string() for anchor in anchors]
-
-
-def test_no_root_of_tests_is_among_the_defaults() -> None:
-    names = [name(anchor) for role in AnchorRole for anchor in default_anchors().of(role)]
-    assert not [each for each in names if "test" in each.lower() or "sim" in each.lower()]
-
-
-def test_given_certificates_replace_every_default() -> None:
-    given = anchors_from_pem(pem([world().root.certificate]))
-    assert all(given.of(role) == (world().root.certificate,) for role in AnchorRole)
 
 
 @pytest.mark.parametrize(
@@ -458,11 +442,3 @@ def test_a_signature_has_the_parts_of_a_genuine_one(old: str, new: str, said: st
     document = GOOD.replace(old, new, 1).encode()
     appraisal = appraise_rim(document, at=AT, anchors=world().anchors.of(AnchorRole.NVIDIA_RIM))
     assert (appraisal.failed_step, said in appraisal.steps[-1].detail) == ("parse", True), appraisal.steps[-1]
-
-
-def test_a_bundle_has_so_many_devices_at_most() -> None:
-    device = b'{"evidence":"AA==","certificate":"%s"}' % b"LS0tLS1CRUdJTiA="
-    assert len(device_evidence(b"[" + b",".join([device] * MOST_DEVICES) + b"]")) == MOST_DEVICES
-    for bundle in (b"[" + b",".join([device] * (MOST_DEVICES + 1)) + b"]", b'{"gpus":[%s0]}' % (b"0," * MOST_DEVICES)):
-        with pytest.raises(MalformedError, match=f"at most {MOST_DEVICES} devices"):
-            device_evidence(bundle)

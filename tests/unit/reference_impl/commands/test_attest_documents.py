@@ -79,10 +79,16 @@ def test_the_document_is_named_when_the_evidence_in_it_is_refused(tmp_path: Path
     assert "a request to NVIDIA's remote attestation service" in " ".join(result.stdout.split())
 
 
-def test_parts_of_a_document_that_are_not_read_are_listed(tmp_path: Path) -> None:
+def test_parts_that_are_not_read_or_compared_are_listed_unless_it_is_refused(tmp_path: Path) -> None:
     shown = found(*tdx(tmp_path, json.dumps(QUOTE_DOCUMENTS["Azure vTPM of bytes"](QUOTE)).encode()))
     assert shown["steps"][1]["id"] == "unread"
     assert shown["not_compared"][0] == "vTPM quote not checked"
+    (tmp_path / "collateral").write_bytes(PLATFORM.collateral)
+    words = ["--collateral", f"{tmp_path}/collateral", "--report-data", REPORT_DATA.hex()]
+    shown = found(*tdx(tmp_path, QUOTE, *words))
+    assert shown["not_compared"] == ["measurements not compared", "event log not replayed"]
+    result = attest(*tdx(tmp_path, QUOTE, "--report-data", "00" * 64))
+    assert result.stdout.splitlines()[-2] == "REFUSED at report-data"
 
 
 @pytest.mark.mends("R403")
@@ -152,18 +158,6 @@ def test_a_bare_acceptance_of_a_quote_says_what_was_not_compared(tmp_path: Path)
     ]
     assert last_line(attest(*tdx(tmp_path, QUOTE))) == ", ".join(["ACCEPTED", *lacking])
     assert found(*tdx(tmp_path, QUOTE))["not_compared"] == lacking
-
-
-def test_collateral_and_report_data_leave_less_to_be_said(tmp_path: Path) -> None:
-    (tmp_path / "collateral").write_bytes(PLATFORM.collateral)
-    words = ["--collateral", f"{tmp_path}/collateral", "--report-data", REPORT_DATA.hex()]
-    shown = found(*tdx(tmp_path, QUOTE, *words))
-    assert shown["not_compared"] == ["measurements not compared", "event log not replayed"]
-
-
-def test_a_refusal_says_no_more_than_where(tmp_path: Path) -> None:
-    result = attest(*tdx(tmp_path, QUOTE, "--report-data", "00" * 64))
-    assert result.stdout.splitlines()[-2] == "REFUSED at report-data"
 
 
 WHEN = f"{pki.AT:%Y-%m-%dT%H:%M:%SZ}"

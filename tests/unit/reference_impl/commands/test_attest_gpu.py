@@ -52,12 +52,12 @@ def _bundle() -> bytes:
     return json.dumps([{key: base64.b64encode(value).decode() for key, value in device.items()}] * 2).encode()
 
 
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", "gpu", *words])
+def attest(*words: str, kind: str = "gpu") -> Result:
+    return CliRunner().invoke(main, ["attest", kind, *words])
 
 
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
+def found(*words: str, kind: str = "gpu") -> Any:
+    return json.loads(attest(*words, "--json", kind=kind).stdout)
 
 
 def usual(files: dict[str, str], *further: str) -> list[str]:
@@ -65,10 +65,14 @@ def usual(files: dict[str, str], *further: str) -> list[str]:
     return [files["report"], *with_defaults(defaults, further)]
 
 
-def test_good_evidence_is_accepted(files: dict[str, str]) -> None:
+def test_good_evidence_is_accepted_and_the_json_has_the_promised_keys(files: dict[str, str]) -> None:
     result = attest(*usual(files))
     assert result.exit_code == 0
     assert "ACCEPTED" in result.stdout
+    given = found(*usual(files))
+    assert (given["accepted"], given["failed_step"], given["claims"]["product"]) == (True, None, "GH100")
+    assert [step["id"] for step in given["steps"]] == list(STEPS)
+    assert all({"id", "ok", "detail"} <= set(step) for step in given["steps"])
 
 
 def test_text_fits_eighty_columns_and_says_what_is_not_stated(files: dict[str, str]) -> None:
@@ -84,13 +88,6 @@ def test_the_numbers_of_unread_fields_are_listed(files: dict[str, str], monkeypa
     monkeypatch.setattr("carnet_ref.attestation.nvidia.appraisal.OpaqueType", ())
     value = [line for line in attest(*usual(files)).stdout.splitlines() if " unread_fields " in line]
     assert re.search(r"  \d+(, \d+)+$", value[0])
-
-
-def test_the_json_is_one_object_with_the_promised_keys(files: dict[str, str]) -> None:
-    given = found(*usual(files))
-    assert (given["accepted"], given["failed_step"], given["claims"]["product"]) == (True, None, "GH100")
-    assert [step["id"] for step in given["steps"]] == list(STEPS)
-    assert all({"id", "ok", "detail"} <= set(step) for step in given["steps"])
 
 
 def test_everything_that_can_be_given_is_looked_at(files: dict[str, str]) -> None:
@@ -176,22 +173,20 @@ def test_a_wrong_option_or_an_unreadable_file_is_a_usage_error(
     assert (result.exit_code, error["kind"], message in error["message"]) == (2, "usage", True), error
 
 
-def test_a_report_alone_needs_a_chain(files: dict[str, str]) -> None:
+def test_a_report_alone_needs_a_chain_and_reference_values_have_no_policy(
+    files: dict[str, str], tmp_path: Path
+) -> None:
     result = attest(files["report"])
     assert (result.exit_code, "--chain" in result.stderr) == (2, True)
-
-
-def test_the_kinds_of_evidence_are_listed_without_importing_them() -> None:
     result = CliRunner().invoke(main, ["attest", "--help"])
     assert (result.exit_code, "gpu" in result.stdout, "tdx" in result.stdout) == (0, True, True)
     assert CliRunner().invoke(main, ["attest", "snp"]).exit_code == 2
+    result = attest_rim(tmp_path, SIGNED, "--policy", "any")
+    assert result.exit_code == 2
+    assert "No such option" in result.stderr
 
 
 DEVICES = [(each.evidence().report, each.device.chain()) for each in members()]
-
-
-def attest_node(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", "node", *words])
 
 
 @pytest.fixture
@@ -222,14 +217,14 @@ def test_a_node_is_accepted_from_one_file_or_several(node_files: dict[str, str],
         *(node_files[name] for name in given),
         *usual_node(node_files, "--nonce", NONCE.hex(), "--policy", node_files["policy"]),
     ]
-    shown = found(*words)
+    shown = found(*words, kind="node")
     assert (shown["accepted"], shown["claims"]["gpus"], shown["claims"]["switches"]) == (True, GPUS, SWITCHES)
     assert [step["id"].partition(".")[2] for step in shown["steps"]][4] == "document"
-    result = attest_node(*words)
+    result = attest(*words, kind="node")
     assert result.exit_code == 0
     assert "claim   devices 5" in result.stdout
     again = shlex.split(result.stdout.splitlines()[-1].removeprefix("rerun"))
-    assert attest_node(*again[3:]).stdout == result.stdout
+    assert attest(*again[3:], kind="node").stdout == result.stdout
 
 
 @pytest.mark.parametrize(
@@ -244,14 +239,14 @@ def test_a_node_is_accepted_from_one_file_or_several(node_files: dict[str, str],
 )
 def test_a_node_that_does_not_hold_is_refused(node_files: dict[str, str], given: list[str], step: str) -> None:
     words = [*(node_files[name] for name in given), *usual_node(node_files)]
-    assert (attest_node(*words).exit_code, found(*words)["failed_step"]) == (1, step)
+    assert (attest(*words, kind="node").exit_code, found(*words, kind="node")["failed_step"]) == (1, step)
 
 
 @pytest.mark.parametrize(
     ("words", "why"), [([], "Missing argument"), (["report"], "a report alone has no certificates")]
 )
 def test_bad_usage_exits_2(node_files: dict[str, str], words: list[str], why: str) -> None:
-    result = attest_node(*(node_files[word] for word in words), *usual_node(node_files))
+    result = attest(*(node_files[word] for word in words), *usual_node(node_files), kind="node")
     assert (result.exit_code, why in result.stderr) == (2, True)
 
 
@@ -277,9 +272,3 @@ def test_reference_values_are_accepted_as_their_vendor_signed_them(
     shown = json.loads(result.stdout)
     assert (result.exit_code, shown["failed_step"]) == (code, step)
     assert bool(shown["claims"]) is (code == 0)
-
-
-def test_there_is_no_policy_for_them(tmp_path: Path) -> None:
-    result = attest_rim(tmp_path, SIGNED, "--policy", "any")
-    assert result.exit_code == 2
-    assert "No such option" in result.stderr

@@ -222,8 +222,5 @@ def test_the_group_names_it_and_takes_its_other_name_only_first() -> None:
     assert "live  Collect the evidence of this machine" in attest("--help").stdout
     assert attest("--live", "--help").stdout == attest("live", "--help").stdout
     assert attest("gpu", "--live").exit_code == 2
-
-
-def test_an_option_of_another_subcommand_comes_once() -> None:
     result = attest("tdx", "quote", "--report-data", "00", "--report-data", "11")
     assert (result.exit_code, "--report-data takes one value" in result.stderr) == (2, True)

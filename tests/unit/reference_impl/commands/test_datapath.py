@@ -131,10 +131,13 @@ def test_throughput_stands_beside_openssl_speed(monkeypatch: pytest.MonkeyPatch)
     assert max(map(len, lines)) <= 80
 
 
-def test_capacity_says_how_to_run_it_again() -> None:
+def test_capacity_says_how_to_run_it_again_or_what_cannot_be_kept() -> None:
     ran = carnet("datapath", "--table", "capacity", "--dataset", "1 GiB", "--holders", "2")
     assert ran.out.rstrip().endswith("rerun        carnet datapath --table capacity --dataset '1 GiB' --holders 2")
     assert "rotations forced by the key limit" in ran.out
+    ran = carnet("datapath", "--table", "keys", "--buffer", "64 GB")
+    assert ran.code == 0
+    assert "not even one hand-over" in ran.out
 
 
 def test_a_sweep_writes_every_outcome_and_is_the_same_on_two_processes(tmp_path: Path) -> None:
@@ -147,16 +150,16 @@ def test_a_sweep_writes_every_outcome_and_is_the_same_on_two_processes(tmp_path:
     assert len(list(csv.DictReader(files[0].read_text().splitlines()))) == 130
 
 
-def test_a_sweep_of_one_counts_one() -> None:
+def test_a_sweep_of_one_counts_one_ends_with_its_command_and_is_refused_where_it_cannot_be_written() -> None:
     ran = carnet("sweep", "--configurations", "1", "--jobs", "1")
     assert ran.err == "timing 1 configuration in 1 process\n"
     assert ran.out.startswith("1 configuration in ")
     assert [line for line in ran.out.splitlines() if len(line) > 80] == []
-
-
-def test_a_sweep_ends_with_the_command_that_repeats_it() -> None:
     ran = carnet("sweep", "--configurations", "3", "--jobs", "1")
     assert ran.out.rstrip().endswith("rerun        carnet sweep --configurations 3 --seed 1 --jobs 1")
+    ran = carnet("sweep", "--configurations", "1000000", "--jobs", "1", "--out", ".")
+    assert ran.code == 2
+    assert "expected a file to write, and '.' is a folder" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -177,12 +180,6 @@ def test_a_sweep_of_nothing_or_to_nowhere_is_refused(arguments: list[str]) -> No
     ran = carnet("sweep", "--jobs", "1", *arguments)
     assert ran.code == 2
     assert not ran.out
-
-
-def test_a_sweep_that_cannot_be_written_is_refused_before_it_is_done() -> None:
-    ran = carnet("sweep", "--configurations", "1000000", "--jobs", "1", "--out", ".")
-    assert ran.code == 2
-    assert "expected a file to write, and '.' is a folder" in ran.err
 
 
 def test_a_sweep_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,12 +226,6 @@ def test_the_key_budget_prints_what_its_object_says() -> None:
     assert printed.rstrip().endswith("rerun        carnet datapath --table keys")
 
 
-def test_a_key_budget_that_cannot_be_kept_says_so() -> None:
-    ran = carnet("datapath", "--table", "keys", "--buffer", "64 GB")
-    assert ran.code == 0
-    assert "not even one hand-over" in ran.out
-
-
 SIZES = (4, 32, 256)
 """Units of the hidden layer: models of 11, 87 and 692 KB."""
 CHUNKS, CHUNK_BYTES = 3, 2048
@@ -278,10 +269,12 @@ def test_a_hand_off_between_processes_moves_no_model_either(hidden: int) -> None
     assert fields["conforms"] is True
 
 
-def test_a_model_that_comes_home_after_every_round_is_no_part_of_a_hand_off() -> None:
+def test_a_model_that_comes_home_is_no_part_of_a_hand_off_and_a_run_repeats_its_size() -> None:
     often, once = (told("--rounds", 4, "--save-every", every)["bytes_moved"] for every in (1, 4))
     assert often["save"] == 4 * once["save"]
     assert max(often["per_handoff"]) - max(once["per_handoff"]) < 500, "an order more, and a report"
+    words = RunRequest(2, 2, "reset", hidden=8).rerun.split()
+    assert words[words.index("--hidden") + 1] == "8"
 
 
 @pytest.mark.parametrize("schedule", ["sealed-under-master", "reset"])
@@ -316,11 +309,6 @@ def test_a_hand_off_that_moves_the_model_is_seen() -> None:
     undeclared = bytes_moved(world.platform.crossings.stretches, frozenset())
     assert max(moved.per_handoff) <= MOST < min(undeclared.per_handoff)
     assert undeclared.total == moved.total
-
-
-def test_a_run_is_repeated_with_the_same_size() -> None:
-    words = RunRequest(2, 2, "reset", hidden=8).rerun.split()
-    assert words[words.index("--hidden") + 1] == "8"
 
 
 def test_every_grant_of_a_run_is_found_again_by_its_journey() -> None:

@@ -90,7 +90,7 @@ def test_a_run_under_a_lowered_limit_renews_its_session_and_conforms(how: tuple[
     assert fields["lost"] == []
 
 
-def test_a_limit_that_is_too_low_is_one_error() -> None:
+def test_a_limit_is_part_of_the_command_or_one_error_and_what_cannot_be_is_refused_at_once() -> None:
     result = carnet(*SMALL, "--key-limit", "1", "--json")
     assert result.exit_code == 3
     error = json.loads(result.stdout)["error"]
@@ -98,6 +98,11 @@ def test_a_limit_that_is_too_low_is_one_error() -> None:
     assert error["message"] == (
         "the key limit is too low for one hand-over: orchestrator's h2d key has 0 messages left, and 1 are needed"
     )
+    lines = carnet("--holders", "1", "--rounds", "1", "--key-limit", "50").stdout.splitlines()
+    assert "--key-limit 50" in lines[-1]
+    ran = carnet("--holders", "8")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.splitlines() == ["carnet: engine-per-holder has engines for 7 holders, not for 8"]
 
 
 def test_the_books_are_part_of_the_outcome() -> None:
@@ -107,11 +112,6 @@ def test_the_books_are_part_of_the_outcome() -> None:
     assert [entry["parent"] for entry in ledger[1:]] == [entry["model"] for entry in ledger[:-1]]
     assert (fields["kept"], fields["lost"]) == (ledger[-1]["model"], [])
     assert fields["kept"] == fields["model"]
-
-
-def test_a_limit_is_part_of_the_command_that_does_it_again() -> None:
-    lines = carnet("--holders", "1", "--rounds", "1", "--key-limit", "50").stdout.splitlines()
-    assert "--key-limit 50" in lines[-1]
 
 
 def test_backups_take_over_and_the_run_says_how_often() -> None:
@@ -125,12 +125,6 @@ def test_backups_take_over_and_the_run_says_how_often() -> None:
     assert result.stdout.splitlines()[-1].endswith("--backup 2 --mishaps 3 --seed 5")
     tally = json.loads(carnet(*befallen, "--json").stdout)["backup"]
     assert sum(tally.values()) >= 3
-
-
-def test_what_cannot_be_is_refused_before_anything_is_said() -> None:
-    ran = carnet("--holders", "8")
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.splitlines() == ["carnet: engine-per-holder has engines for 7 holders, not for 8"]
 
 
 def test_one_round_is_counted_as_one_and_large_numbers_are_grouped() -> None:
@@ -200,18 +194,15 @@ def test_what_cannot_be_done_is_said_in_one_line(args: tuple[str, ...], said: st
     assert "Traceback" not in result.stderr
 
 
-def test_a_port_in_use_is_said() -> None:
+def test_processes_come_to_the_same_model_as_one_process_and_say_of_a_port_in_use() -> None:
+    models = [json.loads(carnet(*SMALL, *more, "--json").stdout)["model"] for more in ((), ("--processes",))]
+    assert models[0] == models[1]
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         result = carnet(*SMALL, "--processes", "--port", str(taken.getsockname()[1]))
     assert result.exit_code == 2
     assert "cannot listen on port" in result.stderr
-
-
-def test_processes_come_to_the_same_model_as_one_process() -> None:
-    models = [json.loads(carnet(*SMALL, *more, "--json").stdout)["model"] for more in ((), ("--processes",))]
-    assert models[0] == models[1]
 
 
 CARNET = (sys.executable, "-c", "import sys; from carnet_check.cli import main; main(sys.argv[1:])", "run")
@@ -517,13 +508,10 @@ def test_both_ends_count_the_same_for_each_key_of_each_engine() -> None:
     assert chunks == [6, 6, 6, 6], "two visits of three chunks, under one key"
 
 
-def test_a_schedule_with_a_key_for_each_epoch_tells_of_each() -> None:
+def test_keys_that_reach_their_limit_are_followed_by_others_each_of_which_is_told() -> None:
     told = usage("--holders", 1, "--rounds", 3, "--key-schedule", "sealed-under-master")
     agreed(told)
     assert sum(use["direction"] == "h2d" for use in told if use["end"] == "gpu") > 3
-
-
-def test_keys_that_reach_their_limit_are_followed_by_others_and_never_pass_it() -> None:
     told = usage("--holders", 1, "--rounds", 4, "--key-limit", 5)
     agreed(told)
     assert {use["most_messages"] for use in told if use["engine"] is not None} == {5}

@@ -144,13 +144,10 @@ def test_a_wrong_path_is_refused(what: str) -> None:
         certificate_path.check_path(made(), certificates(ROOT))
 
 
-def test_a_path_at_its_limit_and_an_unknown_extension_that_is_not_critical_are_accepted() -> None:
+def test_a_path_at_its_limit_an_unknown_extension_and_a_key_for_any_purpose_are_accepted() -> None:
     assert certificate_path.check_path(_at_the_limit(), certificates(ROOT)) == ROOT.certificate
     harmless = issue("Leaf", ROOT, ca=False, extensions=[(UNKNOWN, False)])
     assert certificate_path.check_path(certificates(harmless), certificates(ROOT)) == ROOT.certificate
-
-
-def test_a_key_for_any_purpose_may_sign_evidence() -> None:
     authority = issue("Any", ROOT, **_for(Purpose.ANY_EXTENDED_KEY_USAGE))
     leaf = issue("Leaf", authority, ca=False, **_for(Purpose.TIME_STAMPING, Purpose.ANY_EXTENDED_KEY_USAGE))
     assert certificate_path.check_path(certificates(leaf, authority), certificates(ROOT)) == ROOT.certificate
@@ -187,10 +184,12 @@ def test_a_key_of_enough_bits_is_accepted(key: Any) -> None:
     assert certificate_path.check_path(_signed_with(key), certificates(ROOT)) == ROOT.certificate
 
 
-def test_a_root_for_something_else_is_no_anchor() -> None:
+def test_a_root_for_something_else_is_no_anchor_and_without_one_nothing_is_trusted() -> None:
     root = issue("Root", None, **_for(Purpose.CODE_SIGNING))
     with pytest.raises(certificate_path.PathError, match="codeSigning"):
         certificate_path.check_path(certificates(issue("Leaf", root, ca=False)), certificates(root))
+    with pytest.raises(certificate_path.PathError):
+        certificate_path.check_path(certificates(LEAF, MIDDLE, ROOT), [])
 
 
 def test_of_anchors_with_one_name_the_one_that_issued_counts() -> None:
@@ -198,11 +197,6 @@ def test_of_anchors_with_one_name_the_one_that_issued_counts() -> None:
     for anchors in (namesakes, namesakes[::-1]):
         for path in ((LEAF, MIDDLE), (LEAF, MIDDLE, ROOT)):
             assert certificate_path.check_path(certificates(*path), anchors) == ROOT.certificate
-
-
-def test_nobody_trusted_means_nothing_is() -> None:
-    with pytest.raises(certificate_path.PathError):
-        certificate_path.check_path(certificates(LEAF, MIDDLE, ROOT), [])
 
 
 def test_a_path_is_valid_while_all_of_it_is() -> None:
@@ -245,14 +239,13 @@ def test_what_is_no_chain_is_a_typed_error(data: bytes) -> None:
         certificate_path.parse_pem_chain(data)
 
 
-def test_white_space_may_stand_around_certificates() -> None:
+def test_white_space_may_stand_around_certificates_of_which_there_is_one_and_not_too_many() -> None:
     spaced = b"\r\n" + CHAIN.replace(b"-----BEGIN", b"\n\n-----BEGIN") + b" \n"
     assert certificate_path.parse_pem_chain(spaced) == certificate_path.parse_pem_chain(CHAIN)
-
-
-def test_no_certificate_is_no_chain() -> None:
     with pytest.raises(MalformedError):
         certificate_path.parse_der_chain([])
+    with pytest.raises(MalformedError, match=f"at most {certificate_path.LARGEST_CHAIN} bytes"):
+        certificate_path.parse_der_chain([bytes(certificate_path.LARGEST_CHAIN), b"\0"])
 
 
 @given(st.binary(max_size=100))
@@ -280,7 +273,7 @@ ZERO_SERIAL = endorsement().public_bytes(Encoding.DER)
 NEGATIVE_SERIAL = ZERO_SERIAL.replace(bytes.fromhex("a003020102020100"), bytes.fromhex("a0030201020201ff"))
 
 
-def test_a_serial_number_of_zero_is_read_where_it_is_said_that_it_may_be() -> None:
+def test_a_serial_number_of_zero_is_read_where_it_may_be_and_one_below_never() -> None:
     """AMD gives every endorsement key that number; no warning of `cryptography` comes through."""
     assert certificate_path.parse_der_chain([ZERO_SERIAL], zero_serial=True) == (endorsement(),)
     assert certificate_path.parse_pem_chain(pem([endorsement()]), zero_serial=True) == (endorsement(),)
@@ -288,9 +281,6 @@ def test_a_serial_number_of_zero_is_read_where_it_is_said_that_it_may_be() -> No
         certificate_path.parse_der_chain([ZERO_SERIAL])
     with pytest.raises(MalformedError, match="serial number"):
         certificate_path.parse_pem_chain(pem([endorsement()]))
-
-
-def test_a_serial_number_below_zero_is_refused_all_the_same() -> None:
     for zero_serial in (False, True):
         with pytest.raises(MalformedError, match="serial number"):
             certificate_path.parse_der_chain([NEGATIVE_SERIAL], zero_serial=zero_serial)
@@ -315,8 +305,3 @@ def test_a_key_that_is_not_said_to_sign_signs_where_it_is_said_that_it_may() -> 
 def test_what_a_certificate_does_say_of_its_key_counts_even_then(made: Callable[[], Path_]) -> None:
     with pytest.raises(certificate_path.PathError, match="not a certificate of a key that signs evidence"):
         certificate_path.check_path(made(), certificates(ROOT), unstated_usage=True)
-
-
-def test_certificates_in_der_are_not_larger_than_any_chain() -> None:
-    with pytest.raises(MalformedError, match=f"at most {certificate_path.LARGEST_CHAIN} bytes"):
-        certificate_path.parse_der_chain([bytes(certificate_path.LARGEST_CHAIN), b"\0"])

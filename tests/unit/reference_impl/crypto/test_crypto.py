@@ -51,7 +51,7 @@ def test_a_raw_signature_is_96_bytes_under_a_p384_key() -> None:
         crypto.sign_p384(other, b"message")
 
 
-def test_two_shares_agree_and_a_point_off_the_curve_is_refused() -> None:
+def test_two_shares_agree_and_what_is_no_share_is_refused() -> None:
     one, two = primitives.P384Share(counting), primitives.P384Share(lambda size: bytes([9]) * size)
     assert one.agree(two.public) == two.agree(one.public)
     off_curve = bytearray(two.public)
@@ -59,13 +59,13 @@ def test_two_shares_agree_and_a_point_off_the_curve_is_refused() -> None:
     for share in (bytes(off_curve), bytes(96), two.public[:-1], b""):
         with pytest.raises(primitives.KeyMaterialError):
             one.agree(share)
-
-
-def test_an_x25519_share_of_another_size_is_refused() -> None:
     with pytest.raises(primitives.KeyMaterialError):
         primitives.X25519Share(bytes(31))
     with pytest.raises(primitives.KeyMaterialError):
         primitives.X25519Share(counting(32)).agree(bytes(31))
+    for share in (b"", bytes(32)):
+        with pytest.raises(primitives.KeyMaterialError):
+            respond(share, draws("orchestrator"))
 
 
 @pytest.mark.parametrize("size", [0, 8, 11, 13, 16])
@@ -109,21 +109,15 @@ LIBRARY = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 INFO = b"carnet test"
 
 
-def test_the_kem_gives_the_secret_of_the_rfc() -> None:
+def test_hpke_gives_the_secret_of_the_rfc_and_the_library_opens_and_seals_alike() -> None:
     own, ephemeral = primitives.X25519Share(RECIPIENT), primitives.X25519Share(EPHEMERAL)
     assert hpke._shared(own.agree(ephemeral.public), ephemeral.public, own.public) == SHARED
-
-
-def test_the_library_opens_the_first_message() -> None:
     key = X25519PrivateKey.from_private_bytes(RECIPIENT)
     encapsulated, context = hpke.sender(key.public_key().public_bytes_raw(), EPHEMERAL, INFO)
     sealed = encapsulated + context.messages.seal(b"message")
     assert LIBRARY.decrypt(sealed, key, INFO) == b"message"
     with pytest.raises(InvalidTag):
         LIBRARY.decrypt(sealed, key, b"another use")
-
-
-def test_what_the_library_seals_is_opened() -> None:
     own = primitives.X25519Share(RECIPIENT)
     sealed = LIBRARY.encrypt(b"message", X25519PublicKey.from_public_bytes(own.public), INFO)
     assert hpke.recipient(own, sealed[:32], INFO).messages.open(sealed[32:]) == b"message"
@@ -149,9 +143,3 @@ def test_a_message_is_opened_once_and_in_its_turn() -> None:
             other.open(first)
         assert other.open(one.seal(b"third")) == b"third"
         assert second not in (first, b"")
-
-
-def test_what_is_no_share_is_refused() -> None:
-    for share in (b"", bytes(32)):
-        with pytest.raises(primitives.KeyMaterialError):
-            respond(share, draws("orchestrator"))

@@ -60,25 +60,19 @@ DEMAND = Demand(
 )
 
 
-def test_fineweb_takes_124_rotations_under_one_key_after_another() -> None:
+def test_rotations_and_hand_overs_are_counted_to_the_last_message_and_share() -> None:
     assert rotations_forced(Size.parse("44 TiB")) == 124
+    almost_two_messages = 2 * (2**16 + 1) - 1
+    assert rotations_forced(MIB * 2, UsageLimits(1, almost_two_messages)) == 1
+    assert DEMAND.hand_overs == 16
+    assert replace(DEMAND, dataset=Size(5), holders=4).hand_overs == 4
+    assert replace(DEMAND, holders=3).hand_overs == 18
 
 
 @pytest.mark.parametrize(("messages", "rotations"), [(1, 0), (2, 0), (3, 1), (4, 1), (5, 2)])
 def test_a_key_rotates_just_before_its_limit(messages: int, rotations: int) -> None:
     two_messages = 2 * (2**16 + 1)
     assert rotations_forced(MIB * messages, UsageLimits(1, two_messages)) == rotations
-
-
-def test_every_message_counts_one_more_than_its_blocks() -> None:
-    almost_two_messages = 2 * (2**16 + 1) - 1
-    assert rotations_forced(MIB * 2, UsageLimits(1, almost_two_messages)) == 1
-
-
-def test_hand_overs_cover_every_holder_s_share() -> None:
-    assert DEMAND.hand_overs == 16
-    assert replace(DEMAND, dataset=Size(5), holders=4).hand_overs == 4
-    assert replace(DEMAND, holders=3).hand_overs == 18
 
 
 def test_an_epoch_is_its_visits_and_the_model_s_moves_and_dearer_figures_make_it_longer() -> None:
@@ -103,10 +97,12 @@ def test_a_larger_model_makes_sessions_longer_and_no_visit(megabytes: int) -> No
     assert large.travelling.nominal.seconds - small.travelling.nominal.seconds == pytest.approx(3 * more)
 
 
-def test_a_lease_that_no_visit_meets_is_refused_and_a_tight_one_is_flagged() -> None:
+def test_a_lease_that_no_visit_meets_is_refused_and_allows_no_more_than_a_gpu_holds() -> None:
     with pytest.raises(QuantityError, match="longer than"):
         plan(replace(DEMAND, lease=Duration(0.01)))
     assert not plan(replace(DEMAND, lease=Duration(1.0))).lease_holds
+    assert largest_buffer(Duration(3600.0)) == MIB * MOST_CHUNKS
+    assert largest_buffer(Duration(0.5)) == NO_BYTES
 
 
 @pytest.mark.parametrize(
@@ -157,11 +153,6 @@ def test_the_largest_buffer_ends_within_the_lease_and_a_larger_one_does_not(seco
     for size, ends in ((largest, True), (Size(largest.octets + 2 * MIB.octets), False)):
         visit = makespan(gpu_travelling(Journey([Transfer(size, MIB)], scrubbed=size), costs))
         assert (visit <= seconds) is ends
-
-
-def test_a_lease_allows_no_more_than_a_gpu_holds_and_perhaps_nothing() -> None:
-    assert largest_buffer(Duration(3600.0)) == MIB * MOST_CHUNKS
-    assert largest_buffer(Duration(0.5)) == NO_BYTES
 
 
 FREE = Costs({stage: StageCost() for stage in Stage})
@@ -244,10 +235,20 @@ def test_a_visit_goes_out_provisions_comes_home_trains_and_scrubs() -> None:
     ]
 
 
-def test_the_next_visit_begins_when_the_scrub_has_ended() -> None:
+def test_each_schedule_takes_as_long_as_its_stages_say() -> None:
     leg = Transfer(Size(2), Size(1))
     costs = seconds_each(SCRUB=5.0, PCIE=1.0)
     assert makespan(gpu_travelling(Journey([leg, leg], Size(1), attests=False), costs)) == 2 * (2 + 5)
+    costs = seconds_each(NETWORK=3.0, HOLDER_ENCRYPT=1.0, PCIE=2.0)
+    times = [makespan(conventional(Transfer(Size(4), Size(1), overlap), costs)) for overlap in Overlap]
+    assert times == [4 * 6, 6 + 3 * 3]
+    costs = seconds_each(PCIE=1.0, ROTATION=7.0)
+    assert makespan(conventional(Transfer(Size(4), Size(1), rotate_every=2), costs)) == 2 + 7 + 2
+    costs = seconds_each(NETWORK=1.0)
+    assert makespan(shared_model(Transfer(Size(1), Size(1)), 3, 2, costs)) == 2 * 3 * 2
+    transfer = Transfer(Size.parse("64 MiB"), Size.parse("1 MiB"))
+    shares = critical_seconds(conventional(transfer, sourced_costs(Rate.parse("100 Mbit/s"))))
+    assert shares[Stage.NETWORK] / sum(shares.values()) > 0.99
 
 
 def test_a_bounce_buffer_is_free_once_its_chunk_is_across() -> None:
@@ -258,28 +259,6 @@ def test_a_bounce_buffer_is_free_once_its_chunk_is_across() -> None:
     assert copies == [0.0, 10.0, 20.0]
     free = completion(conventional(Transfer(Size(3), Size(1)), costs))
     assert [free.starts[at] for at, task in enumerate(schedule.tasks) if task.stage is Stage.BOUNCE_COPY] == [0.0] * 3
-
-
-def test_overlap_is_bound_by_the_slowest_stage_and_serial_by_the_sum() -> None:
-    costs = seconds_each(NETWORK=3.0, HOLDER_ENCRYPT=1.0, PCIE=2.0)
-    times = [makespan(conventional(Transfer(Size(4), Size(1), overlap), costs)) for overlap in Overlap]
-    assert times == [4 * 6, 6 + 3 * 3]
-
-
-def test_on_a_slow_link_the_network_is_where_the_time_goes() -> None:
-    transfer = Transfer(Size.parse("64 MiB"), Size.parse("1 MiB"))
-    shares = critical_seconds(conventional(transfer, sourced_costs(Rate.parse("100 Mbit/s"))))
-    assert shares[Stage.NETWORK] / sum(shares.values()) > 0.99
-
-
-def test_a_rotation_waits_for_the_path_to_drain() -> None:
-    costs = seconds_each(PCIE=1.0, ROTATION=7.0)
-    assert makespan(conventional(Transfer(Size(4), Size(1), rotate_every=2), costs)) == 2 + 7 + 2
-
-
-def test_sharing_a_model_takes_two_crossings_for_each_holder_and_round() -> None:
-    costs = seconds_each(NETWORK=1.0)
-    assert makespan(shared_model(Transfer(Size(1), Size(1)), 3, 2, costs)) == 2 * 3 * 2
 
 
 @pytest.mark.parametrize(
@@ -303,34 +282,25 @@ def test_each_optimisation_takes_off_its_own_part(on: frozenset[confidential_io.
     assert got == pytest.approx(seconds)
 
 
-def test_a_right_guess_hides_sealing_and_a_wrong_one_is_flushed() -> None:
+def test_a_right_guess_hides_sealing_and_a_wrong_or_stale_one_is_flushed() -> None:
     costs = seconds_each(RE_ENCRYPT=3.0, PCIE=1.0, COMPUTE=4.0)
     block, ahead = Size(1), Speculation(window=1)
     assert makespan(speculative([1, 2], [1, 2], block, costs)) == 2 * (3 + 1 + 4)
     assert makespan(speculative([1, 2], [1, 2], block, costs, ahead)) == (3 + 1 + 4) + (1 + 4)
     actions = [move.action for move in speculation.plan([1, 2], [1, 5], ahead)]
     assert actions == [Action.SEAL_AND_SEND, Action.SPECULATE, Action.FLUSH, Action.SEAL_AND_SEND]
-
-
-def test_a_gap_of_ivs_is_passed_by_nops() -> None:
     actions = [move.action for move in speculation.plan([1, 2], [1, 2], Speculation(window=1, gap=2))]
     assert actions == [Action.SEAL_AND_SEND, Action.SPECULATE, Action.NOP, Action.NOP, Action.SEND]
-
-
-def test_a_block_that_was_written_is_sealed_again() -> None:
     moves = speculation.plan([1, 2], [1, 2], Speculation(window=1), [frozenset(), frozenset({2})])
     assert [move.action for move in moves[2:]] == [Action.FLUSH, Action.SEAL_AND_SEND]
 
 
-def test_a_ring_takes_the_closed_formula() -> None:
+def test_a_ring_takes_the_closed_formula_and_its_pieces_go_round() -> None:
     """2(N − 1)·⌈S/b⌉·(what a hop costs) when computation costs nothing. Source: arXiv 2501.11771."""
     costs = seconds_each(GPU_ENCRYPT=1.0, PEER_LINK=2.0, GPU_VERIFY=3.0, GPU_DECRYPT=4.0)
     for ranks, buckets in ((2, 1), (4, 3), (5, 2)):
         ring = Ring(ranks, Size(40 * buckets), Size(40))
         assert makespan(ring_all_reduce(ring, costs)) == 2 * (ranks - 1) * buckets * 10
-
-
-def test_pieces_add_up_and_go_round() -> None:
     assert [size.octets for size in piece_sizes(Size(10), 4)] == [3, 3, 2, 2]
     for ranks in (2, 3, 5):
         for rank in range(ranks):
@@ -387,13 +357,10 @@ DEMANDS = st.builds(
 )
 
 
-def test_seven_engines_carry_2_7_terabytes_and_no_more() -> None:
+def test_seven_engines_carry_2_7_terabytes_and_a_buffer_is_counted_as_its_messages_are() -> None:
     assert DECK.bytes_under_one_key == 370_721 * 2**20
     assert DECK.bytes_under_one_key == pytest.approx(389e9, rel=1e-3)
     assert 7 * DECK.bytes_under_one_key == pytest.approx(2.7e12, rel=1e-2)
-
-
-def test_a_buffer_is_counted_as_its_messages_are() -> None:
     for size in (1, 16, 17, 2**20 - 1, 2**20, 2**20 + 1, 256 * 2**20):
         whole, rest = divmod(size, 2**20)
         sizes = [2**20] * whole + [rest] * (rest > 0)
@@ -429,13 +396,6 @@ def test_each_kind_of_key_may_be_what_ends_a_session() -> None:
     small = replace(DECK, dataset=Size.parse("1 GiB"))
     assert (done := capacity(small, key_budget.Schedule.SEALED_UNDER_MASTER, Target.JOB)) is not None
     assert (done.sessions, done.ended_by) == (1, "the dataset")
-
-
-def test_there_is_an_engine_for_seven_holders_and_a_key_under_the_master_for_any_number() -> None:
-    many = replace(DECK, holders=8)
-    with pytest.raises(QuantityError, match="expected 1 to 7 holders, which have an engine each, not 8"):
-        capacity(many, key_budget.Schedule.ENGINE_PER_HOLDER, Target.DRIVER)
-    assert capacity(many, key_budget.Schedule.SEALED_UNDER_MASTER, Target.DRIVER) is not None
 
 
 @settings(deadline=None, max_examples=60)
@@ -502,11 +462,12 @@ def test_a_demand_that_no_key_can_meet_is_refused(change: dict[str, Any], said: 
         replace(DECK, **change)
 
 
-def test_more_hand_overs_than_anybody_makes_are_refused() -> None:
+def test_there_are_engines_hand_overs_and_advantages_up_to_a_limit() -> None:
     with pytest.raises(QuantityError, match="expected at most 1,000,000,000 hand-overs"):
         capacity(replace(DECK, buffer=Size(1)), key_budget.Schedule.SEALED_UNDER_MASTER, Target.JOB)
-
-
-def test_an_advantage_that_the_driver_has_no_limit_for_is_refused() -> None:
     with pytest.raises(KeyMaterialError, match="knows exponents from 50 to 65"):
         replace(DECK, exponent=49)
+    many = replace(DECK, holders=8)
+    with pytest.raises(QuantityError, match="expected 1 to 7 holders, which have an engine each, not 8"):
+        capacity(many, key_budget.Schedule.ENGINE_PER_HOLDER, Target.DRIVER)
+    assert capacity(many, key_budget.Schedule.SEALED_UNDER_MASTER, Target.DRIVER) is not None

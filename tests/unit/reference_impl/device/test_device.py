@@ -138,9 +138,13 @@ def test_what_is_no_command_is_malformed(cut: bytes) -> None:
             parsed(cut)
 
 
-def test_a_report_has_whole_digests() -> None:
+def test_a_report_has_whole_digests_and_code_that_does_not_train_is_refused() -> None:
     with pytest.raises(MalformedError, match="a digest of 48 bytes"):
         orders.parse_report(orders.encode(orders.Trained(b"short")))
+    gpu = loaded()
+    gpu.memory.replace(Region.CODE, b"copy buffer\n")
+    with pytest.raises(MalformedError):
+        gpu.train()
 
 
 def test_training_leaves_a_model_and_a_residue() -> None:
@@ -169,21 +173,22 @@ def test_a_scrub_without_its_defence_leaves_something_behind(off: str, region: R
     assert b"secret" in gpu.memory.content(region)
 
 
-def test_planted_code_hides_a_copy_and_writes_it_out_in_the_clear() -> None:
+def test_planted_code_writes_a_copy_out_goes_on_running_and_hears_nothing_unless_it_listens() -> None:
     host = Host()
     gpu = loaded(host)
     gpu.store(commands.Write(BASE[Region.CODE], 0, IMPLANT))
     gpu.clear(orders.Scrub())
     assert b"secret" in gpu.memory.content(Region.STASH)
     assert b"secret" in host.seen[0]
-
-
-def test_planted_code_that_trains_goes_on_running() -> None:
     gpu = loaded()
     gpu.store(commands.Write(BASE[Region.CODE], 0, IMPLANT))
     gpu.train()
     gpu.store(commands.Upload(TRAINING_CODE, b""))
     assert gpu.contexts == 1
+    gpu = loaded()
+    gpu.store(commands.Start(IMPLANT))
+    assert gpu.told(b"model 6f6c64\n") == ()
+    assert gpu.model == b"0"
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-HOME-01")
@@ -231,20 +236,6 @@ def test_the_report_on_memory_counts_what_runs_besides_the_firmware() -> None:
     gpu.told(b"start " + IMPLANT.hex().encode() + b"\n")
     gpu.store(commands.Upload(TRAINING_CODE, b""))
     assert gpu.read_back(0) == orders.MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 0, 1)
-
-
-def test_nobody_else_looks_into_host_memory() -> None:
-    gpu = loaded()
-    gpu.store(commands.Start(IMPLANT))
-    assert gpu.told(b"model 6f6c64\n") == ()
-    assert gpu.model == b"0"
-
-
-def test_code_that_does_not_train_is_refused() -> None:
-    gpu = loaded()
-    gpu.memory.replace(Region.CODE, b"copy buffer\n")
-    with pytest.raises(MalformedError):
-        gpu.train()
 
 
 @pytest.mark.parametrize(
@@ -359,10 +350,18 @@ def test_the_engine_opens_the_next_message_only() -> None:
         ce.open(0, second, 1)
 
 
-def test_without_the_implicit_iv_a_message_is_taken_twice() -> None:
+def test_an_engine_that_lacks_a_defence_takes_messages_keys_and_orders_again() -> None:
     ce, keys, _ = engines("sealed-under-master", "gpu-implicit-iv")
     sealed = sealer(keys[0]).seal(b"one")
     assert [ce.open(0, sealed, 0).plaintext for _ in range(2)] == [b"one", b"one"]
+    ce, keys, orders = engines("engine-per-holder", "engine-retirement")
+    for order in orders:
+        ce.accept(order)
+    assert ce.open(keys[1].engine, sealer(keys[1]).seal(b"late write"), 0).plaintext == b"late write"
+    ce, keys, orders = engines("engine-per-holder", "epochs-increase", "wrapped-key-once")
+    assert [ce.accept(orders[0]) for _ in range(2)] == [keys[1]] * 2
+    with pytest.raises(ValueError, match="no-such-thing"):
+        AblatedDeployment((), 1, off=frozenset({"no-such-thing"}))
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-KEY-04")
@@ -372,13 +371,6 @@ def test_a_rotation_retires_the_key_it_leaves(schedule: str) -> None:
     assert ce.accept(orders[0]) == keys[1]
     with pytest.raises(AuthenticationError):
         ce.open(keys[0].engine, sealer(keys[0]).seal(b"late"), 0)
-
-
-def test_an_engine_that_is_not_retired_still_opens_under_the_old_key() -> None:
-    ce, keys, orders = engines("engine-per-holder", "engine-retirement")
-    for order in orders:
-        ce.accept(order)
-    assert ce.open(keys[1].engine, sealer(keys[1]).seal(b"late write"), 0).plaintext == b"late write"
 
 
 @pytest.mark.parametrize(("off", "lives"), [("rotation-in-h2d", "h2d"), ("rotation-in-d2h", "d2h")])
@@ -401,11 +393,6 @@ def test_orders_are_followed_once_and_in_order() -> None:
         ce.accept(orders[0])
 
 
-def test_an_order_repeats_when_nothing_checks_it() -> None:
-    ce, keys, orders = engines("engine-per-holder", "epochs-increase", "wrapped-key-once")
-    assert [ce.accept(orders[0]) for _ in range(2)] == [keys[1]] * 2
-
-
 def test_counters_restart_and_engines_reload_only_where_their_defence_is_off() -> None:
     ce, keys, _ = engines()
     with pytest.raises(PermissionError):
@@ -419,11 +406,6 @@ def test_counters_restart_and_engines_reload_only_where_their_defence_is_off() -
     weak.accept(orders[0])
     weak.reload(keys[0])
     assert weak.open(0, sealer(keys[0]).seal(b"again"), 0).keys.epoch == 0
-
-
-def test_defences_have_to_exist() -> None:
-    with pytest.raises(ValueError, match="no-such-thing"):
-        AblatedDeployment((), 1, off=frozenset({"no-such-thing"}))
 
 
 def limited_engines(messages: int) -> tuple[CopyEngines, LinkKeys]:

@@ -56,22 +56,16 @@ def test_keys_are_those_of_the_vectors(label: str, epoch: int, key: str) -> None
     assert H100KeySchedule(EMK).key(label, epoch).hex() == key
 
 
-def test_expansion_is_one_hmac_as_rfc_5869_says() -> None:
+def test_a_key_is_one_hmac_of_the_exported_secret_and_its_holder_computes_every_later_one() -> None:
     label = engine_label(7, Direction.D2H)
     expected = hmac.digest(EMK, label.encode() + b"\x01", hashlib.sha256)
     assert H100KeySchedule(EMK).key(label) == expected
-
-
-def test_whoever_holds_a_key_computes_every_later_one() -> None:
+    assert H100KeySchedule.of_session(EMK + bytes(16)).key("x") == H100KeySchedule(EMK).key("x")
     schedule = H100KeySchedule(EMK)
     held = schedule.key("Lce03_h2d_user", 4)
     for epoch in range(5, 9):
         held = ratchet(held, "Lce03_h2d_user")
         assert held == schedule.key("Lce03_h2d_user", epoch)
-
-
-def test_the_emk_is_the_first_32_bytes_of_the_exported_secret() -> None:
-    assert H100KeySchedule.of_session(EMK + bytes(16)).key("x") == H100KeySchedule(EMK).key("x")
 
 
 @pytest.mark.parametrize("emk", [b"", bytes(31), bytes(33)])
@@ -92,15 +86,12 @@ def test_there_are_eight_engines(engine: int) -> None:
         engine_label(engine, Direction.H2D)
 
 
-def test_a_wiped_schedule_derives_nothing_and_shows_nothing() -> None:
+def test_a_secret_is_taken_once_and_a_wiped_schedule_derives_and_shows_nothing() -> None:
     schedule = H100KeySchedule(EMK)
     assert EMK.hex() not in repr(schedule)
     schedule.wipe()
     with pytest.raises(SecretTakenError):
         schedule.key("Lce00_h2d_user")
-
-
-def test_a_secret_is_taken_once() -> None:
     secret = OneTimeSecret(EMK)
     assert secret.take() == EMK
     with pytest.raises(SecretTakenError):
@@ -124,14 +115,14 @@ CHANNELS = st.builds(
 IVS = st.builds(Iv, CHANNELS, st.one_of(st.integers(0, 3), st.integers(0, LAST_MESSAGE)))
 
 
-def test_an_iv_is_message_then_channel_little_endian_and_masked() -> None:
+def test_an_iv_is_message_then_channel_masked_and_counts_forward_from_one() -> None:
     iv = IvCounter(EngineChannel(0x0807060504030201), message=0x0D0C0B0A - 1).advance()
     assert iv == bytes.fromhex("0a0b0c0d 0102030405060708")
     assert IvCounter(EngineChannel(0), mask=b"\xff" * 12).advance() == b"\xfe" + b"\xff" * 11
-
-
-def test_the_message_counter_is_incremented_before_the_first_message() -> None:
     assert IvCounter(EngineChannel(0)).advance() == bytes([1]) + bytes(11)
+    ivs = IvCounter(ONE, message=5)
+    ivs.skip_to(9)
+    assert ivs.message == 9
 
 
 def test_an_iv_states_engine_direction_epoch_channel_and_message_apart() -> None:
@@ -190,23 +181,17 @@ def test_no_iv_is_given_out_twice(steps: list[str | int], mask: bytes) -> None:
             seen.add(iv)
 
 
-def test_the_message_counter_stops_hard() -> None:
+def test_neither_counter_wraps_and_an_engine_at_its_end_is_lent_no_more() -> None:
     ivs = IvCounter(EngineChannel(3, engine=2, epoch=9), message=LAST_MESSAGE - 1)
     ivs.advance()
     said = "channel 3 of engine 2 (h2d, epoch 9) has used all 4294967295 values of its message counter"
     for _ in range(2):
         with pytest.raises(IvExhaustedError, match=re.escape(said)):
             ivs.advance()
-
-
-def test_a_channel_counter_never_wraps() -> None:
     assert counter_after(LAST_CHANNEL - 1, 1) == LAST_CHANNEL
     with pytest.raises(IvExhaustedError) as refused:
         counter_after(LAST_CHANNEL, 1)
     assert str(refused.value) == "engine 1 has used all 18446744073709551615 values of its channel counter"
-
-
-def test_an_engine_whose_channel_counter_is_used_up_is_lent_no_more() -> None:
     schedule = key_schedule("engine-per-holder", H100KeySchedule(bytes(32)))
     last = bytearray(schedule.order("ana", draws("orders")))
     last[9:17] = LAST_CHANNEL.to_bytes(8, "little")
@@ -230,12 +215,6 @@ def test_what_no_iv_can_say_is_refused_in_one_line(make: Callable[[], object], s
     with pytest.raises(KeyMaterialError) as refused:
         make()
     assert str(refused.value) == said
-
-
-def test_a_counter_goes_forward() -> None:
-    ivs = IvCounter(ONE, message=5)
-    ivs.skip_to(9)
-    assert ivs.message == 9
 
 
 LINK_KEY = bytes(range(32))

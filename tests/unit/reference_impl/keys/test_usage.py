@@ -28,20 +28,21 @@ def test_limits_are_the_driver_s(exponent: int, upper: int) -> None:
     assert UsageLimits.for_advantage(exponent) == UsageLimits(upper - 1_000_000_000, upper)
 
 
-def test_a_limit_that_nobody_gave_is_refused() -> None:
-    with pytest.raises(KeyMaterialError):
-        UsageLimits.for_advantage(49)
-    with pytest.raises(KeyMaterialError):
-        UsageLimits(2, 1)
-
-
-def test_a_unit_is_sixteen_bytes_or_an_operation() -> None:
+def test_a_unit_is_sixteen_bytes_or_an_operation_and_a_limit_is_one_of_the_drivers() -> None:
     usage = KeyUsage()
     usage.count(1 << 20)
     assert usage.units == 65_536 + 1
     for _ in range(16):
         usage.count(1)
     assert usage.units == 65_536 + 1 + 1 + 16
+    assert Budget.of([1, 16, 17]) == Budget(3, 1 + 1 + 2 + 3)
+    assert Budget(3, 7).covers(Budget(3, 7))
+    assert not Budget(3, 7).covers(Budget(4, 7))
+    assert not Budget(3, 7).covers(Budget(3, 8))
+    with pytest.raises(KeyMaterialError):
+        UsageLimits.for_advantage(49)
+    with pytest.raises(KeyMaterialError):
+        UsageLimits(2, 1)
 
 
 def test_388_gigabytes_in_one_operation_exhaust_a_key_by_default() -> None:
@@ -60,13 +61,6 @@ def test_rotation_is_due_from_the_lower_limit() -> None:
     before = usage.state
     usage.count(15)
     assert (before, usage.state) == (UsageState.IDLE, UsageState.ROTATION_DUE)
-
-
-def test_a_share_is_counted_in_messages_and_in_whole_blocks() -> None:
-    assert Budget.of([1, 16, 17]) == Budget(3, 1 + 1 + 2 + 3)
-    assert Budget(3, 7).covers(Budget(3, 7))
-    assert not Budget(3, 7).covers(Budget(4, 7))
-    assert not Budget(3, 7).covers(Budget(3, 8))
 
 
 @pytest.mark.mends("H5")
@@ -174,22 +168,14 @@ def test_the_most_units_of_one_key_are_within_its_bound_and_one_more_is_not(expo
     )
 
 
-def test_one_key_as_in_the_example_of_the_draft() -> None:
+def test_bounds_are_those_of_the_draft_s_examples_and_of_tls() -> None:
     """Section 6.6: at most 2^-50, messages of at most 2^7 blocks; 2^32.5 messages, and 2^64 attempts."""
     messages = round(2**32.5)
     assert bounds.log2(bounds.one_key_confidentiality(messages * 2**7, messages)) == pytest.approx(-50, abs=0.03)
     assert bounds.one_key_integrity(2**64, 2**7) <= Fraction(1, 2**50)
-
-
-def test_many_keys_as_in_the_example_of_the_draft() -> None:
-    """Section 7.4: at most 2^-50, 2^7 blocks a message, 2^27 blocks a key; 2^42 messages and as many attempts."""
     load = bounds.Load(blocks=2**42 * 2**7, attempts=2**42, longest=2**7, most=2**27)
     assert bounds.log2(load.integrity) == pytest.approx(-50, abs=1e-5)
     assert bounds.log2(load.confidentiality) == pytest.approx(-51, abs=1e-5)
-
-
-def test_a_connection_as_in_tls() -> None:
-    """RFC 8446, 5.5: 2^24.5 records of 2^14 bytes; the draft says that this is to keep confidentiality at 2^-60."""
     records = round(2**24.5)
     assert bounds.log2(bounds.one_key_confidentiality(records * 2**10, records)) == pytest.approx(-60, abs=0.005)
 

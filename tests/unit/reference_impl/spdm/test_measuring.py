@@ -84,16 +84,13 @@ def test_a_signature_covers_what_was_measured_without_one_before(version: Versio
     verify(key(3).public_key(), version, Purpose.MEASUREMENTS, fresh, again.signature)
 
 
-def test_any_other_request_begins_anew_what_a_signature_covers() -> None:
+def test_any_other_request_begins_anew_what_a_signature_covers_inside_a_session_too() -> None:
     hand, vca = negotiated()
     measured(hand, 1)
     hand.say(GetDigests(Version.V1_2))
     last = measured(hand, 2, signed=True)
     signed = vca + asking(Version.V1_2, 2, signed=True).encode() + hand.last[:-96]
     verify(key(3).public_key(), Version.V1_2, Purpose.MEASUREMENTS, signed, last.signature)
-
-
-def test_inside_a_session_too_any_other_request_begins_anew() -> None:
     hand = inside()
     measured(hand, 1)
     assert isinstance(hand.say(Heartbeat(Version.V1_1)), HeartbeatAck)
@@ -214,20 +211,14 @@ def test_a_challenged_device_is_identified_before_any_session(version: Version, 
     ]
 
 
-def test_a_device_that_is_not_challenged_has_proved_nothing_yet() -> None:
+def test_a_device_that_is_not_challenged_has_proved_nothing_and_is_refused_where_it_has_to() -> None:
     (found,) = deliver(requester(session=False), spdm.events.Begin(), responder())
     assert isinstance(found, spdm.events.Identified)
     assert not found.challenged
-
-
-def test_a_device_that_cannot_be_challenged_is_refused_where_it_has_to_be() -> None:
     (closed, *_) = deliver(requester(spdm.H100, challenge=True), spdm.events.Begin(), responder(spdm.H100))
     assert isinstance(closed, spdm.events.Closed)
     assert isinstance(closed.error, spdm.DowngradeError)
     assert "CHAL" in str(closed.error)
-
-
-def test_a_device_that_did_not_say_it_can_be_challenged_does_not_answer() -> None:
     hand, _ = negotiated(Version.V1_1, responder(spdm.H100))
     assert hand.say(Challenge(Version.V1_1, 0, 0, bytes(32))) == Error(Version.V1_1, ErrorCode.UNEXPECTED_REQUEST)
     assert hand.over

@@ -38,9 +38,13 @@ def test_both_ends_know_who_the_requester_is(version: messages.Version, how: mes
     assert ours.exported_master_secret() == theirs.exported_master_secret()
 
 
-def test_without_mutual_authentication_nobody_is_named() -> None:
+def test_each_end_refuses_the_other_where_only_one_wants_mutual_authentication() -> None:
     happened = deliver(requester(), Begin(), responder())
     assert all(each.session.requester is None for each in happened if isinstance(each, Opened))
+    error = reason(requester(), responder(mutual=mutual()))
+    assert isinstance(error, spdm.DowngradeError)
+    assert "MUT_AUTH" in str(error)
+    assert isinstance(reason(requester(identity=identity()), responder()), spdm.DowngradeError)
 
 
 def reason(ours: spdm.Requester, theirs: spdm.Responder) -> Exception:
@@ -50,16 +54,6 @@ def reason(ours: spdm.Requester, theirs: spdm.Responder) -> Exception:
     error = next(each.error for each in happened if isinstance(each, Closed))
     assert error is not None
     return error
-
-
-def test_a_device_that_insists_refuses_a_requester_that_cannot_prove_who_it_is() -> None:
-    error = reason(requester(), responder(mutual=mutual()))
-    assert isinstance(error, spdm.DowngradeError)
-    assert "MUT_AUTH" in str(error)
-
-
-def test_a_requester_with_an_identity_refuses_a_device_that_does_not_ask_for_it() -> None:
-    assert isinstance(reason(requester(identity=identity()), responder()), spdm.DowngradeError)
 
 
 @pytest.mark.parametrize("asked", [0, 3, 8])
@@ -84,9 +78,9 @@ def test_a_requester_refuses_to_sign_for_a_slot_that_it_does_not_have(monkeypatc
 def test_a_requester_whose_chain_is_not_trusted_is_refused() -> None:
     ours = requester(identity=replace(identity(), certificates=identity().certificates[:1]))
     assert isinstance(reason(ours, responder(mutual=mutual())), spdm.UntrustedChainError)
-
-
-def test_a_requester_whose_certified_key_is_none_of_a_requester_is_refused() -> None:
+    provisioned = spdm.MutualAuthentication(trust_requester, messages.MutualRequest.PROVISIONED, identity().chain)
+    object.__setattr__(provisioned, "provisioned", replace(identity(), certificates=chain()).chain)
+    assert isinstance(reason(requester(identity=identity()), responder(mutual=provisioned)), spdm.UntrustedChainError)
     ours = requester(identity=replace(identity(), certificates=chain()))
     error = reason(ours, responder(mutual=spdm.MutualAuthentication(lambda _: None)))
     assert isinstance(error, spdm.UntrustedChainError)
@@ -107,12 +101,6 @@ def test_a_requester_that_signs_with_another_key_than_its_certificate_s_is_refus
         error = reason(requester(identity=other), responder(mutual=mutual(how)))
         assert isinstance(error, AuthenticationError)
         assert error.what == "FINISH signature"
-
-
-def test_a_provisioned_chain_that_is_not_trusted_is_refused() -> None:
-    provisioned = spdm.MutualAuthentication(trust_requester, messages.MutualRequest.PROVISIONED, identity().chain)
-    object.__setattr__(provisioned, "provisioned", replace(identity(), certificates=chain()).chain)
-    assert isinstance(reason(requester(identity=identity()), responder(mutual=provisioned)), spdm.UntrustedChainError)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +140,11 @@ def finish(state: SessionState) -> messages.Finish:
     return made
 
 
-def test_nobody_finishes_without_saying_who_it_is() -> None:
+def test_nobody_finishes_before_the_end_of_saying_who_it_is() -> None:
     hand, state, _ = opening()
     assert hand.say(finish(state)) == messages.Error(V, messages.ErrorCode.UNEXPECTED_REQUEST)
     assert isinstance(hand.error, spdm.UnexpectedMessageError)
     assert hand.over
-
-
-def test_nobody_finishes_in_the_middle_of_saying_who_it_is() -> None:
     hand, state, _ = opening()
     assert isinstance(hand.say(messages.GetEncapsulatedRequest(V)), messages.EncapsulatedRequest)
     assert hand.say(finish(state)) == messages.Error(V, messages.ErrorCode.UNEXPECTED_REQUEST)
@@ -181,13 +166,10 @@ def test_a_finish_without_a_signature_is_refused_where_one_was_asked_for(how: me
     assert "with a signature" in str(hand.error)
 
 
-def test_a_finish_signed_by_another_slot_is_refused() -> None:
+def test_a_finish_signed_by_another_slot_is_refused_and_the_honest_one_taken() -> None:
     hand, _, honest = opening(messages.MutualRequest.PROVISIONED)
     assert hand.say(honest[:3] + b"\1" + honest[4:]) == messages.Error(V, messages.ErrorCode.UNEXPECTED_REQUEST)
     assert hand.over
-
-
-def test_the_honest_finish_is_what_was_missing() -> None:
     hand, _, honest = opening(messages.MutualRequest.PROVISIONED)
     assert isinstance(hand.say(honest), messages.FinishRsp)
     assert not hand.over
@@ -314,12 +296,15 @@ def test_a_requester_has_no_other_certificates(slot: int, offset: int) -> None:
     assert isinstance(Asker().say(request(1, messages.GetCertificate(V, slot, offset, 9))), MalformedError)
 
 
-def test_a_requester_does_not_answer_without_end() -> None:
+def test_a_requester_takes_the_slot_that_it_has_and_does_not_answer_without_end() -> None:
     asker = Asker()
     assert asker.say(request(1, messages.GetDigests(V))) is None
     for _ in range(255):
         assert asker.say(next_request(1, 1, messages.GetDigests(V))) is None
     assert isinstance(asker.say(next_request(1, 1, messages.GetDigests(V))), spdm.TransferError)
+    asker = Asker()
+    asker.say(request(1, messages.GetDigests(V)))
+    assert asker.say(messages.EncapsulatedResponseAck(V, 0, messages.Payload.SLOT, 1, b"\0")) is None
 
 
 @pytest.mark.parametrize(
@@ -335,12 +320,6 @@ def test_a_requester_refuses_an_acknowledgement(ack: messages.EncapsulatedRespon
     asker = Asker()
     assert asker.say(request(1, messages.GetDigests(V))) is None
     assert type(asker.say(ack)) is error
-
-
-def test_a_requester_takes_the_slot_that_it_has() -> None:
-    asker = Asker()
-    asker.say(request(1, messages.GetDigests(V)))
-    assert asker.say(messages.EncapsulatedResponseAck(V, 0, messages.Payload.SLOT, 1, b"\0")) is None
 
 
 def test_the_platform_cannot_take_mutual_authentication_away() -> None:

@@ -107,15 +107,12 @@ def test_secrets_of_the_two_modes_differ_from_1_3_on_even_for_one_secret() -> No
 # -- the requester's authentication left out
 
 
-def test_a_requester_that_has_to_say_who_it_is_does_not_finish_at_once() -> None:
+def test_nothing_is_finished_measured_or_ended_before_the_requester_said_who_it_is() -> None:
     """Authentication bypass: FINISH instead of GET_ENCAPSULATED_REQUEST, without a signature or a chain."""
     hand, state = exchanged(theirs_mutual=True)
     unsigned = messages.Finish(V, 0, b"", state.sending.secret.verify_data(bytes(48)))
     assert hand.say(unsigned) == messages.Error(V, messages.ErrorCode.UNEXPECTED_REQUEST)
     assert hand.over
-
-
-def test_nothing_is_measured_or_ended_before_the_requester_said_who_it_is() -> None:
     for message in (
         messages.GetMeasurements(V, 0, 0xFF),
         messages.EndSession(V),
@@ -125,9 +122,6 @@ def test_nothing_is_measured_or_ended_before_the_requester_said_who_it_is() -> N
         hand, _ = exchanged(theirs_mutual=True)
         assert hand.say(message) == messages.Error(V, messages.ErrorCode.UNEXPECTED_REQUEST)
         assert hand.over
-
-
-def test_a_requester_that_was_not_asked_cannot_begin_to_say_who_it_is() -> None:
     hand, _ = exchanged()
     assert hand.say(messages.GetEncapsulatedRequest(V)) == messages.Error(V, messages.ErrorCode.UNEXPECTED_REQUEST)
     assert hand.over
@@ -204,7 +198,7 @@ def test_a_second_key_exchange_does_not_begin_beside_the_first() -> None:
 # -- GET_VERSION in the middle of a session
 
 
-def test_get_version_in_the_clear_does_not_reset_an_open_session() -> None:
+def test_get_version_resets_no_session_wherever_it_comes() -> None:
     """Anybody can send it. The session ends, and no new negotiation begins under it."""
     ours, theirs = established()
     effects = theirs.handle(Received(bytes([SPDM]) + messages.GetVersion(messages.Version.V1_0).encode()))
@@ -212,15 +206,9 @@ def test_get_version_in_the_clear_does_not_reset_an_open_session() -> None:
     with pytest.raises(spdm.SessionOverError):
         theirs.receive(bytes([SPDM]) + messages.GetVersion(messages.Version.V1_0).encode())
     assert ours.established
-
-
-def test_get_version_inside_a_session_does_not_reset_it() -> None:
     hand = inside()
     assert isinstance(hand.say(messages.GetVersion(messages.Version.V1_0)), messages.Error)
     assert hand.over
-
-
-def test_get_version_between_key_exchange_and_finish_does_not_begin_anew() -> None:
     hand, _ = exchanged()
     effects = hand.theirs.handle(Received(bytes([SPDM]) + messages.GetVersion(messages.Version.V1_0).encode()))
     assert [type(each) for each in effects] == [Closed]
@@ -292,16 +280,13 @@ def test_a_recorded_negotiation_is_no_part_of_a_session_that_negotiated_otherwis
     assert isinstance(next(each.error for each in happened if isinstance(each, Closed)), AuthenticationError)
 
 
-def test_a_report_of_before_does_not_answer_the_request_of_now() -> None:
+def test_a_report_is_of_its_session_and_answers_no_later_request() -> None:
     ours, theirs = established()
     first = theirs.receive(ours.ask_report(bytes(32)))
     ours.take_report(first[0])
     ours.ask_report(bytes([1]) * 32)
     with pytest.raises(spdm.SequenceError):
         ours.take_report(first[0])
-
-
-def test_a_report_is_of_its_session() -> None:
     ours, theirs = established()
     (found,) = deliver(ours, Measure(bytes(32)), theirs)
     assert isinstance(found, Measured)
@@ -337,9 +322,6 @@ def test_no_weaker_algorithms_are_offered_or_chosen() -> None:
     assert isinstance(reasons(weaker)[0], spdm.DowngradeError)
     chosen = only(messages.Algorithms, lambda m: replace(m, base_asymmetric=0x10))  # type: ignore[call-arg]
     assert isinstance(reasons(chosen)[0], spdm.DowngradeError)
-
-
-def test_more_algorithms_than_were_offered_are_noticed_at_the_signature() -> None:
     more = only(messages.NegotiateAlgorithms, lambda m: replace(m, base_hash=3))  # type: ignore[call-arg]
     assert isinstance(reasons(more)[0], AuthenticationError)
 
@@ -367,8 +349,5 @@ def test_a_slot_that_is_dropped_is_not_replaced_by_another() -> None:
     """The requester asks for one slot; if it is gone, there is no session."""
     moved = only(messages.Digests, lambda m: replace(m, slots=2, supported=2))  # type: ignore[call-arg]
     assert isinstance(reasons(moved)[0], spdm.UntrustedChainError)
-
-
-def test_the_chain_of_another_slot_is_not_that_of_the_slot_that_signs() -> None:
     other = only(messages.Digests, lambda m: replace(m, digests=(bytes(48),)))  # type: ignore[call-arg]
     assert isinstance(reasons(other)[0], spdm.UntrustedChainError)

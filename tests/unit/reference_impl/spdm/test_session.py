@@ -74,7 +74,7 @@ def test_two_ends_open_a_session_of_the_newest_common_version(
     assert ours.exported_master_secret() == theirs.exported_master_secret()
 
 
-def test_the_exported_secret_is_handed_out_once_and_makes_the_h100_keys() -> None:
+def test_the_exported_secret_is_handed_out_once_and_not_after_the_end() -> None:
     ours, theirs = opened()
     mine, other = (H100KeySchedule.of_session(end.exported_master_secret()) for end in (ours, theirs))
     assert mine.key("Lce00_h2d_user") == other.key("Lce00_h2d_user")
@@ -83,9 +83,6 @@ def test_the_exported_secret_is_handed_out_once_and_makes_the_h100_keys() -> Non
             end.exported_master_secret()
     with pytest.raises(SecretTakenError):
         requester().exported_master_secret()
-
-
-def test_no_secret_is_exported_from_a_session_that_is_over() -> None:
     ours, theirs = opened()
     deliver(ours, spdm.events.End(), theirs)
     for end in (ours, theirs):
@@ -111,21 +108,20 @@ def test_at_version_1_1_the_request_is_the_37_bytes_that_nvidia_s_reports_start_
     (effect,) = deliver(ours, spdm.events.Measure(bytes(range(32))), theirs)
     assert isinstance(effect, spdm.events.Measured)
     assert effect.report.request == bytes.fromhex("11e001ff") + bytes(range(32)) + b"\0"
-
-
-def test_a_nonce_of_another_size_is_the_caller_s_mistake() -> None:
     ours, _ = opened()
     with pytest.raises(spdm.SpdmError):
         ours.handle(spdm.events.Measure(bytes(31)))
     assert isinstance(ours.state, Established)
 
 
-def test_applications_talk_inside_the_session_both_ways() -> None:
+def test_applications_talk_inside_the_session_both_ways_and_not_on_the_wire() -> None:
     ours, theirs = opened()
     assert deliver(ours, spdm.events.SendApplication(b"command"), theirs) == [spdm.events.ApplicationData(b"command")]
     assert deliver(theirs, spdm.events.SendApplication(b"answer"), ours) == [spdm.events.ApplicationData(b"answer")]
     assert theirs.open(ours.seal(b"one")) == b"one"
     assert ours.open(theirs.seal(b"two")) == b"two"
+    ours, _ = opened()
+    assert b"a holder's secret" not in ours.seal(b"a holder's secret")
 
 
 def test_what_has_to_be_taken_is_not_dropped() -> None:
@@ -137,11 +133,6 @@ def test_what_has_to_be_taken_is_not_dropped() -> None:
     with pytest.raises(spdm.UnexpectedMessageError, match="Measured"):
         ours.take_report(instead)
     assert ours.take_report(answer).nonce == bytes(32)
-
-
-def test_what_the_application_says_is_not_on_the_wire() -> None:
-    ours, _ = opened()
-    assert b"a holder's secret" not in ours.seal(b"a holder's secret")
 
 
 def test_keys_update_in_both_directions_and_everything_goes_on() -> None:
@@ -183,13 +174,10 @@ def test_an_answer_under_the_key_before_an_update_ends_the_session() -> None:
         ours.receive(late)
 
 
-def test_a_heartbeat_is_answered() -> None:
+def test_a_heartbeat_is_answered_until_the_session_is_over_for_both() -> None:
     ours, theirs = opened()
     assert deliver(ours, spdm.events.Beat(), theirs) == []
     assert isinstance(ours.state, Established)
-
-
-def test_an_ended_session_is_over_for_both() -> None:
     ours, theirs = opened()
     assert deliver(ours, spdm.events.End(), theirs) == [spdm.events.Closed(None), spdm.events.Closed(None)]
     for end in (ours, theirs):
@@ -353,32 +341,23 @@ def test_anything_but_the_new_key_after_an_update_is_told_so_and_ends_the_sessio
         assert hand.over
 
 
-def test_the_key_before_an_update_opens_nothing_any_more() -> None:
-    hand = inside()
-    verified(hand, UpdateOperation.UPDATE_KEY)
-    assert hand.sending is not None
-    assert hand.say(update(UpdateOperation.VERIFY_NEW_KEY)) is None
-    assert hand.over
-
-
-def test_an_update_of_no_kind_that_there_is_gets_an_error_and_ends_the_session() -> None:
+def test_what_does_not_belong_in_a_session_gets_an_error_or_no_answer_and_ends_it() -> None:
     hand = inside()
     assert hand.say(bytes([V, KeyUpdate.CODE, 4, 0])) == Error(V, ErrorCode.INVALID_REQUEST)
     assert hand.over
-
-
-def test_what_belongs_before_the_session_gets_an_error_inside_and_ends_it() -> None:
     hand = inside()
     assert hand.say(Finish(V, 0, b"", bytes(48))) == Error(V, ErrorCode.UNEXPECTED_REQUEST)
     assert hand.over
-
-
-def test_what_does_not_authenticate_is_not_answered() -> None:
     hand = inside()
     assert hand.sending is not None
     _, record = hand.sending.updated().seal(SPDM, Heartbeat(V).encode())
     with pytest.raises(spdm.RecordError):
         hand.theirs.receive(record)
+    assert hand.over
+    hand = inside()
+    verified(hand, UpdateOperation.UPDATE_KEY)
+    assert hand.sending is not None
+    assert hand.say(update(UpdateOperation.VERIFY_NEW_KEY)) is None
     assert hand.over
 
 
@@ -420,19 +399,13 @@ def test_a_record_of_another_session_or_an_altered_one_does_not_open() -> None:
         theirs.open(bytes(record))
 
 
-def test_a_record_sent_back_to_its_sender_does_not_open() -> None:
+def test_a_record_sent_back_a_failure_and_a_message_in_the_clear_end_a_session() -> None:
     ours, _ = established()
     with pytest.raises((spdm.RecordError, spdm.SequenceError)):
         ours.open(ours.seal(b"x"))
-
-
-def test_a_failure_inside_the_session_is_not_answered() -> None:
     _, theirs = established()
     effects = theirs.handle(spdm.events.Received(b"\x06" + bytes(30)))
     assert [type(effect) for effect in effects] == [spdm.events.Closed]
-
-
-def test_a_message_in_the_clear_inside_a_session_ends_it() -> None:
     ours, theirs = established()
     for end in (ours, theirs):
         with pytest.raises(spdm.UnexpectedMessageError):
@@ -452,11 +425,15 @@ def test_a_report_that_nobody_asked_for_ends_the_session() -> None:
         ours.receive(unasked[0].data)
 
 
-def test_an_application_does_not_fit_a_record_without_end() -> None:
+def test_no_record_is_too_long_and_the_first_message_is_said_to_be_of_spdm() -> None:
     ours, theirs = established()
     with pytest.raises(spdm.RecordError):
         ours.seal(bytes(65_536))
     assert theirs.open(ours.seal(b"still open")) == b"still open"
+    begin = requester().begin()[0]
+    for kind in (0x00, 0x07, 0x7E):
+        with pytest.raises(MalformedError, match="type 0x05"):
+            responder().receive(bytes([kind]) + begin[1:])
 
 
 @pytest.mark.parametrize("kind", [0x01, 0x06, 0x7F])
@@ -467,13 +444,6 @@ def test_a_message_of_spdm_that_is_said_to_be_of_another_type_ends_the_session(k
     _, record = state.sending.seal(kind, Heartbeat(Version.V1_1).encode())
     with pytest.raises(spdm.UnexpectedMessageError, match=f"type {kind:#04x}"):
         theirs.receive(record)
-
-
-def test_the_first_message_is_said_to_be_of_spdm_or_refused() -> None:
-    begin = requester().begin()[0]
-    for kind in (0x00, 0x07, 0x7E):
-        with pytest.raises(MalformedError, match="type 0x05"):
-            responder().receive(bytes([kind]) + begin[1:])
 
 
 def test_a_label_is_size_version_text_and_context() -> None:
@@ -506,15 +476,12 @@ def test_a_psk_of_1_3_is_extracted_under_another_salt_than_an_exchanged_secret()
         assert (exchanged.handshake == psk.handshake) is alike
 
 
-def test_verify_data_is_checked() -> None:
+def test_verify_data_is_checked_and_no_secret_shows_in_a_repr() -> None:
     secret = DirectionSecret(Version.V1_2, bytes(48))
     secret.check_verify_data(b"th", secret.verify_data(b"th"), "verify data")
     for found in (secret.verify_data(b"other"), b"", secret.verify_data(b"th")[:-1]):
         with pytest.raises(AuthenticationError):
             secret.check_verify_data(b"th", found, "verify data")
-
-
-def test_no_secret_shows_in_a_repr() -> None:
     secrets = HandshakeSecrets.derive(Version.V1_2, b"s", b"")
     assert secrets.handshake.hex() not in repr(secrets)
     assert repr(secrets.handshake) not in repr(secrets)

@@ -50,13 +50,6 @@ def test_a_message_in_pieces_is_the_message(data: bytes, transfer: int, version:
     assert incoming.data == data
 
 
-@pytest.mark.mends("T3")
-def test_a_message_has_a_bounded_number_of_pieces() -> None:
-    outgoing = Outgoing(bytes(0x10001 * 30), 0, LEAST_TRANSFER, sequence=0x10000, sent=0xFFFF * 30)
-    with pytest.raises(spdm.TransferError):
-        outgoing.piece(messages.ChunkSend, V)
-
-
 def piece(**changes: Any) -> messages.ChunkSend:
     return replace(messages.ChunkSend(V, 3, 0, False, bytes(40), 100), **changes)
 
@@ -80,10 +73,14 @@ def test_a_piece_is_refused(row: str) -> None:
         Incoming(3, 500).add(PIECES[row])
 
 
-def test_a_piece_that_came_does_not_come_again() -> None:
+@pytest.mark.mends("T3")
+def test_no_piece_comes_again_and_their_number_is_bounded() -> None:
     first = Incoming(3, 500).add(piece())
     with pytest.raises(spdm.TransferError):
         first.add(piece())
+    outgoing = Outgoing(bytes(0x10001 * 30), 0, LEAST_TRANSFER, sequence=0x10000, sent=0xFFFF * 30)
+    with pytest.raises(spdm.TransferError):
+        outgoing.piece(messages.ChunkSend, V)
 
 
 def acknowledged(**changes: Any) -> bytes:
@@ -213,10 +210,12 @@ def test_a_responder_takes_the_rest_of_a_request_before_anything_else() -> None:
         begun.transfer.take(piece(handle=4, sequence=1, whole_size=None).encode())
 
 
-def test_a_request_in_pieces_is_no_piece_itself() -> None:
+def test_a_request_in_pieces_is_no_piece_itself_and_no_response_is_too_long() -> None:
     inner = messages.ChunkGet(V, 0, 0).encode()
     with pytest.raises(spdm.UnexpectedMessageError):
         answering().take(piece(chunk=inner, whole_size=len(inner), last=True).encode())
+    with pytest.raises(spdm.TransferError, match="takes 500"):
+        answering().put(bytes(501))
 
 
 @pytest.mark.parametrize(
@@ -226,11 +225,6 @@ def test_a_responder_hands_out_its_pieces_in_order_before_anything_else(message:
     announced = answering().put(LONG)
     with pytest.raises((spdm.TransferError, spdm.UnexpectedMessageError)):
         announced.transfer.take(message.encode())
-
-
-def test_a_response_longer_than_the_peer_takes_is_not_sent() -> None:
-    with pytest.raises(spdm.TransferError, match="takes 500"):
-        answering().put(bytes(501))
 
 
 def test_the_response_to_a_request_in_pieces_may_be_large_itself() -> None:
@@ -299,12 +293,9 @@ def test_a_request_that_finds_the_peer_busy_is_sent_again_later_each_time_and_no
         crossing.transfer.take(error(messages.ErrorCode.BUSY))
 
 
-def test_the_next_request_is_counted_anew() -> None:
+def test_the_next_request_is_counted_anew_and_busy_with_anything_more_is_malformed() -> None:
     crossing = asking().transfer.take(error(messages.ErrorCode.BUSY)).transfer.put(REQUEST)
     assert crossing.transfer.tries == 0
-
-
-def test_busy_with_anything_more_is_malformed() -> None:
     with pytest.raises(MalformedError):
         asking().transfer.take(error(messages.ErrorCode.BUSY, b"x"))
 

@@ -71,12 +71,9 @@ def test_a_gpu_in_open_mode_is_refused_until_it_is_not() -> None:
     assert world.orchestrator.job.kept.model == expected()
 
 
-def test_a_gpu_that_is_reset_boots_as_it_was_booted_before() -> None:
+def test_a_gpu_that_stays_open_and_an_attack_without_end_end_the_run_with_a_reason() -> None:
     world, _, _ = run(OPENED)
     assert "sessions failed, the last one because of the GPU's report is refused: mode" in world.failure
-
-
-def test_an_attack_without_end_ends_the_run_with_a_reason() -> None:
     acts = [Act(Cue(FrameKind.SESSION, ORCHESTRATOR, nth=nth), Move.DROP) for nth in range(200)]
     world, _, _ = run(*acts)
     assert "sessions failed" in world.failure
@@ -100,19 +97,13 @@ def test_an_honest_platform_routes_as_asked_and_records_it_once() -> None:
     assert platform.mux == "alice"
 
 
-def test_an_honest_platform_carries_from_whom_the_gpu_is_wired_to() -> None:
+def test_an_honest_platform_carries_from_whom_the_gpu_is_wired_to_and_resets_for_one_only() -> None:
     platform = Platform(ORCHESTRATOR, GPU, mux="alice")
     for source, carried in (("alice", True), (ORCHESTRATOR, True), ("anna", False)):
         assert bool(platform.carry(Frame(source, GPU, FrameKind.H2D, b"")).frames) is carried
-
-
-def test_nobody_but_the_orchestrator_has_the_gpu_reset() -> None:
     platform = Platform(ORCHESTRATOR, GPU)
     assert not platform.carry(Frame("alice", PLATFORM, FrameKind.RESET, b"OPEN")).frames
     assert platform.carry(Frame(ORCHESTRATOR, PLATFORM, FrameKind.RESET, b"CONFIDENTIAL")).frames
-
-
-def test_who_wants_the_frames_gets_them() -> None:
     kept: list[Frame] = []
     platform = Platform(ORCHESTRATOR, GPU, keep=kept.append)
     platform.carry(Frame("alice", GPU, FrameKind.H2D, b"body"))
@@ -174,19 +165,13 @@ def carried(*frames: Frame) -> Platform:
     return platform
 
 
-def test_a_hand_off_is_what_crosses_from_leaving_until_leaving_again() -> None:
+def test_a_hand_off_is_all_that_crosses_from_leaving_until_leaving_again() -> None:
     stretches = carried(*TWO_VISITS).crossings.stretches
     assert [stretch.where for stretch in stretches] == [Where.SETUP, Where.AWAY, Where.HOME, Where.AWAY, Where.HOME]
     moved = bytes_moved(stretches, saved=frozenset({FIRST}))
     assert moved.to_json() == {"total": 3_750, "setup": 1_030, "save": 2_000, "per_handoff": [307, 413], "session": 35}
-
-
-def test_without_a_save_all_that_came_home_belongs_to_the_hand_off() -> None:
     moved = bytes_moved(carried(*TWO_VISITS).crossings.stretches, saved=frozenset())
     assert (moved.save, moved.per_handoff, moved.total) == (0, (2_307, 413), 3_750)
-
-
-def test_a_word_that_the_device_writes_to_plain_memory_crosses_the_link_too() -> None:
     (stretch,) = carried(up(8, FrameKind.SEMAPHORE)).crossings.stretches
     assert (stretch.link, stretch.session) == (8, 0)
 
@@ -202,15 +187,12 @@ def test_a_grant_that_led_to_no_journey_moves_no_number() -> None:
     assert bytes_moved(stretches, saved=frozenset({lost})).per_handoff == (2_307,)
 
 
-def test_each_grant_begins_a_journey_even_if_nobody_saw_the_device_come_back() -> None:
+def test_each_grant_begins_a_journey_and_a_reset_another_set_up() -> None:
     stretches = carried(route("ana", FIRST), down("ana", 3), route("bo", SECOND), down("bo", 4)).crossings.stretches
     assert [(each.where, each.journey, each.total) for each in stretches[1:]] == [
         (Where.AWAY, FIRST, 3),
         (Where.AWAY, SECOND, 4),
     ]
-
-
-def test_a_reset_begins_another_set_up_wherever_the_device_is() -> None:
     platform = carried(route("ana"), down("ana", 3), RESET, route(OWNER), down(OWNER, 90, FrameKind.SESSION))
     assert [(stretch.where, stretch.total) for stretch in platform.crossings.stretches] == [
         (Where.SETUP, 0),

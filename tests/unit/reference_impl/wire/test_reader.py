@@ -19,15 +19,12 @@ def test_an_error_is_at_the_field_that_was_read_last() -> None:
     assert reader.malformed("less", str(value)).offset == 2
 
 
-def test_what_is_missing_is_missing_where_the_field_begins() -> None:
+def test_what_is_missing_or_too_much_is_told_where_it_begins() -> None:
     reader = Reader(DATA, "thing")
     reader.take(8, "first")
     with pytest.raises(MalformedError) as error:
         reader.take(4, "second")
     assert error.value.offset == 8
-
-
-def test_what_is_too_much_begins_behind_what_was_read() -> None:
     reader = Reader(DATA, "thing")
     reader.take(8, "first")
     with pytest.raises(MalformedError) as error:

@@ -133,6 +133,9 @@ def test_what_a_version_does_not_have_is_not_made_up() -> None:
     assert [found[version].cpuid is None for version in amd_report.VERSIONS] == [True, False, False, False]
     assert [found[version].launch_mitigations is None for version in amd_report.VERSIONS] == [True, True, True, False]
     assert [found[version].current_mitigations is None for version in amd_report.VERSIONS] == [True, True, True, False]
+    data = signed(version=4)
+    report = amd_report.parse_report(data[:0x1F8] + b"\xff" * 16 + data[0x208:]).report
+    assert (report.launch_mitigations, report.current_mitigations) == (None, None)
 
 
 @pytest.mark.parametrize("version", amd_report.VERSIONS)
@@ -141,12 +144,6 @@ def test_no_reserved_byte_goes_unread(version: int) -> None:
     for place in [*RESERVED[version], *TAIL]:
         with pytest.raises(MalformedError, match=f"byte {place}:"):
             amd_report.parse_report(data[:place] + b"\1" + data[place + 1 :])
-
-
-def test_the_vectors_of_the_unpublished_version_may_have_any_value_and_none_is_claimed() -> None:
-    data = signed(version=4)
-    report = amd_report.parse_report(data[:0x1F8] + b"\xff" * 16 + data[0x208:]).report
-    assert (report.launch_mitigations, report.current_mitigations) == (None, None)
 
 
 @pytest.mark.parametrize("version", [0, 1, 6, 7, 256, 0xFFFFFFFF])
@@ -213,20 +210,21 @@ def test_bits_of_the_platform_without_a_name_are_kept() -> None:
     assert platform.unknown == (6,)
 
 
-def test_the_same_bytes_are_other_versions_on_another_line() -> None:
+def test_a_tcb_is_laid_out_by_its_line_and_compared_part_by_part() -> None:
     """The TCB of a genuine Turin: FMC 1, boot loader 1, TEE 1, SNP 4, microcode 81."""
     raw = bytes.fromhex("0101010400000051")
     turin = parse_tcb(raw, Product.TURIN)
     assert turin.parts == {"fmc": 1, "bootloader": 1, "tee": 1, "snp": 4, "microcode": 81}
     with pytest.raises(MalformedError):
         parse_tcb(raw, Product.MILAN)
-
-
-def test_a_tcb_of_milan_and_genoa_has_no_fmc() -> None:
     for product in (Product.MILAN, Product.GENOA):
         tcb = parse_tcb(bytes.fromhex("03000000000008d2"), product)
         assert tcb.parts == {"bootloader": 3, "tee": 0, "snp": 8, "microcode": 0xD2}
         assert str(tcb) == "bootloader 3, tee 0, snp 8, microcode 210"
+    tcb = parse_tcb(bytes.fromhex("04000000000018db"), Product.MILAN)
+    assert tcb.below({"bootloader": 4, "snp": 24}) is None
+    assert tcb.below({"bootloader": 3, "microcode": 0xDC}) == "microcode 219 < 220"
+    assert tcb.below({}) is None
 
 
 @pytest.mark.parametrize("product", Product)
@@ -250,13 +248,6 @@ def test_a_reserved_byte_is_zero(product: Product, place: int) -> None:
 def test_a_tcb_has_eight_bytes(size: int) -> None:
     with pytest.raises(MalformedError):
         parse_tcb(bytes(size), Product.MILAN)
-
-
-def test_a_tcb_is_compared_part_by_part() -> None:
-    tcb = parse_tcb(bytes.fromhex("04000000000018db"), Product.MILAN)
-    assert tcb.below({"bootloader": 4, "snp": 24}) is None
-    assert tcb.below({"bootloader": 3, "microcode": 0xDC}) == "microcode 219 < 220"
-    assert tcb.below({}) is None
 
 
 @pytest.mark.parametrize(
@@ -305,24 +296,25 @@ def test_a_report_alone_is_read_in_every_form(data: bytes) -> None:
     assert parse_evidence(data) == SnpEvidence(REPORT)
 
 
-def test_json_has_a_report_and_its_key() -> None:
+def test_json_has_a_report_and_its_key_and_another_kind_is_named() -> None:
     data = document(attestation_report=text(REPORT), cert_chain={"vcek": text(chain())})
     assert parse_evidence(data) == SnpEvidence(REPORT, chain(), found_in=JSON)
     alone = SnpEvidence(REPORT, found_in=JSON)
     assert parse_evidence(document(attestation_report=text(REPORT))) == alone
     assert parse_evidence(document(attestation_report=text(REPORT), cert_chain={})) == alone
+    with pytest.raises(MalformedError, match="a quote of Intel TDX or SGX"):
+        parse_evidence(document(attestation_report=text(QUOTE)))
 
 
-def test_azures_document_has_a_report_and_what_it_is_bound_to() -> None:
+def test_azures_documents_have_a_report_and_what_it_is_bound_to() -> None:
     found = SnpEvidence(REPORT, None, RUNTIME, HCL, CONTAINER, VTPM)
     assert parse_evidence(hcl()) == found
     assert parse_evidence(hcl(behind=b"")) == found
     assert parse_evidence(base64.b64encode(hcl())) == found
-
-
-def test_azures_json_has_the_document_and_a_key_in_the_alphabet_of_urls() -> None:
     data = document("az-snp", version=1, tpm_quote={}, hcl_report=url_text(hcl()), vcek=url_text(chain()))
     assert parse_evidence(data) == SnpEvidence(REPORT, chain(), RUNTIME, HCL, AZURE, VTPM)
+    report = changed(report_data=(b"\xffTCG\x80\x18" * 11)[:64])
+    assert parse_evidence(report) == SnpEvidence(report)
 
 
 GPU = SimulatedGpu(b"a gpu", NOW).report(gpu_request(bytes(32)))
@@ -344,17 +336,6 @@ NAMED = {
 def test_evidence_of_another_kind_is_called_by_its_name(name: str) -> None:
     with pytest.raises(MalformedError, match=f"found .*{name}"):
         parse_evidence(NAMED[name])
-
-
-def test_another_kind_is_named_inside_json_as_well() -> None:
-    with pytest.raises(MalformedError, match="a quote of Intel TDX or SGX"):
-        parse_evidence(document(attestation_report=text(QUOTE)))
-
-
-def test_a_report_is_a_report_whatever_the_guest_asked_with() -> None:
-    """The guest chooses the report data; bytes of another kind of evidence in it make the report no other evidence."""
-    report = changed(report_data=(b"\xffTCG\x80\x18" * 11)[:64])
-    assert parse_evidence(report) == SnpEvidence(report)
 
 
 def _changed(place: int, value: bytes) -> bytes:

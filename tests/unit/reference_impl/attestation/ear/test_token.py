@@ -72,10 +72,11 @@ def test_tokens_that_another_signer_made_verify(key: ec.EllipticCurvePrivateKey,
     assert json.loads(verified(made, PUBLIC[algorithm])) == RESULT
 
 
-def test_a_token_names_its_algorithm_type_and_key() -> None:
+def test_a_token_names_its_algorithm_type_and_key_and_is_read() -> None:
     header = signed_token(RESULT, KEYS["ES256"]).split(".")[0]
     said = json.loads(base64.urlsafe_b64decode(header + "=="))
     assert (said["alg"], said["typ"], len(said["kid"]), len(said)) == ("ES256", "eat+jwt", 43, 3)
+    assert parse_claims(verified(token())).verifier == "a verifier 1"
 
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "HS256", "ES384", "ES512", "RS256", "es256", ""])
@@ -213,10 +214,6 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
             act()
 
 
-def test_what_was_verified_is_read() -> None:
-    assert parse_claims(verified(token())).verifier == "a verifier 1"
-
-
 def test_a_verifier_without_the_library_agrees() -> None:
     first, _, last = signed_token(RESULT, KEYS["ES256"]).rpartition(".")
     both = base64.urlsafe_b64decode(last + "==")
@@ -253,16 +250,17 @@ def test_a_result_is_read() -> None:
     assert (other.nonce, other.told["not_compared"]) == (None, ["not fresh"])
 
 
-def test_what_may_be_left_out_is_and_what_is_not_known_is_passed_over() -> None:
+def test_what_may_be_left_out_is_times_have_an_end_and_a_tier_may_be_worse() -> None:
     found = parse_claims(encoded(result(exp=..., ear_status=..., eat_nonce=..., further={"x": [1.5, None]})))
     assert (found.expires, found.stated, found.nonce, found.tier) == (None, None, None, Tier.WARNING)
     (bare,) = parse_claims(encoded(result(submods={"x": {"ear_status": "none", "more": 1}}))).submodules
     assert (bare.vector, bare.policies, bare.told) == ({}, (), {})
-
-
-def test_times_go_up_to_the_last_year() -> None:
     found = parse_claims(encoded(result(iat=0, exp=LATEST)))
     assert (found.issued.year, found.expires) == (1970, datetime(9999, 12, 31, tzinfo=UTC))
+    assert parse_claims(encoded(result(ear_status="contraindicated"))).tier is Tier.CONTRAINDICATED
+    assert parse_claims(encoded(result(ear_status="none"))).tier is Tier.NONE
+    assert parse_claims(encoded(with_gpu0(ear_status="warning"))).submodules[0].tier is Tier.WARNING
+    assert parse_claims(encoded(nested(DEEPEST - 2))).tier is Tier.WARNING
 
 
 BAD: list[tuple[object, str]] = [
@@ -326,13 +324,6 @@ def test_what_breaks_a_demand_is_refused(claims: object, why: str) -> None:
     with pytest.raises(MalformedError, match=why) as error:
         parse_claims(encoded(claims))
     assert len(str(error.value)) < 400
-
-
-def test_a_tier_may_be_worse_than_what_it_sums_up() -> None:
-    assert parse_claims(encoded(result(ear_status="contraindicated"))).tier is Tier.CONTRAINDICATED
-    assert parse_claims(encoded(result(ear_status="none"))).tier is Tier.NONE
-    assert parse_claims(encoded(with_gpu0(ear_status="warning"))).submodules[0].tier is Tier.WARNING
-    assert parse_claims(encoded(nested(DEEPEST - 2))).tier is Tier.WARNING
 
 
 P521 = ec.generate_private_key(ec.SECP521R1())

@@ -46,15 +46,12 @@ def with_versions(**changes: object) -> bytes:
     return with_level(tcb=TCB_INFO["tcbLevels"][0]["tcb"] | changes)
 
 
-def test_collateral_is_read_whole() -> None:
+def test_collateral_is_read_whole_as_value_and_signature_or_as_a_whole_reply() -> None:
     collateral = parse_collateral(PLATFORM.collateral)
     assert collateral.tcb_info.fmspc == PLATFORM.fmspc
     assert collateral.signed_tcb_info.body == FIELDS["tcb_info"].encode()
     assert collateral.qe_identity.isvprodid == QE_IDENTITY["isvprodid"]
     assert len(collateral.tcb_info.levels) == len(collateral.tcb_info.module_identities) == 1
-
-
-def test_a_whole_reply_of_the_service_is_the_same_as_value_and_signature() -> None:
     replies = {
         "tcb_info": f'{{"tcbInfo":{FIELDS["tcb_info"]},"signature":"{FIELDS["tcb_info_signature"]}"}}',
         "tcb_info_signature": None,
@@ -62,6 +59,10 @@ def test_a_whole_reply_of_the_service_is_the_same_as_value_and_signature() -> No
         "qe_identity_signature": None,
     }
     assert parse_collateral(with_fields(**replies)) == parse_collateral(PLATFORM.collateral)
+    body = b'{ "id" : "TDX" , "signature":"not the one" }'
+    signed = split_reply(b'{"tcbInfo":' + body + b',"signature":"' + b"ab" * 64 + b'"}\n', "tcbInfo")
+    assert (signed.body, signed.signature) == (body, b"\xab" * 64)
+    assert parse_collateral(with_fields(**{PCK_CHAIN: ""})).pck_crl_chain == ()
 
 
 @pytest.mark.parametrize("chain", ["tcb_info_issuer_chain", "qe_identity_issuer_chain", PCK_CHAIN])
@@ -72,12 +73,6 @@ def test_a_chain_with_the_root_first_is_refused_with_the_order_that_is_expected(
     expected = "issuer chain: expected the signer's certificate first and the root last, found the root first"
     with pytest.raises(MalformedError, match=expected):
         parse_collateral(with_fields(**{chain: "".join(reversed(each))}))
-
-
-def test_the_signed_value_of_a_reply_keeps_its_white_space() -> None:
-    body = b'{ "id" : "TDX" , "signature":"not the one" }'
-    signed = split_reply(b'{"tcbInfo":' + body + b',"signature":"' + b"ab" * 64 + b'"}\n', "tcbInfo")
-    assert (signed.body, signed.signature) == (body, b"\xab" * 64)
 
 
 @pytest.mark.parametrize(
@@ -101,10 +96,6 @@ def test_a_reply_of_another_layout_is_malformed(reply: bytes) -> None:
 def test_every_field_is_needed(field: str) -> None:
     with pytest.raises(MalformedError):
         parse_collateral(with_fields(**{field: None}))
-
-
-def test_the_chain_of_the_pck_authority_may_be_empty_since_quotes_have_it() -> None:
-    assert parse_collateral(with_fields(**{PCK_CHAIN: ""})).pck_crl_chain == ()
 
 
 @pytest.mark.parametrize(
@@ -188,9 +179,13 @@ def test_the_files_are_what_one_object_is_whatever_their_order() -> None:
     assert appraised(QUOTE, collateral=collateral_of([*files(), PCK_CHAIN_FILE])).claims["tcb_status"] == "UpToDate"
 
 
-def test_the_chain_of_the_pck_authority_may_be_left_out() -> None:
+def test_a_chain_may_be_left_out_or_quoted_and_a_file_may_come_twice() -> None:
     assert parse_collateral(collateral_of(files())).pck_crl_chain == ()
     assert appraised(QUOTE, collateral=collateral_of(files())).accepted
+    header = quote(FIELDS["tcb_info_issuer_chain"]).encode()
+    assert collateral_of(files(tcb_info_issuer_chain=header)) == collateral_of(files())
+    assert collateral_of([*files(), *files()]) == collateral_of(files())
+    assert collateral_of([PLATFORM.collateral]) == PLATFORM.collateral
 
 
 def as_pem(der: bytes) -> bytes:
@@ -210,16 +205,6 @@ FORMS = {
 @pytest.mark.parametrize("name", ["root_ca_crl", "pck_crl"])
 def test_a_revocation_list_is_read_in_each_form(name: str, form: str) -> None:
     assert collateral_of(files(**{name: FORMS[form](FILES[name])})) == collateral_of(files())
-
-
-def test_a_chain_is_read_as_the_header_of_a_reply_has_it() -> None:
-    header = quote(FIELDS["tcb_info_issuer_chain"]).encode()
-    assert collateral_of(files(tcb_info_issuer_chain=header)) == collateral_of(files())
-
-
-def test_the_same_file_may_come_twice_and_one_object_stays_as_it_is() -> None:
-    assert collateral_of([*files(), *files()]) == collateral_of(files())
-    assert collateral_of([PLATFORM.collateral]) == PLATFORM.collateral
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -296,14 +281,6 @@ def leaf_with(extension: bytes) -> x509.Certificate:
     return authority.issue("a platform", None, authority=False, extensions=[value]).certificate
 
 
-def test_the_extension_says_what_the_platform_is() -> None:
-    chain = certificates.parse_pck_chain(PEM)
-    assert chain.leaf.fmspc == PLATFORM.fmspc
-    assert chain.leaf.tcb.components == COMPONENTS
-    assert (chain.leaf.tcb.pcesvn, chain.leaf.pceid, len(chain.leaf.ppid)) == (PCESVN, bytes(2), 16)
-    assert [chain.issuer, chain.root] == [issued.certificate for issued in PLATFORM.pck_chain[1:]]
-
-
 def test_a_signature_with_unused_bits_is_refused_although_it_verifies() -> None:
     """The number of unused bits is not signed, and a zero bit may be left unused without any other change."""
     platforms = (SimulatedPlatform(bytes([seed]), NOW) for seed in range(64))
@@ -320,8 +297,19 @@ def test_a_signature_with_unused_bits_is_refused_although_it_verifies() -> None:
         certificates.parse_pck_chain(changed.public_bytes(Encoding.PEM) + above)
 
 
-def test_one_nul_may_end_the_text() -> None:
+def test_the_extension_says_what_the_platform_is_in_any_certificate() -> None:
     assert certificates.parse_pck_chain(PEM + b"\0") == certificates.parse_pck_chain(PEM)
+    assert certificates.parse_pck_certificate(leaf_with(sgx_extension())).fmspc == PLATFORM.fmspc
+    with pytest.raises(MalformedError, match="SGX extension"):
+        certificates.parse_pck_certificate(PLATFORM.tcb_signer.certificate)
+    certificates.p256_key(LEAF)
+    with pytest.raises(MalformedError):
+        certificates.p256_key(SimulatedGpu(b"seed", NOW).certificates[0])
+    chain = certificates.parse_pck_chain(PEM)
+    assert chain.leaf.fmspc == PLATFORM.fmspc
+    assert chain.leaf.tcb.components == COMPONENTS
+    assert (chain.leaf.tcb.pcesvn, chain.leaf.pceid, len(chain.leaf.ppid)) == (PCESVN, bytes(2), 16)
+    assert [chain.issuer, chain.root] == [issued.certificate for issued in PLATFORM.pck_chain[1:]]
 
 
 @pytest.mark.parametrize(
@@ -375,18 +363,3 @@ def test_a_version_of_thousands_of_digits_is_malformed_and_nothing_worse() -> No
 
 def _tlv(data: bytes) -> asn1.TLV:
     return asn1.decode_der(asn1.TLV, data)
-
-
-def test_the_same_extension_in_another_certificate_is_read() -> None:
-    assert certificates.parse_pck_certificate(leaf_with(sgx_extension())).fmspc == PLATFORM.fmspc
-
-
-def test_a_certificate_without_the_extension_is_no_platform() -> None:
-    with pytest.raises(MalformedError, match="SGX extension"):
-        certificates.parse_pck_certificate(PLATFORM.tcb_signer.certificate)
-
-
-def test_keys_are_on_p256() -> None:
-    certificates.p256_key(LEAF)
-    with pytest.raises(MalformedError):
-        certificates.p256_key(SimulatedGpu(b"seed", NOW).certificates[0])

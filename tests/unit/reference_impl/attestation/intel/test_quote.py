@@ -25,16 +25,13 @@ def version_5(kind: int, size: int, body: bytes) -> bytes:
     return head + kind.to_bytes(2, "little") + size.to_bytes(4, "little") + body + REST
 
 
-def test_a_quote_of_version_4_has_its_fields_where_they_are_specified() -> None:
+def test_a_quote_of_either_version_has_its_fields_where_they_are_specified() -> None:
     quote = parse_quote(QUOTE)
     assert (quote.version, quote.padding, quote.signed) == (4, 0, QUOTE[:632])
     assert quote.report.report_data == REPORT_DATA
     assert quote.report.attributes.sept_ve_disable
     assert not quote.report.attributes.debug
     assert quote.report.tee_tcb_svn_2 is None
-
-
-def test_a_quote_of_version_5_says_type_and_size_of_its_report_and_signs_them() -> None:
     old = parse_quote(version_5(2, 584, BODY))
     new = parse_quote(version_5(3, 648, BODY + b"s" * 16 + b"m" * 48))
     assert (len(old.signed), len(new.signed)) == (54 + 584, 54 + 648)
@@ -82,18 +79,11 @@ def test_zeros_may_follow_up_to_the_limit(padding: bytes, read: bool) -> None:
             parse_quote(QUOTE + padding)
 
 
-def test_what_follows_a_quote_is_zero() -> None:
+def test_what_follows_a_quote_is_zero_and_nothing_follows_its_certificates() -> None:
     with pytest.raises(MalformedError, match="1 non-zero bytes"):
         parse_quote(QUOTE + b"\0\0\1\0")
-
-
-def test_a_quote_is_not_larger_than_any_quote() -> None:
     with pytest.raises(MalformedError, match="at most"):
         parse_quote(bytes(LARGEST_QUOTE + 1))
-
-
-def test_nothing_may_follow_the_certificates_in_a_quote() -> None:
-    """One byte more, and the two sizes around it say so."""
     size = int.from_bytes(REST[134:138], "little") + 1
     longer = (len(REST) - 3).to_bytes(4, "little") + REST[4:134] + size.to_bytes(4, "little") + REST[138:] + b"\0"
     with pytest.raises(MalformedError, match="QE report certification data"):
@@ -251,21 +241,15 @@ def extended(*measured: bytes) -> bytes:
     return value
 
 
-def test_registers_hold_what_was_measured_in_order() -> None:
+def test_registers_hold_what_was_measured_in_order_and_no_remarks() -> None:
     assert replay_rtmr(parse_event_log(LOG)) == (
         extended(b"firmware", b"separator"),
         extended(b"kernel"),
         bytes(48),
         bytes(48),
     )
-
-
-def test_order_counts() -> None:
     other = HEADER + event(1, 4, b"separator") + event(1, 0x80000001, b"firmware")
     assert replay_rtmr(parse_event_log(other))[0] != replay_rtmr(parse_event_log(LOG))[0]
-
-
-def test_remarks_and_what_went_into_mrtd_are_not_in_the_registers() -> None:
     remarks = HEADER + event(1, NO_ACTION, b"a remark") + event(0, 13, b"the initial contents")
     assert replay_rtmr(parse_event_log(remarks)) == (bytes(48),) * 4
 

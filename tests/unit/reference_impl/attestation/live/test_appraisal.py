@@ -68,23 +68,18 @@ def test_gpus_and_a_td_are_accepted_together(tmp_path: Path) -> None:
     assert "not fresh" not in found.not_compared
 
 
-def test_an_snp_guest_is_accepted_with_the_certificates_of_its_host(tmp_path: Path) -> None:
+def test_an_snp_guest_is_accepted_with_the_certificates_of_its_host_or_given_ones(tmp_path: Path) -> None:
     found = of(None, SimulatedTsm(tmp_path, "sev_guest", snp_report))
     assert (found.accepted, found.failed_step) == (True, None)
     assert found.not_compared[:2] == ("appraised by the machine itself", "GPUs not appraised")
     assert next(step.detail for step in found.steps if step.id == "gpus") == NO_NVML
 
-
-def test_certificates_that_are_given_count_before_those_of_the_host(tmp_path: Path) -> None:
     def report(asked: bytes) -> tuple[bytes, bytes]:
         return snp_report(asked)[0], b"no certificates"
 
     found = collected(machine(None, SimulatedTsm(tmp_path, "sev_guest", report)))
     assert appraised(found).failed_step == "snp.parse"
     assert appraised(found, given={"chain": snp_report(bytes(64))[1]}).accepted
-
-
-def test_a_report_without_certificates_asks_for_them(tmp_path: Path) -> None:
     tsm = SimulatedTsm(tmp_path, "sev_guest", lambda asked: (snp_report(asked)[0], None))
     with pytest.raises(UsageError, match="a report alone needs --chain"):
         of(None, tsm)
@@ -94,6 +89,9 @@ def test_gpus_alone_are_accepted_and_bound_to_no_virtual_machine() -> None:
     found = of(SimulatedNvml([gpu()]), TsmFolder(Path(NOBODY)))
     assert (found.accepted, "binding" in {step.id for step in found.steps}) == (True, False)
     assert "virtual machine not appraised" in found.not_compared
+    found = collected(machine(SimulatedNvml([gpu()], state=DEVTOOLS), TsmFolder(Path(NOBODY))))
+    allowing = replace(DEFAULT_POLICY, device=replace(DEFAULT_POLICY.device, allow_debug=True))
+    assert appraised(found, {"node": allowing}).accepted
 
 
 class Echo(SimulatedNvml):
@@ -201,12 +199,6 @@ def test_a_policy_asks_for_evidence_that_is_not_here(tmp_path: Path) -> None:
         "expected",
         "a policy asks for evidence of the format node, and there is none",
     )
-
-
-def test_developer_tools_may_be_allowed() -> None:
-    found = collected(machine(SimulatedNvml([gpu()], state=DEVTOOLS), TsmFolder(Path(NOBODY))))
-    allowing = replace(DEFAULT_POLICY, device=replace(DEFAULT_POLICY.device, allow_debug=True))
-    assert appraised(found, {"node": allowing}).accepted
 
 
 def test_reference_values_and_collateral_are_used(tmp_path: Path) -> None:

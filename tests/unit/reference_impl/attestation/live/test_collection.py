@@ -52,16 +52,13 @@ def test_the_report_data_begins_with_the_nonce_and_commits_to_every_report_in_it
     assert report_data(NONCE, []) == NONCE + bytes(32)
 
 
-def test_certificates_of_the_host_come_with_a_report(tmp_path: Path) -> None:
+def test_gpus_alone_are_evidence_and_certificates_of_the_host_come_with_a_report(tmp_path: Path) -> None:
+    found = collect(machine(SimulatedNvml([gpu()]), TsmFolder(tmp_path / "nowhere")), NONCE)
+    assert ([part.kind for part in found.parts], list(found.absent)) == (["node"], ["vm"])
     found = collect(machine(None, SimulatedTsm(tmp_path, "sev_guest", snp_report)), NONCE)
     (part,) = found.parts
     assert (part.kind, part.chain, part.asked) == ("snp", snp_report(bytes(64))[1], {"report-data": NONCE + bytes(32)})
     assert found.absent == {"gpus": NO_NVML}
-
-
-def test_gpus_alone_are_evidence(tmp_path: Path) -> None:
-    found = collect(machine(SimulatedNvml([gpu()]), TsmFolder(tmp_path / "nowhere")), NONCE)
-    assert ([part.kind for part in found.parts], list(found.absent)) == (["node"], ["vm"])
 
 
 def test_a_provider_that_is_not_known_is_told(tmp_path: Path) -> None:
@@ -135,14 +132,11 @@ def test_what_was_kept_is_what_was_collected(tmp_path: Path, tsm: Path) -> None:
         assert "appraised by the machine itself" not in appraised(again).not_compared
 
 
-def test_files_are_for_their_owner_and_have_their_names(folder: Path) -> None:
+def test_files_are_for_their_owner_and_the_nonce_is_that_of_whoever_reads(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {"gpus.json", "tdx.bin", WORDS}
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     said = json.loads((folder / WORDS).read_text())
     assert (said["nonce"], said["absent"], len(said["driver"]["gpus"])) == (NONCE.hex(), {}, 2)
-
-
-def test_the_nonce_is_that_of_whoever_reads(folder: Path) -> None:
     refused = appraised(kept(folder, bytes(32)))
     assert refused.failed_step == "node.gpu0.nonce"
     (folder / WORDS).write_text(json.dumps({**json.loads((folder / WORDS).read_text()), "nonce": "00" * 32}))
@@ -296,9 +290,14 @@ def test_a_stale_generation_is_noticed(tmp_path: Path, kind: type[SimulatedTsm])
     assert (tsm.removed, list(tmp_path.iterdir())) == (1, [])
 
 
-def test_a_write_to_the_privilege_level_is_counted(tmp_path: Path) -> None:
+def test_every_write_is_counted_no_report_is_endless_and_the_first_error_is_told(tmp_path: Path) -> None:
     with pytest.raises(CollectionError, match="its generation is 3, not 2"):
         collect_vm(tsm_folder(tmp_path, Rival, floor=1), ASKED)
+    tsm = SimulatedTsm(tmp_path, "tdx_guest", lambda _: (bytes(LARGEST_BLOB + 1), None))
+    with pytest.raises(CollectionError, match="outblob has more than 1048576 bytes"):
+        collect_vm(tsm, ASKED)
+    with pytest.raises(CollectionError, match=r"outblob: .*EIO"):
+        collect_vm(tsm_folder(tmp_path, failing={"outblob": errno.EIO, "remove": errno.EBUSY}), ASKED)
 
 
 def test_an_entry_that_exists_is_left_alone(tmp_path: Path) -> None:
@@ -336,11 +335,6 @@ def test_an_error_of_the_kernel_ends_it_in_one_line(tmp_path: Path, step: str, c
     assert bool(list(tmp_path.iterdir())) == (step == "remove"), "the entry is removed in any case"
 
 
-def test_the_first_error_is_told_although_the_entry_cannot_be_removed(tmp_path: Path) -> None:
-    with pytest.raises(CollectionError, match=r"outblob: .*EIO"):
-        collect_vm(tsm_folder(tmp_path, failing={"outblob": errno.EIO, "remove": errno.EBUSY}), ASKED)
-
-
 def test_an_interruption_removes_the_entry(tmp_path: Path) -> None:
     def interrupted(_: bytes) -> tuple[bytes, bytes | None]:
         raise KeyboardInterrupt
@@ -370,12 +364,6 @@ def test_an_attribute_that_is_none_is_refused(tmp_path: Path, attribute: str, te
         collect_vm(tsm_folder(tmp_path, Odd), ASKED)
 
 
-def test_a_report_without_end_is_not_read(tmp_path: Path) -> None:
-    tsm = SimulatedTsm(tmp_path, "tdx_guest", lambda _: (bytes(LARGEST_BLOB + 1), None))
-    with pytest.raises(CollectionError, match="outblob has more than 1048576 bytes"):
-        collect_vm(tsm, ASKED)
-
-
 def test_a_write_that_is_cut_short_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "write", lambda *_: 63)
     (tmp_path / "inblob").touch()
@@ -398,14 +386,15 @@ def test_every_gpu_is_asked_with_the_nonce() -> None:
     assert (found.driver.version, found.driver.devtools, nvml.users) == (CURRENT.driver, False, 0)
 
 
-def test_a_driver_that_cannot_be_left_in_order_takes_nothing_away() -> None:
-    failing = {"nvmlShutdown": pynvml.NVML_ERROR_GPU_IS_LOST}
-    assert len(collect_gpus(SimulatedNvml(GPUS, failing=failing), NONCE).devices) == 2
-
-
-def test_developer_tools_are_told() -> None:
+def test_developer_tools_and_protected_pcie_are_told() -> None:
     state = SystemState(devtools=pynvml.NVML_CC_SYSTEM_DEVTOOLS_MODE_ON)
     assert collect_gpus(SimulatedNvml(GPUS, state=state), NONCE).driver.devtools
+    assert len(collect_gpus(SimulatedNvml(GPUS, state=PPCIE), NONCE).devices) == 2
+    failing = {"nvmlShutdown": pynvml.NVML_ERROR_GPU_IS_LOST}
+    assert len(collect_gpus(SimulatedNvml(GPUS, failing=failing), NONCE).devices) == 2
+    with pytest.raises(pynvml.NVMLError) as error:
+        SimulatedNvml(GPUS).nvmlDeviceGetCount()
+    assert error.value.value == pynvml.NVML_ERROR_UNINITIALIZED
 
 
 @pytest.mark.parametrize(
@@ -471,10 +460,6 @@ def test_drivers_that_know_no_settings_are_taken_by_their_state(code: int) -> No
         collect_gpus(SimulatedNvml(GPUS, failing=failing, state=PPCIE), NONCE)
 
 
-def test_protected_pcie_counts_though_the_feature_is_off() -> None:
-    assert len(collect_gpus(SimulatedNvml(GPUS, state=PPCIE), NONCE).devices) == 2
-
-
 class Boastful(SimulatedNvml):
     """A driver that says it filled more or less than it could."""
 
@@ -492,12 +477,6 @@ def test_a_size_that_cannot_be_is_refused(size: int) -> None:
     nvml.size = size
     with pytest.raises(CollectionError, match=f"the report of GPU 0 .*: NVML says that it has {size} bytes"):
         collect_gpus(nvml, NONCE)
-
-
-def test_the_simulation_answers_only_when_it_is_initialised() -> None:
-    with pytest.raises(pynvml.NVMLError) as error:
-        SimulatedNvml(GPUS).nvmlDeviceGetCount()
-    assert error.value.value == pynvml.NVML_ERROR_UNINITIALIZED
 
 
 def test_the_real_binding_is_used_and_finds_no_library_here() -> None:

@@ -47,15 +47,6 @@ def appraised(**changes: Any) -> Appraisal:
     return appraise_gpu(**{**everything(), **changes})
 
 
-def test_every_step_holds_for_good_evidence() -> None:
-    appraisal = appraised()
-    assert appraisal.accepted
-    assert [step.id for step in appraisal.steps] == list(STEPS)
-    assert all(step.ok for step in appraisal.steps)
-    assert appraisal.claims["driver_version"] == "550.90.07"
-    assert appraisal.claims["vbios_version"] == "96.00.9F.00.01"
-
-
 def test_what_nobody_asked_for_is_listed_and_does_not_refuse() -> None:
     appraisal = appraised(nonce=None, rims=(), ocsp=(), policy=DEFAULT_POLICY)
     assert appraisal.accepted
@@ -300,12 +291,11 @@ def test_a_policy_that_asks_for_no_step_accepts_nothing(policy: Policy) -> None:
     assert not appraised(policy=policy).accepted
 
 
-def test_the_root_may_be_left_out_of_the_chain() -> None:
+def test_a_root_left_out_an_appointed_responder_and_any_alternative_value_are_accepted() -> None:
     assert appraised(chain=pki.Device(W.device.path[1:]).chain()).accepted
-
-
-def test_a_responder_that_the_issuer_appointed_may_answer_for_it() -> None:
     assert appraised(**_replied(2, signer=_responder())).accepted
+    golden = {i: [bytes(48), pki.measurement(i)] for i in pki.DRIVER_INDICES}
+    assert appraised(rims=W.rims(driver=golden)).accepted
 
 
 @pytest.mark.mends("E5")
@@ -323,17 +313,6 @@ def test_a_policy_may_allow_debugging(state: DebugState) -> None:
     assert appraisal.claims["debugged"] is True
 
 
-def test_debugging_before_the_last_reset_is_not_held_against_the_device() -> None:
-    appraisal = appraised(report=_debugged(DebugState.INVASIVE_SINCE_MANUFACTURING))
-    assert appraisal.accepted
-    assert appraisal.claims["debugged"] is False
-
-
-def test_a_value_may_match_any_alternative() -> None:
-    golden = {i: [bytes(48), pki.measurement(i)] for i in pki.DRIVER_INDICES}
-    assert appraised(rims=W.rims(driver=golden)).accepted
-
-
 @pytest.mark.parametrize(("status", "accepted"), [(b"\x55", True), (b"\xaa", False), (b"", False)])
 def test_the_measurement_of_a_decoder_that_is_off_is_not_held_against_the_device(status: bytes, accepted: bool) -> None:
     golden = {35: [bytes(48)], 7: [pki.measurement(7)]}
@@ -343,17 +322,26 @@ def test_the_measurement_of_a_decoder_that_is_off_is_not_held_against_the_device
     assert accepted or appraisal.failed_step == "measurements"
 
 
-def test_opaque_fields_that_nobody_knows_are_kept() -> None:
+def test_unknown_opaque_fields_and_debugging_before_the_last_reset_are_not_held_against_the_device() -> None:
     made = report(W.device.leaf, opaque={**PPCIE, 33: b"\x07\x07", 4711: b"new"})
     appraisal = appraised(report=made)
     assert appraisal.accepted
     assert appraisal.claims["unread_fields"] == [33, 4711]
+    appraisal = appraised(report=_debugged(DebugState.INVASIVE_SINCE_MANUFACTURING))
+    assert appraisal.accepted
+    assert appraisal.claims["debugged"] is False
 
 
-def test_an_appraisal_is_a_function_of_its_arguments() -> None:
+def test_every_step_holds_for_good_evidence() -> None:
     given = everything()
     assert appraise_gpu(**given) == appraise_gpu(**given)
     assert isinstance(given["at"], datetime)
+    appraisal = appraised()
+    assert appraisal.accepted
+    assert [step.id for step in appraisal.steps] == list(STEPS)
+    assert all(step.ok for step in appraisal.steps)
+    assert appraisal.claims["driver_version"] == "550.90.07"
+    assert appraisal.claims["vbios_version"] == "96.00.9F.00.01"
 
 
 PATH = W.device.path
@@ -458,12 +446,8 @@ def test_evidence_counts_until_the_first_of_what_it_needs_runs_out(what: str) ->
     assert (found.accepted(SOON), found.accepted(SOON + SECOND)) == (True, False)
 
 
-def test_replies_run_out_before_certificates() -> None:
+def test_replies_run_out_before_certificates_which_decide_without_them() -> None:
     assert shown().end == pki.AT + pki.DAY
-
-
-def test_without_replies_the_certificates_decide() -> None:
-    """A design that asks no authority uses evidence for as long as its certificates are valid."""
     leaf, silent = replace(_leaf(), ocsp=()), replace(shown(), ocsp=())
     assert leaf.end == SOON
     assert silent.end == min(each.certificate.not_valid_after_utc for each in (*PATH, W.rim_signer, W.rim_root))
@@ -477,6 +461,7 @@ def test_what_is_no_evidence_counts_for_no_time() -> None:
 
 
 def test_a_policy_is_read_attribute_by_attribute() -> None:
+    assert parse_policy(b"{}") == Policy(result_ttl=HOUR)
     given = {
         "require": ["signature", "nonce"],
         "products": ["GH100"],
@@ -490,10 +475,6 @@ def test_a_policy_is_read_attribute_by_attribute() -> None:
     modes = frozenset({Mode.SINGLE_GPU, Mode.PROTECTED_PCIE})
     asked = frozenset({"signature", "nonce"})
     assert read == Policy(asked, frozenset({"GH100"}), "550.90.07", "96.00.9F.00.01", modes, True, 60)
-
-
-def test_an_empty_policy_asks_for_nothing() -> None:
-    assert parse_policy(b"{}") == Policy(result_ttl=HOUR)
 
 
 WRONG: dict[str, tuple[bytes, str]] = {

@@ -27,16 +27,13 @@ RECORD = 45
 OPAQUE_START = RECORD + 64 * 55 + 32
 
 
-def test_a_report_is_read_field_by_field() -> None:
+def test_a_report_is_read_field_by_field_and_a_switch_states_no_driver() -> None:
     read = parse_report(GOOD)
     assert (read.nonce, read.slot, read.responder_nonce) == (pki.NONCE, 0, b"\xee" * 32)
     assert read.measurements == tuple(pki.measurement(index) for index in range(64))
     assert (read.driver_version, read.vbios_version, read.firmware_id) == (pki.DRIVER, pki.VBIOS, pki.FIRMWARE_ID)
     assert read.kind is DeviceKind.GPU
     assert read.signed + read.signature == GOOD
-
-
-def test_a_switch_sends_its_version_as_text_and_no_driver() -> None:
     read = parse_report(pki.report(LEAF, opaque={6: b"96.10.55.00.01", 25: b"\x01\0"}))
     assert (read.kind, read.vbios_version, read.driver_version) == (DeviceKind.SWITCH, "96.10.55.00.01", None)
     assert read.firmware_id is None
@@ -100,13 +97,16 @@ def test_a_malformed_opaque_field_is_a_typed_error(opaque: dict[int, bytes], rea
         parse_report(pki.report(LEAF, opaque=opaque))
 
 
-def test_a_field_twice_is_a_typed_error() -> None:
+def test_no_field_and_no_name_of_a_list_of_devices_comes_twice() -> None:
     start = OPAQUE_START + 2
     first = GOOD[start : start + 4 + len(pki.OPAQUE[3])]
     length = int.from_bytes(GOOD[OPAQUE_START:start], "little") + len(first)
     doubled = GOOD[:OPAQUE_START] + length.to_bytes(2, "little") + first + GOOD[start:]
     with pytest.raises(MalformedError, match="each field once"):
         parse_report(doubled)
+    text = json.dumps(entries(DEVICES[:1])).replace('"evidence":', '"evidence": "AA", "evidence":')
+    with pytest.raises(MalformedError, match="comes twice"):
+        device_evidence(text.encode())
 
 
 STATED = pki.report(LEAF, stated=pki.NOT_DEBUGGED)
@@ -212,15 +212,9 @@ def _leaf(oid: x509.ObjectIdentifier, value: bytes) -> x509.Certificate:
     return pki.issue("GB100 A01 GSP FMC LF", None, ca=False, extensions=[(extension, False)]).certificate
 
 
-def test_a_hopper_leaf_names_its_firmware() -> None:
+def test_a_leaf_of_either_generation_names_its_firmware_and_no_other_certificate_does() -> None:
     assert firmware_id(pki.world().device.leaf.certificate) == pki.FIRMWARE_ID
-
-
-def test_a_blackwell_leaf_names_its_firmware_first() -> None:
     assert firmware_id(_leaf(BLACKWELL_DICE, _tcb_info(_fwid(pki.FIRMWARE_ID), _fwid(bytes(48))))) == pki.FIRMWARE_ID
-
-
-def test_a_certificate_without_the_extension_names_none() -> None:
     assert firmware_id(pki.world().root.certificate) is None
 
 
@@ -279,9 +273,6 @@ def test_documents_are_told_apart_by_name_and_devices_by_place() -> None:
     assert names["one device"] == "an object with the evidence and certificate of one device"
     assert "nvidia_payload" in str(names["payload as text"])
     assert len(set(names.values())) >= 6
-
-
-def test_a_report_alone_was_found_in_nothing() -> None:
     (found,) = device_evidence(DEVICES[0][0])
     assert (found.found_in, found.chain) == (None, None)
 
@@ -318,12 +309,6 @@ def test_anything_else_is_one_error_that_says_what_came(what: str) -> None:
         read(document)
     assert words in str(refused.value)
     assert "expected" in str(refused.value)
-
-
-def test_a_list_of_devices_may_hold_no_name_twice() -> None:
-    text = json.dumps(entries(DEVICES[:1])).replace('"evidence":', '"evidence": "AA", "evidence":')
-    with pytest.raises(MalformedError, match="comes twice"):
-        device_evidence(text.encode())
 
 
 def appraised(found: DeviceEvidence) -> Appraisal:

@@ -249,20 +249,17 @@ def test_what_is_read_is_compared_with_what_was_signed() -> None:
         check_rim(Checklist(), misread, at=pki.AT, anchors=W.anchors.of(AnchorRole.NVIDIA_RIM))
 
 
-def test_bytes_that_the_verifier_itself_cannot_decode_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are those of its own files: the document was read before. Nothing is known of the signature then."""
+def test_files_that_the_verifier_itself_cannot_read_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(LocaleFreeVerifier, "schema_files", ["missing.xsd"])
+        with pytest.raises(OSError, match=r"missing\.xsd"):
+            appraised(GOOD)
 
     def undecodable(*_: object, **__: object) -> None:
         b"\xc2".decode("ascii")
 
     monkeypatch.setattr(LocaleFreeVerifier, "verify", undecodable)
     with pytest.raises(UnicodeDecodeError):
-        appraised(GOOD)
-
-
-def test_schemas_that_cannot_be_read_are_no_bad_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LocaleFreeVerifier, "schema_files", ["missing.xsd"])
-    with pytest.raises(OSError, match=r"missing\.xsd"):
         appraised(GOOD)
 
 
@@ -289,16 +286,13 @@ OCSP_GOOD = pki.ocsp_reply(MODEL, ROOT)
 SIGNING = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING])
 
 
-def test_a_good_reply_counts_from_this_update_to_next_update() -> None:
+def test_a_good_reply_counts_until_its_next_update_about_a_certificate_of_its_issuer() -> None:
     reply = parse_ocsp(OCSP_GOOD)
     for at in (pki.AT - pki.DAY, pki.AT, pki.AT + pki.DAY):
         check_not_revoked(reply, MODEL.certificate, ROOT.certificate, at)
     for at in (pki.AT - 1.01 * pki.DAY, pki.AT + 1.01 * pki.DAY, pki.AT + 19 * pki.DAY):
         with pytest.raises(RevocationError, match="counts from"):
             check_not_revoked(reply, MODEL.certificate, ROOT.certificate, at)
-
-
-def test_a_reply_is_about_a_certificate_of_its_issuer() -> None:
     reply = parse_ocsp(OCSP_GOOD)
     namesake = pki.issue("Test Device Identity CA", None)
     assert reply.is_about(MODEL.certificate, ROOT.certificate)
@@ -306,10 +300,12 @@ def test_a_reply_is_about_a_certificate_of_its_issuer() -> None:
     assert not reply.is_about(PROVISIONER.certificate, ROOT.certificate)
 
 
-def test_a_reply_that_only_says_try_later_is_a_typed_error() -> None:
+def test_a_reply_that_only_says_try_later_and_a_long_one_are_typed_errors() -> None:
     later = ocsp.OCSPResponseBuilder.build_unsuccessful(ocsp.OCSPResponseStatus.TRY_LATER).public_bytes(Encoding.DER)
     with pytest.raises(MalformedError, match="TRY_LATER"):
         parse_ocsp(later)
+    with pytest.raises(MalformedError, match="at most"):
+        parse_ocsp(bytes(nvidia_ocsp.LARGEST + 1))
 
 
 def test_a_reply_with_a_certificate_of_no_known_version_is_signed_by_nobody() -> None:
@@ -364,11 +360,6 @@ def test_a_responder_is_an_end_entity_that_signs(appointed: bool, how: dict[str,
     said = contextlib.nullcontext() if appointed else pytest.raises(RevocationError, match="signed neither")
     with said:
         check_not_revoked(reply, MODEL.certificate, ROOT.certificate, pki.AT)
-
-
-def test_a_long_reply_is_not_read() -> None:
-    with pytest.raises(MalformedError, match="at most"):
-        parse_ocsp(bytes(nvidia_ocsp.LARGEST + 1))
 
 
 @given(st.binary(max_size=100))

@@ -111,7 +111,7 @@ def vector(submodule: Mapping[str, Any]) -> dict[str, int]:
     return dict(submodule["ear_trustworthiness_vector"])
 
 
-def test_a_gpu_of_which_everything_was_compared_is_affirmed() -> None:
+def test_a_gpu_is_affirmed_where_everything_was_compared_and_warned_of_otherwise() -> None:
     appraisal = fully()
     assert appraisal.not_compared == ()
     found = made(appraisal, one(DEVICE))
@@ -124,9 +124,6 @@ def test_a_gpu_of_which_everything_was_compared_is_affirmed() -> None:
     assert found["eat_nonce"] == submodule["eat_nonce"] == encoded_nonce(NONCE)
     assert submodule[EXTENSION]["claims"] == appraisal.claims
     assert (submodule[EXTENSION]["accepted"], submodule[EXTENSION]["not_compared"]) == (True, [])
-
-
-def test_what_was_not_compared_makes_a_warning_and_no_claim() -> None:
     found = made(appraised_gpu(), one(DEVICE), nonce=None)
     submodule = found["submods"]["gpu"]
     assert (found["ear_status"], vector(submodule), "eat_nonce" in found) == ("warning", {"hardware": 2}, False)
@@ -183,7 +180,7 @@ def node(*gpus: SimulatedGpu, **given: Any) -> Appraisal:
     return appraise_node(evidence, at=NOW, policy=NodePolicy(), anchors=anchors(), **given)
 
 
-def test_every_device_of_a_node_has_a_result_of_its_own() -> None:
+def test_every_device_of_a_node_has_a_result_of_its_own_or_none_has() -> None:
     found = made(node(gpu(0), gpu(1), nonce=NONCE), devices, "node")
     assert list(found["submods"]) == ["gpu0", "gpu1"]
     units = {each[EXTENSION]["claims"]["ueid"] for each in found["submods"].values()}
@@ -191,23 +188,14 @@ def test_every_device_of_a_node_has_a_result_of_its_own() -> None:
     lacking = found["submods"]["gpu0"][EXTENSION]["not_compared"]
     assert {"number of devices not compared", "links not compared", "revocation not checked"} <= set(lacking)
     assert found["submods"]["gpu1"]["ear_appraisal_policy_ids"] == ["a policy"]
-
-
-def test_one_device_that_is_refused_leaves_no_result_for_the_others() -> None:
     found = made(node(gpu(0), SimulatedGpu(b"stranger", SINCE)), devices, "node")
     statuses = {name: each["ear_status"] for name, each in found["submods"].items()}
     assert (found["ear_status"], statuses) == ("contraindicated", {"gpu0": "none", "gpu1": "contraindicated"})
     assert vector(found["submods"]["gpu0"]) == {"hardware": 0}
     assert vector(found["submods"]["gpu1"]) == {"hardware": 97}
-
-
-def test_a_step_about_all_devices_is_held_against_all() -> None:
     found = made(node(gpu(0), gpu(0)), devices, "node")
     assert found["submods"]["gpu0"][EXTENSION]["failed_step"] == "distinct"
     assert {each["ear_status"] for each in found["submods"].values()} == {"contraindicated"}
-
-
-def test_a_step_of_the_node_with_the_name_of_a_devices_step_makes_no_device() -> None:
     foreign = VENDOR.answers(SimulatedGpu(b"other", SINCE, vendor=VENDOR).certificates[:1] * 1, since=NOW)
     stranger = SimulatedGpu(b"stranger", SINCE)
     appraisal = node(gpu(0), ocsp=(*foreign, *stranger.vendor.answers(stranger.certificates, since=NOW)))
@@ -226,22 +214,19 @@ def test_a_td_is_affirmed_with_collateral_measurements_and_log() -> None:
     assert len(full["eat_nonce"]) == 86
 
 
-def test_a_platform_with_vulnerabilities_is_warned_of() -> None:
-    collateral = PLATFORM.published(SINCE, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
-    found = made(appraised_td(MEASURED, collateral=collateral), one(TDX), "tdx")["submods"]["tdx"]
-    assert (vector(found)["hardware"], found["ear_status"]) == (32, "warning")
-    noted = {"debug": False, "tcb_status": "UpToDate", "advisories": ["INTEL-SA-1"]}
-    assert TDX.noted(noted) == {TrustClaim.HARDWARE: 32}
-    assert TDX.noted({**noted, "advisories": []}) == {}
-
-
-def test_a_td_that_its_host_may_read_is_contraindicated() -> None:
+def test_a_td_that_its_host_may_read_is_contraindicated_and_a_vulnerable_platform_warned_of() -> None:
     refused = made(appraised_td(debug=True), one(TDX), "tdx")["submods"]["tdx"]
     assert vector(refused) == {"runtime-opaque": 96}
     allowed = appraised_td(replace(TDX_POLICY, allow_debug=True), debug=True)
     found = made(allowed, one(TDX), "tdx")
     assert allowed.accepted
     assert (vector(found["submods"]["tdx"])["runtime-opaque"], found["ear_status"]) == (96, "contraindicated")
+    collateral = PLATFORM.published(SINCE, status=TcbStatus.SW_HARDENING_NEEDED, advisories=["INTEL-SA-1"])
+    found = made(appraised_td(MEASURED, collateral=collateral), one(TDX), "tdx")["submods"]["tdx"]
+    assert (vector(found)["hardware"], found["ear_status"]) == (32, "warning")
+    noted = {"debug": False, "tcb_status": "UpToDate", "advisories": ["INTEL-SA-1"]}
+    assert TDX.noted(noted) == {TrustClaim.HARDWARE: 32}
+    assert TDX.noted({**noted, "advisories": []}) == {}
 
 
 def test_an_snp_guest_is_warned_of_and_one_that_is_debugged_contraindicated() -> None:
@@ -309,10 +294,15 @@ def test_a_value_is_in_the_tier_of_the_standard(tier: Tier, values: tuple[int, .
     assert {tier_of(value) for value in values} == {tier}
 
 
-def test_the_worst_tier_counts() -> None:
+def test_the_worst_tier_counts_and_a_failed_step_contradicts_its_claim() -> None:
     assert worst([]) is Tier.NONE
     assert worst([Tier.AFFIRMING, Tier.NONE]) is Tier.AFFIRMING
     assert worst([Tier.CONTRAINDICATED, Tier.WARNING, Tier.AFFIRMING]) is Tier.CONTRAINDICATED
+    assert DEVICE.claims_of("chain") == {TrustClaim.HARDWARE: 97}
+    assert DEVICE.claims_of("signature") == {TrustClaim.HARDWARE: 99}
+    assert TDX.claims_of("event-log") == {TrustClaim.EXECUTABLES: 96}
+    assert SNP.claims_of("chip-id") == {TrustClaim.HARDWARE: 96}
+    assert DEVICE.claims_of("nonce") == {}
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -326,19 +316,8 @@ def test_a_profile_names_steps_of_its_format_each_once(name: str) -> None:
     assert {tier_of(value) for row in profile.rows for value in row.failing.values()} == {Tier.CONTRAINDICATED}
 
 
-def test_a_failed_step_contradicts_its_claim() -> None:
-    assert DEVICE.claims_of("chain") == {TrustClaim.HARDWARE: 97}
-    assert DEVICE.claims_of("signature") == {TrustClaim.HARDWARE: 99}
-    assert TDX.claims_of("event-log") == {TrustClaim.EXECUTABLES: 96}
-    assert SNP.claims_of("chip-id") == {TrustClaim.HARDWARE: 96}
-    assert DEVICE.claims_of("nonce") == {}
-
-
-def test_a_policy_says_for_how_long() -> None:
+def test_a_policy_says_for_how_long_and_a_profile_of_its_own_lasts_an_hour() -> None:
     assert DEVICE.lasting(Policy(result_ttl=7)) == NODE.lasting(NodePolicy(Policy(result_ttl=7))) == 7
     assert TDX.lasting(intel.DEFAULT_POLICY) == SNP.lasting(snp_policy.DEFAULT_POLICY) == 3600
-
-
-def test_a_profile_of_its_own_notes_nothing_and_lasts_an_hour() -> None:
     plain = ResultProfile((), "nonce", "nonce")
     assert (plain.noted({}), plain.lasting(None), plain.grouped) == ({}, 3600, False)

@@ -128,10 +128,12 @@ def test_no_chunk_is_beside_the_transfer(gpu: Gpu, place: int) -> None:
         gpu.arrive(1, place, SENT[0])
 
 
-def test_bytes_without_a_tag_are_no_chunk(gpu: Gpu) -> None:
+def test_bytes_without_a_tag_are_no_chunk_and_only_the_user_names_code(gpu: Gpu) -> None:
     gpu.start(1, 1)
     with pytest.raises(TransferError, match="no IV and tag"):
         gpu.arrive(1, 0, b"short")
+    with pytest.raises(AuthenticationError):
+        gpu.name_code(User(OTHER).name_code(b"copy out"))
 
 
 # -- once -------------------------------------------------------------------------------------------------------------
@@ -229,11 +231,6 @@ def test_an_answer_is_to_its_transfer(gpu: Gpu) -> None:
         user.take_answer(2, answer)
     with pytest.raises(TransferError, match="was not begun"):
         user.take_answer(3, answer)
-
-
-def test_only_the_user_names_code(gpu: Gpu) -> None:
-    with pytest.raises(AuthenticationError):
-        gpu.name_code(User(OTHER).name_code(b"copy out"))
 
 
 def test_no_kernel_reads_a_chunk_before_the_whole_is_released(gpu: Gpu) -> None:

@@ -142,17 +142,12 @@ def _granted(world: TestWorld) -> bool:
     return world.taken("accept_grant") > 0
 
 
-def test_a_holder_meets_the_instance_that_was_agreed_on(journals: list[Journal]) -> None:
+def test_a_holder_meets_the_instance_that_was_agreed_on_restarted_or_not(journals: list[Journal]) -> None:
     agreed, _ = journals
     deployment = PLAIN.founded(agreed, draws("founding"))
     world, told = _run(deployment, agreed)
     assert _granted(world)
     assert not _refused(world, told)
-
-
-def test_a_restarted_orchestrator_is_the_same_instance(journals: list[Journal]) -> None:
-    agreed, _ = journals
-    deployment = PLAIN.founded(agreed, draws("founding"))
     assert PLAIN.founded(agreed, draws("a restart")).instance == deployment.instance
     assert (
         deployment.orchestrator_from(agreed, draws("a restart")).job.tools.quoter
@@ -176,15 +171,12 @@ def test_without_the_check_a_holder_serves_whatever_instance_it_meets(journals: 
     assert _granted(world)
 
 
-def test_a_deployment_keeps_its_instance_in_its_settings(journals: list[Journal]) -> None:
+def test_a_deployment_keeps_its_instance_in_its_settings_and_it_has_one_length(journals: list[Journal]) -> None:
     deployment = PLAIN.founded(journals[0], draws("founding"))
     assert Deployment.of(deployment.settings) == deployment
     assert Deployment.of(PLAIN.settings) == PLAIN
     ablated = AblatedDeployment(PLAIN.holders, 1, off=frozenset({"one-instance"}))
     assert AblatedDeployment.of(ablated.settings) == ablated
-
-
-def test_a_journal_with_an_instance_of_another_length_is_refused(journals: list[Journal]) -> None:
     journals[0].append("instance", b"short")
     with pytest.raises(MalformedError, match="an instance of 32 bytes"):
         PLAIN.founded(journals[0], draws("founding"))

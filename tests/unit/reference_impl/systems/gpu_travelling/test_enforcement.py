@@ -62,27 +62,22 @@ def test_what_fails_does_not_count_for_the_step_that_is_taken_nevertheless() -> 
     assert [(check.defence, check.action) for check in note.checks] == [("lease", ""), ("fence-ack", "fenced")]
 
 
-def test_what_was_checked_for_no_step_is_told_once() -> None:
+def test_what_was_checked_for_no_step_is_told_once_and_what_is_left_out_not_at_all() -> None:
     with enforcement.checking("gpu") as log:
         SECURE.passes("lease", "REQ-RETURN-04", True, saw=1)
         assert len(enforcement.unattributed_checks(log)) == 1
         assert not enforcement.unattributed_checks(log)
-
-
-def test_a_check_that_an_ablation_leaves_out_is_not_logged() -> None:
     with enforcement.checking("gpu"):
         ChecksWithout(frozenset({"fence-ack"})).require("fence-ack", "REQ-HOME-02", False, saw=b"", otherwise="")
         assert not enforcement.log_step(FENCED).checks
 
 
-def test_a_verification_is_logged_with_the_sender_that_it_reveals() -> None:
+def test_a_verification_is_logged_with_its_sender_whether_it_holds_or_fails() -> None:
     with enforcement.checking("gpu"):
         opened = SECURE.verify("session-orders", "REQ-SESSION-01", lambda: "plain", saw=b"x", sender=str.upper)
         (made,) = enforcement.log_step(FENCED).checks
     assert (opened, made.sender, made.holds, made.saw) == ("plain", "PLAIN", True, enforcement.digest_of(b"x"))
 
-
-def test_a_verification_that_fails_is_logged_and_raises() -> None:
     def refuse() -> str:
         raise AuthenticationError("no")
 
@@ -92,9 +87,6 @@ def test_a_verification_that_fails_is_logged_and_raises() -> None:
         (effect,) = enforcement.unattributed_checks(log)
     assert isinstance(effect, Checked)
     assert [check.holds for check in effect.checks] == [False]
-
-
-def test_a_reply_of_another_kind_is_logged_as_failing() -> None:
     with enforcement.checking("gpu") as log:
         with pytest.raises(ProtocolError, match="expected int, found str"):
             SECURE.expect("fence-ack", "REQ-HOME-02", "text", int, saw=b"x")
@@ -166,9 +158,11 @@ with (PACKAGE.parents[1] / "docs" / "results" / "places" / f"{FAMILY.id}.csv").o
     KEPT = [(row["id"], ".".join(row["place"].split(".")[-2:])) for row in csv.DictReader(kept)]
 
 
-def test_there_is_something_to_cite() -> None:
+def test_nothing_is_cited_that_is_not_there_and_no_line_that_enforced_something_is_lost() -> None:
     assert len(REQUIREMENTS) > 40
     assert len(DEFENCES) > 40
+    assert sorted(set(CITED) - {*REQUIREMENTS, *DEFENCES}) == []
+    assert Counter(cited(SYSTEM)) == Counter(KEPT), "python -m docs._ext.carnet_pages.records make places"
 
 
 @pytest.mark.parametrize("id", [*REQUIREMENTS, *DEFENCES])
@@ -183,18 +177,9 @@ def test_a_defence_of_a_variant_that_has_no_place_is_listed_with_the_reason() ->
     assert not without_place & set(DEFENCES)
 
 
-def test_nothing_is_cited_that_the_specification_does_not_have() -> None:
-    assert sorted(set(CITED) - {*REQUIREMENTS, *DEFENCES}) == []
-
-
 @pytest.mark.parametrize("place", sorted({place for named in CITED.values() for place in named}))
 def test_every_place_can_be_found(place: str) -> None:
     assert callable(pkgutil.resolve_name(place))
-
-
-def test_every_line_that_enforced_something_does_so_still() -> None:
-    """One of several lines with the same id may not go unnoticed; a change that is meant is recorded again."""
-    assert Counter(cited(SYSTEM)) == Counter(KEPT), "python -m docs._ext.carnet_pages.records make places"
 
 
 @pytest.mark.parametrize(

@@ -149,11 +149,20 @@ def test_copies_arrive_with_every_predictor() -> None:
         assert_each_iv_exposes_one_block(bench)
 
 
-def test_a_guess_that_is_right_is_what_is_sent() -> None:
+def test_a_right_guess_is_sent_one_out_of_reach_encrypted_anew_and_one_of_no_page_not_copied() -> None:
     bench = Bench(Oracle(2))
     bench.runtime.speculate()
     assert bench.copy(2) == b"page 2"
     assert (bench.runtime.counts.hits, bench.runtime.counts.misses, bench.runtime.counts.nops) == (1, 0, 0)
+    bench = Bench(Oracle(1), Tactics(gap=3, reach=2))
+    bench.runtime.speculate()
+    assert bench.copy(1) == b"page 1"
+    assert (bench.runtime.counts.misses, bench.runtime.counts.nops) == (1, 0)
+    bench = Bench(Oracle(9))
+    bench.runtime.speculate()
+    with pytest.raises(CopyError, match="page 9: was never written"):
+        bench.ask(9)
+    assert bench.runtime.send() == []
 
 
 # -- counters ---------------------------------------------------------------------------------------------------------
@@ -167,13 +176,6 @@ def test_nops_move_the_counter_to_a_guess() -> None:
     assert bench.runtime.counts.nops == 3
     assert [decrypt(bench.keys, count, bench.sent[count].ciphertext) for count in range(3)] == [NOP] * 3
     assert len(bench.gpu.landed) == 1
-
-
-def test_a_guess_out_of_reach_is_encrypted_anew() -> None:
-    bench = Bench(Oracle(1), Tactics(gap=3, reach=2))
-    bench.runtime.speculate()
-    assert bench.copy(1) == b"page 1"
-    assert (bench.runtime.counts.misses, bench.runtime.counts.nops) == (1, 0)
 
 
 @pytest.mark.verifies("pipellm-REQ-SEND-02", "pipellm-REQ-SEND-04")
@@ -230,14 +232,6 @@ def test_a_page_has_a_size(size: int) -> None:
     with pytest.raises(CopyError, match=f"{size} bytes are no page"):
         bench.memory.write(1, bytes(size))
     assert bench.copy(1) == b"page 1"
-
-
-def test_a_page_that_is_not_there_is_not_copied() -> None:
-    bench = Bench(Oracle(9))
-    bench.runtime.speculate()
-    with pytest.raises(CopyError, match="page 9: was never written"):
-        bench.ask(9)
-    assert bench.runtime.send() == []
 
 
 # -- what the host does -----------------------------------------------------------------------------------------------
@@ -360,12 +354,15 @@ def test_a_wrong_guess_in_shared_memory_is_read() -> None:
     assert read(weak.runtime.shared[0], weak.sent[0].ciphertext, PUBLIC) == SECRET
 
 
-def test_a_nop_over_a_guess_in_shared_memory_tells_a_byte() -> None:
+def test_a_nop_over_a_guess_in_shared_memory_tells_a_byte_which_is_not_there() -> None:
     weak = Bench(Oracle(1, 2), kind=ablations.SharedStaging)
     weak.memory.write(1, SECRET)
     weak.runtime.speculate()
     weak.copy(2)
     assert read(weak.runtime.shared[0], weak.sent[0].ciphertext, NOP) == SECRET[:1]
+    real = wrong_guess(Runtime)
+    real.deliver()
+    assert [decrypt(real.keys, 0, message.ciphertext) for message in real.sent] == [PUBLIC]
 
 
 @pytest.mark.verifies("pipellm-REQ-STAGE-01")
@@ -382,12 +379,6 @@ def test_flushing_leaves_the_host_one_ciphertext_to_an_iv() -> None:
     real.deliver()
     assert real.runtime.shared == {0: real.sent[0].ciphertext}
     assert real.gpu.landed == real.asked
-
-
-def test_nothing_of_a_wrong_guess_is_in_shared_memory() -> None:
-    real = wrong_guess(Runtime)
-    real.deliver()
-    assert [decrypt(real.keys, 0, message.ciphertext) for message in real.sent] == [PUBLIC]
 
 
 # -- what is sent -----------------------------------------------------------------------------------------------------

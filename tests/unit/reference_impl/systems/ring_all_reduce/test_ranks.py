@@ -174,15 +174,6 @@ def test_what_is_changed_in_all_gather_raises_the_alarm(what: str) -> None:
         rings.all_reduce(rings.ring(3), GIVEN, 5, between)
 
 
-def test_a_vector_of_another_length_raises_the_alarm() -> None:
-    longer = rings.contributions(2, 40)
-    members = rings.ring(2)
-    for rank, contribution in zip(members, (longer[0], rings.contributions(2)[1]), strict=True):
-        rank.begin(0, contribution)
-    with pytest.raises(AlarmError, match="24 bytes, and not 80"):
-        rings.go_round(members)
-
-
 # -- once, and in turn -------------------------------------------------------------------------------------------------
 
 
@@ -232,7 +223,7 @@ def test_a_ring_has_two_ranks_and_a_key_for_each_hop(ranks: int, keys: tuple[byt
         Rank(0, ranks, *keys)
 
 
-def test_gradients_are_one_vector() -> None:
+def test_gradients_are_one_vector_of_one_length() -> None:
     rank = rings.ring(2)[0]
     with pytest.raises(TurnError, match="2 dimensions"):
         rank.begin(0, np.zeros((2, 2), np.float32))
@@ -240,6 +231,12 @@ def test_gradients_are_one_vector() -> None:
         rank.begin(0, GIVEN[0], 0)
     with pytest.raises(TurnError, match="no iteration was begun"):
         rank.finish()
+    longer = rings.contributions(2, 40)
+    members = rings.ring(2)
+    for rank, contribution in zip(members, (longer[0], rings.contributions(2)[1]), strict=True):
+        rank.begin(0, contribution)
+    with pytest.raises(AlarmError, match="24 bytes, and not 80"):
+        rings.go_round(members)
 
 
 REDUCE, GATHER = Phase.REDUCE, Phase.GATHER
@@ -419,18 +416,15 @@ def test_without_waiting_ranks_finish_with_sums_that_lack_contributions() -> Non
         assert np.allclose(each[:4], (GIVEN[1] + GIVEN[2])[:4], atol=1e-5)
     with pytest.raises(AlarmError):
         rings.all_reduce(rings.ring(3), GIVEN, 0, flipped)
+    assert np.array_equal(early(ablations.Hasty), GIVEN[0])
+    with pytest.raises(TurnError, match="are missing"):
+        early(Rank)
 
 
 def early(kind: type[Rank]) -> Vector:
     (rank, _, _) = rings.ring(3, kind)
     rank.begin(0, GIVEN[0])
     return rank.finish()
-
-
-def test_without_waiting_for_every_chunk_a_rank_finishes_with_its_own() -> None:
-    assert np.array_equal(early(ablations.Hasty), GIVEN[0])
-    with pytest.raises(TurnError, match="are missing"):
-        early(Rank)
 
 
 def after_alarm(kind: type[Rank]) -> bytes:
@@ -571,9 +565,6 @@ def test_a_half_goes_over_a_link_and_nothing_else_is_one() -> None:
     for data in (b"", half.encoded()[:-1], half.encoded() + b"x", b"half"):
         with pytest.raises(ReportError):
             exchange.Half.decoded(data)
-
-
-def test_a_share_of_low_order_is_not_taken() -> None:
     check = exchange.ReportCheck(ROOT.public_key(), TRAINER)
     half = exchange.Half(bytes(32), device(0).report(bytes(32)))
     with pytest.raises(ReportError, match="share"):

@@ -33,15 +33,12 @@ def peer() -> Peer:
     return Peer(SHAPE, KEYS)
 
 
-def test_a_frame_carries_what_waits_and_its_turn_has_come(enclave: Enclave) -> None:
+def test_a_frame_carries_what_waits_once_its_turn_has_come(enclave: Enclave) -> None:
     enclave.ask(READ)
     assert enclave.due(0) == READ
     frame = enclave.emit(0, READ)
     assert unpadded(opened(KEYS.out, FRAMES, 0, frame.body)) == READ.content
     assert (frame.operation, frame.address, frame.moment) == (Operation.READ, 0, SHAPE.edge)
-
-
-def test_a_call_waits_for_its_operation_and_its_block(enclave: Enclave) -> None:
     enclave.ask(Call("late", Operation.WRITE, 0, b"x"))
     assert [tick for tick in range(6) if enclave.due(tick)] == [4]
 
@@ -65,12 +62,14 @@ def test_a_dummy_is_a_frame_like_others(enclave: Enclave) -> None:
     assert unpadded(opened(KEYS.out, FRAMES, 1, dummy.body)) == b""
 
 
-def test_a_served_call_waits_no_more(enclave: Enclave, peer: Peer) -> None:
+def test_a_served_call_waits_no_more_and_a_long_one_leaves_in_pieces(enclave: Enclave, peer: Peer) -> None:
     enclave.ask(READ)
     enclave.emit(0, READ)
     enclave.answered(0, peer.answer(0))
     assert not enclave.waiting
     assert enclave.taken == [(READ, b"served")]
+    enclave.ask(Call("long", Operation.READ, 0, bytes(SHAPE.room + 1)))
+    assert [(piece.piece, len(piece.content)) for piece in enclave.waiting] == [(0, SHAPE.room), (1, 1)]
 
 
 @pytest.mark.parametrize("carried", [READ, None], ids=["a call", "a dummy"])
@@ -107,11 +106,6 @@ def test_a_refused_frame_is_sealed_again(enclave: Enclave) -> None:
     assert len(again.body) == len(first.body)
 
 
-def test_a_long_call_leaves_in_pieces(enclave: Enclave) -> None:
-    enclave.ask(Call("long", Operation.READ, 0, bytes(SHAPE.room + 1)))
-    assert [(piece.piece, len(piece.content)) for piece in enclave.waiting] == [(0, SHAPE.room), (1, 1)]
-
-
 def test_the_end_says_nothing_of_the_application(enclave: Enclave) -> None:
     idle = Enclave(SHAPE, KEYS)
     enclave.ask(READ)
@@ -139,14 +133,11 @@ def test_it_is_refused(what: str, enclave: Enclave) -> None:
         REFUSED[what](enclave)
 
 
-def test_a_result_that_does_not_fit_ends_nothing(enclave: Enclave) -> None:
+def test_a_result_that_does_not_fit_and_a_block_that_is_not_there_are_refused(enclave: Enclave) -> None:
     with pytest.raises(ShapeError):
         enclave.finish(5, bytes(61))
     assert not enclave.over
     assert enclave.finish(5, b"").status is Status.DONE
-
-
-def test_a_block_that_the_disk_does_not_have_is_refused(enclave: Enclave) -> None:
     with pytest.raises(ShapeError, match="no block 2 of 2"):
         enclave.ask(Call("far", Operation.READ, 2, b""))
     assert not enclave.waiting
@@ -181,9 +172,17 @@ def test_a_dataset_of_any_size_comes_back(dataset: bytes) -> None:
     assert collected(CHUNKS, KEY, frames) == dataset
 
 
-def test_the_hand_over_ends_when_the_manifest_says() -> None:
+def test_the_hand_over_ends_when_the_manifest_says_each_chunk_sent_once() -> None:
     holder = Holder(CHUNKS, KEY, b"little")
     assert [holder.may_begin(place) for place in range(4)] == [False, False, False, True]
+    holder = Holder(CHUNKS, KEY, b"")
+    holder.send(0)
+    with pytest.raises(TurnError):
+        holder.send(0)
+    with pytest.raises(ShapeError, match="181 bytes do not fit 3 chunks of 60"):
+        Holder(CHUNKS, KEY, bytes(181))
+    with pytest.raises(ShapeError):
+        padded_dataset(bytes(181), 3, 64)
 
 
 def _changed(frame: Frame) -> Frame:
@@ -216,20 +215,6 @@ def test_there_is_no_chunk_beyond_the_bound(place: int) -> None:
         Holder(CHUNKS, KEY, b"").send(place)
 
 
-def test_a_chunk_is_sent_once() -> None:
-    holder = Holder(CHUNKS, KEY, b"")
-    holder.send(0)
-    with pytest.raises(TurnError):
-        holder.send(0)
-
-
-def test_a_dataset_that_does_not_fit_takes_no_part() -> None:
-    with pytest.raises(ShapeError, match="181 bytes do not fit 3 chunks of 60"):
-        Holder(CHUNKS, KEY, bytes(181))
-    with pytest.raises(ShapeError):
-        padded_dataset(bytes(181), 3, 64)
-
-
 @given(st.binary(max_size=60))
 def test_what_is_padded_has_one_size_and_comes_back(content: bytes) -> None:
     block = padded(content, 64)
@@ -245,10 +230,15 @@ def test_pieces_fit_and_are_the_whole(content: bytes, size: int) -> None:
     assert pieces
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_what_does_not_fit_is_refused_and_turns_come_round() -> None:
     assert room(64) == 60
     with pytest.raises(ShapeError, match="61 bytes do not fit 60"):
         padded(bytes(61), 64)
+    shape = Shape(ticks=4, blocks=2)
+    assert [shape.turn(tick) for tick in range(4)] == [
+        *(Operation.READ, Operation.WRITE, Operation.PACKET, Operation.READ)
+    ]
+    assert [shape.sweep(tick) for tick in range(4)] == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -265,11 +255,3 @@ def test_what_was_not_padded_is_refused(block: bytes) -> None:
 def test_no_run_has_such_a_shape(wrong: dict[str, int]) -> None:
     with pytest.raises(ShapeError):
         Shape(**wrong)
-
-
-def test_turns_and_blocks_come_round() -> None:
-    shape = Shape(ticks=4, blocks=2)
-    assert [shape.turn(tick) for tick in range(4)] == [
-        *(Operation.READ, Operation.WRITE, Operation.PACKET, Operation.READ)
-    ]
-    assert [shape.sweep(tick) for tick in range(4)] == [0, 1, 0, 1]

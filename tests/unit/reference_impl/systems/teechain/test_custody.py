@@ -382,7 +382,7 @@ def test_nothing_is_told_before_it_is_counted() -> None:
         cluster.replicas["b"].pass_on(log.primary.pass_on(at))
 
 
-def test_an_entry_of_another_chain_is_refused() -> None:
+def test_an_entry_of_another_chain_and_a_plan_that_names_somebody_twice_are_refused() -> None:
     cluster, log = two()
     other = cluster.first("a", "b")
     update = Update.decode(other.primary.propose(b"entry"))
@@ -391,6 +391,9 @@ def test_an_entry_of_another_chain_is_refused() -> None:
     stranger = opened("c")
     with pytest.raises(errors.ChainError, match="b is no member"):
         cluster.carry("b", stranger.propose(b"entry"))
+    for members, recovery_quorum in (((), ()), (("a", "a"), ()), (("a",), ("b",))):
+        with pytest.raises(errors.ChainError):
+            Plan(bytes(32), FIRST, members, recovery_quorum)
 
 
 @pytest.mark.verifies("teechain-REQ-STORE-02")
@@ -454,12 +457,6 @@ def test_a_holder_takes_its_own_grant_of_the_program() -> None:
     rogue.found(rogue.plan.name)
     with pytest.raises(errors.QuoteError, match="certificate"):
         Holder("anna", POLICY).take(sign_grant(rogue, 1, "anna"))
-
-
-def test_plans_that_name_nobody_or_somebody_twice_are_refused() -> None:
-    for members, recovery_quorum in (((), ()), (("a", "a"), ()), (("a",), ("b",))):
-        with pytest.raises(errors.ChainError):
-            Plan(bytes(32), FIRST, members, recovery_quorum)
 
 
 @given(st.binary(max_size=200))

@@ -92,14 +92,11 @@ def test_a_tensor_moves_to_the_npu_as_it_is(job: Job) -> None:
     assert {**job.cpu_memory.lines} == {**job.npu_memory.lines}
 
 
-def test_a_result_moves_to_the_cpu_as_it_is(job: Job) -> None:
+def test_a_result_moves_to_the_cpu_as_it_is_and_the_next_version_is_read_next(job: Job) -> None:
     written = job.write(job.npu, GRADIENTS, 1, "gradients")
     transfer(GRADIENTS, job.npu_memory, job.cpu_memory)
     job.cpu.take(job.npu.hand_over(GRADIENTS))
     assert [job.cpu.read(GRADIENTS, line) for line in range(LINES)] == written
-
-
-def test_the_next_version_is_read_next(job: Job) -> None:
     for version in (1, 2, 3):
         job.npu.load(job.send(WEIGHTS, version, f"pass {version}"))
         assert job.fetch(WEIGHTS)[0] == block(f"pass {version} 0")
@@ -236,16 +233,13 @@ def test_the_cpu_uses_a_line_only_if_its_mac_verifies(job: Job) -> None:
     assert job.cpu.read(WEIGHTS, 0) == block("new 0")
 
 
-def test_a_pass_under_way_has_new_lines_only(job: Job) -> None:
+def test_the_cpu_reads_new_lines_of_its_own_pass_and_no_result_before_it_is_handed_over(job: Job) -> None:
     job.write(job.cpu, WEIGHTS, 1, "old")
     job.cpu.begin(WEIGHTS, 2)
     job.cpu.write(WEIGHTS, 1, block("new"))
     assert job.cpu.read(WEIGHTS, 1) == block("new")
     with pytest.raises(TensorError, match="does not verify"):
         job.cpu.read(WEIGHTS, 0)
-
-
-def test_the_cpu_reads_no_result_before_it_is_handed_over(job: Job) -> None:
     job.write(job.npu, LOSS, 1, "loss")
     transfer(LOSS, job.npu_memory, job.cpu_memory)
     with pytest.raises(TensorError, match="does not verify"):
@@ -454,7 +448,7 @@ def test_a_result_is_computed_from_a_result_that_was_not_in_memory(job: Job) -> 
     assert len(job.npu.release(LOSS)) == LINES * len(block(""))
 
 
-def test_a_tensor_of_the_cpu_is_read_again_in_its_version(job: Job) -> None:
+def test_a_tensor_of_the_cpu_is_read_again_and_is_no_result(job: Job) -> None:
     job.npu.load(job.send(WEIGHTS))
     first = job.fetch(WEIGHTS)
     job.npu.verify(WEIGHTS)
@@ -462,6 +456,12 @@ def test_a_tensor_of_the_cpu_is_read_again_in_its_version(job: Job) -> None:
     assert not job.npu.is_verified(WEIGHTS)
     assert job.fetch(WEIGHTS) == first
     job.npu.verify(WEIGHTS)
+    with pytest.raises(TensorError, match="is written by the cpu"):
+        job.npu.compute(BIAS, WEIGHTS, add)
+    job.fetch(WEIGHTS)
+    job.npu.verify(WEIGHTS)
+    with pytest.raises(TensorError, match="is no result"):
+        job.npu.release(WEIGHTS)
 
 
 @pytest.mark.verifies("tensortee-REQ-EXPORT-01")
@@ -472,16 +472,6 @@ def test_a_tensor_that_is_read_back_awaits_itself(job: Job) -> None:
     refused(job, LOSS, "awaits the MAC of 4")
     job.npu.verify(LOSS)
     assert job.npu.release(LOSS) == written[0]
-
-
-def test_the_cpu_computes_no_result_of_the_npu_and_gives_none_out(job: Job) -> None:
-    job.npu.load(job.send(WEIGHTS))
-    with pytest.raises(TensorError, match="is written by the cpu"):
-        job.npu.compute(BIAS, WEIGHTS, add)
-    job.fetch(WEIGHTS)
-    job.npu.verify(WEIGHTS)
-    with pytest.raises(TensorError, match="is no result"):
-        job.npu.release(WEIGHTS)
 
 
 @given(st.permutations(range(LINES)), st.integers(0, LINES - 1), st.integers(0, 63))
@@ -528,12 +518,17 @@ def test_each_exchange_has_keys_of_its_own() -> None:
     assert len(found) == 3
 
 
-def test_a_second_answer_is_not_taken() -> None:
+def test_neither_a_second_answer_nor_the_share_of_somebody_between_is_taken() -> None:
     """Two sessions would have one share on this side, and the second answer may be an old one."""
     exchange, npu = KeyExchange(os.urandom), device()
     exchange.take(npu.answer(exchange.opening)[0], ROOT.public_key())
     with pytest.raises(SessionError, match="an answer was taken before"):
         exchange.take(npu.answer(exchange.opening)[0], ROOT.public_key())
+    exchange = KeyExchange(os.urandom)
+    answer, _ = device().answer(exchange.opening)
+    own, _ = device(FAKE).answer(exchange.opening)
+    with pytest.raises(SessionError, match="report does not verify"):
+        exchange.take(replace(answer, share=own.share), ROOT.public_key())
 
 
 @pytest.mark.verifies("tensortee-REQ-KEY-01")
@@ -549,14 +544,6 @@ def test_a_report_of_another_exchange_is_not_taken() -> None:
     answer, _ = device().answer(KeyExchange(os.urandom).opening)
     with pytest.raises(SessionError, match="report does not verify"):
         KeyExchange(os.urandom).take(answer, ROOT.public_key())
-
-
-def test_the_share_of_somebody_between_is_not_taken() -> None:
-    exchange = KeyExchange(os.urandom)
-    answer, _ = device().answer(exchange.opening)
-    own, _ = device(FAKE).answer(exchange.opening)
-    with pytest.raises(SessionError, match="report does not verify"):
-        exchange.take(replace(answer, share=own.share), ROOT.public_key())
 
 
 @pytest.mark.parametrize("bad", [b"", b"\0" * 97])

@@ -245,27 +245,17 @@ def test_lines_cost_no_less(size: int) -> None:
     )
 
 
-def test_line_granularity_takes_a_quarter_and_the_tree() -> None:
+def test_lines_take_a_quarter_and_the_tree_and_entries_without_room_a_path_of_it() -> None:
     """An eighth for versions, an eighth for MACs, and for the tree a seventh of the former at most."""
     assert tensortee_cost.tree(8**4) == [8**3, 8**2, 8]
     kept = tensortee_cost.line_granular(64 * MIB)
     assert 1.25 < tensortee_cost.traffic(64 * MIB, kept) < 1.25 + 1 / 56
     assert kept.in_memory == kept.moved * 64
-
-
-def test_an_entry_without_room_costs_a_path_of_the_tree() -> None:
     assert tensortee_cost.tensor_granular(MIB, spilled_among=2).moved == 1
     assert tensortee_cost.tensor_granular(MIB, spilled_among=2**10).moved == 1 + len(tensortee_cost.tree(2**9)) == 3
     assert tensortee_cost.tensor_granular(MIB, spilled_among=2**10).in_memory == tensortee_cost.ENTRY_BYTES
-
-
-def test_a_tensor_that_moves_directly_is_not_encrypted_again() -> None:
     assert tensortee_cost.transfer(MIB, direct=True) == 0
     assert tensortee_cost.transfer(MIB, direct=False) == 4 * lines(MIB)
-
-
-def test_the_model_goes_the_way_of_the_paper() -> None:
-    """No fit: the paper's 2.1 % are of a whole system, and the model counts lines."""
     assert tensortee_cost.traffic(16 * MIB, tensortee_cost.tensor_granular(16 * MIB, spilled_among=2**10)) < 1.021
     assert tensortee_cost.traffic(16 * MIB, tensortee_cost.line_granular(16 * MIB)) > 1.25
 

@@ -45,9 +45,11 @@ def rotate(name: str, *owners: str) -> tuple[carnet_keys.KeySchedule, carnet_key
     return orchestrator, gpu, orders
 
 
-def test_every_schedule_of_the_specification_is_here_under_its_name() -> None:
+def test_every_schedule_of_the_specification_is_here_and_without_rotation_the_key_stays() -> None:
     assert set(SPECIFIED) | {"none", "inner-key"} == set(SCHEDULES)
     assert set(SCHEDULES) <= set(VARIANTS)
+    orchestrator, _, _ = rotate("none", "ana", "orchestrator", "bo")
+    assert orchestrator.keys == key_schedule("none", carnet_keys.H100KeySchedule(EMK)).keys
 
 
 @pytest.mark.parametrize("name", sorted(SCHEDULES))
@@ -64,11 +66,6 @@ def test_both_ends_start_with_the_h100_keys_and_rotate_together(name: str) -> No
 def test_a_rotation_names_its_owner_and_counts_the_epoch(name: str) -> None:
     orchestrator, _, _ = rotate(name, "ana")
     assert (orchestrator.keys.owner, orchestrator.keys.epoch) == ("ana", 1)
-
-
-def test_without_rotation_the_key_stays() -> None:
-    orchestrator, _, _ = rotate("none", "ana", "orchestrator", "bo")
-    assert orchestrator.keys == key_schedule("none", carnet_keys.H100KeySchedule(EMK)).keys
 
 
 @pytest.mark.parametrize("name", ["ratchet", "reset", "inner-key"])
@@ -152,21 +149,29 @@ def test_an_order_that_changes_the_mask_of_a_key_is_refused(half: int) -> None:
     assert gpu.keys == keys
 
 
-def test_an_order_for_a_channel_that_was_used_is_refused() -> None:
+def test_an_order_for_a_used_channel_and_one_with_bytes_behind_it_are_refused() -> None:
     orchestrator, gpu, _ = rotate("engine-per-holder", "ana")
     order = bytearray(orchestrator.order("orchestrator", Draws()))
     order[9] = 1
     with pytest.raises(ProtocolError, match="channel 1 of engine 0 was used"):
         gpu.follow(bytes(order))
+    orchestrator, gpu = ends("engine-per-holder")
+    with pytest.raises(MalformedError, match="rotation order"):
+        gpu.follow(orchestrator.order("ana", Draws()) + b"\0")
 
 
-def test_an_eighth_holder_has_no_engine() -> None:
+def test_an_eighth_holder_has_no_engine_and_a_reset_schedule_is_lent_once() -> None:
     orchestrator, _ = ends("engine-per-holder")
     for index in range(7):
         orchestrator.follow(orchestrator.order(f"holder {index}", Draws()))
     with pytest.raises(carnet_keys.EnginesExhaustedError):
         orchestrator.order("holder 7", Draws())
     orchestrator.order("holder 3", Draws())
+    orchestrator, _, _ = rotate("reset", "ana", "orchestrator")
+    with pytest.raises(carnet_keys.ResetNeededError):
+        orchestrator.order("bo", Draws())
+    with pytest.raises(carnet_keys.ResetNeededError):
+        orchestrator.order("ana", Draws())
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-KEY-01")
@@ -177,14 +182,6 @@ def test_an_engine_is_not_given_to_a_second_holder() -> None:
     order[0] = 2
     with pytest.raises(carnet_keys.OrderRefusedError, match="another holder"):
         gpu.follow(bytes(order))
-
-
-def test_a_reset_schedule_is_lent_once_per_session() -> None:
-    orchestrator, _, _ = rotate("reset", "ana", "orchestrator")
-    with pytest.raises(carnet_keys.ResetNeededError):
-        orchestrator.order("bo", Draws())
-    with pytest.raises(carnet_keys.ResetNeededError):
-        orchestrator.order("ana", Draws())
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-KEY-04")
@@ -278,24 +275,15 @@ def test_an_inner_key_is_shared_by_exactly_the_two_ends_and_their_context() -> N
         InnerKeyExchange(Draws()).agree(bytes(32), b"")
 
 
-def test_nothing_may_follow_an_order() -> None:
-    orchestrator, gpu = ends("engine-per-holder")
-    with pytest.raises(MalformedError, match="rotation order"):
-        gpu.follow(orchestrator.order("ana", Draws()) + b"\0")
-
-
 KEY, IV = bytes(range(32)), bytes(12)
 
 
-def test_two_messages_under_one_iv_give_a_third() -> None:
+def test_two_messages_under_one_iv_give_a_third_and_under_two_nothing() -> None:
     cipher = AesGcm(KEY)
     first, second = cipher.encrypt(IV, b"loss 0.250000"), cipher.encrypt(IV, b"loss 0.500000")
     third = forged(first, second, b"\0\0\0\0\0\1")
     assert third is not None
     assert cipher.decrypt(IV, third) == b"loss 1.250000"
-
-
-def test_messages_under_two_ivs_give_nothing() -> None:
     cipher = AesGcm(KEY)
     third = forged(cipher.encrypt(IV, b"loss 0.25"), cipher.encrypt(bytes([1] * 12), b"loss 0.50"), b"\1")
     assert third is not None

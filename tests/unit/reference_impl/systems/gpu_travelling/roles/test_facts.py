@@ -122,16 +122,12 @@ def rotated(ours: Link, owner: str) -> facts.KeyRotated:
     return facts.rotated(ours, reported(ours, orders.Rotated(ours.pending.epoch, 1)), CHECKS)
 
 
-def test_a_fact_about_another_session_is_of_no_use() -> None:
+def test_a_fact_about_another_session_or_epoch_is_of_no_use() -> None:
     ours = link()
     facts.require(facts.GpuAttested(facts._MINT, "s1"), ours)
     for fact in (facts.GpuAttested(facts._MINT, "s2"), facts.KeyRotated(facts._MINT, "s2", 0)):
         with pytest.raises(ProtocolError, match="is not about session s1"):
             facts.require(fact, ours)
-
-
-def test_a_fact_about_another_epoch_is_of_no_use() -> None:
-    ours = link()
     first = rotated(ours, "alice")
     facts.require(first, ours)
     second = rotated(ours, "anna")

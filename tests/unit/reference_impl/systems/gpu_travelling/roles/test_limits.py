@@ -125,20 +125,21 @@ def test_a_holder_that_claims_more_than_it_was_lent_is_evicted() -> None:
 
 
 @pytest.mark.mends("H5")
-def test_who_had_a_whole_key_and_declines_ends_the_run() -> None:
+def test_who_declines_a_whole_key_ends_the_run_and_who_declines_a_used_one_gets_another() -> None:
     _, state = away(key_messages=20)
     after, effects = SECURE.take(state, Declined("alice", due(state, Budget(30, 90))))
     assert isinstance(after, Finished)
     assert effects == [
         Ended("the key limit is too low for one hand-over: alice needs 30 messages and 90 work units for one turn")
     ]
-
-
-@pytest.mark.mends("H5")
-def test_who_had_a_used_key_and_declines_gets_another_in_a_new_session() -> None:
     _, state = away(key_messages=20, rounds=3)
     after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
     assert isinstance(after, AwaitsSession)
+    _, state = away(key_messages=20, rounds=3)
+    after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
+    assert after.job.needs["alice"] == Budget(18, 90)
+    _, again = away(key_messages=20, rounds=3)
+    assert again.job.needs["alice"].messages == 3, "what her last turn took"
 
 
 def test_a_refusal_of_another_epoch_or_by_somebody_else_is_none() -> None:
@@ -193,15 +194,6 @@ def test_what_a_return_takes_is_what_is_sent() -> None:
     assert needs[Direction.D2H] == Budget.of([len(encode(Logged(1.0))), len(encode(Model(model)))])
 
 
-@pytest.mark.mends("H5")
-def test_who_declined_is_asked_for_its_needs_before_the_next_session_ends() -> None:
-    _, state = away(key_messages=20, rounds=3)
-    after, _ = SECURE.take(state, Declined("alice", due(state, Budget(18, 90))))
-    assert after.job.needs["alice"] == Budget(18, 90)
-    _, again = away(key_messages=20, rounds=3)
-    assert again.job.needs["alice"].messages == 3, "what her last turn took"
-
-
 KEY = bytes(range(32))
 
 
@@ -211,15 +203,12 @@ def run(schedule: str, rounds: int) -> tuple[TestWorld, list[str]]:
     return world, told
 
 
-def test_both_ends_count_an_order_alike() -> None:
+def test_both_ends_count_an_order_alike_and_neither_goes_past_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, theirs = Sealed(KEY), Sealed(KEY)
     for number, size in enumerate((0, 1, 16, 200)):
         theirs.open(ours.seal(Place(3, number), bytes(size)))
     assert (ours.usage.operations, ours.usage.used_bytes) == (theirs.usage.operations, theirs.usage.used_bytes)
     assert (ours.usage.operations, ours.usage.used_bytes) == (4, 217)
-
-
-def test_neither_end_goes_past_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     free = Sealed(KEY)
     monkeypatch.setattr(orders, "LIMITS", UsageLimits.for_messages(2))
     ours, theirs = Sealed(KEY), Sealed(KEY)

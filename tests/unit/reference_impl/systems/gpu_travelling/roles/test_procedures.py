@@ -171,20 +171,14 @@ def test_the_table_of_a_weakened_design_believes_more_and_refuses_no_less(off: t
 # -- what is taken as it says ---------------------------------------------------------------------
 
 
-def test_runs_come_to_every_state() -> None:
+def test_runs_come_to_every_state_by_the_ways_of_the_table_and_no_others() -> None:
     assert {type(state) for state in met(moves())} == STATES - {states.Stopped}
-
-
-def test_every_step_leads_where_the_table_says() -> None:
     for before, event, after in moves():
         found = procedures.cell(procedures.TABLE, type(before), type(event))
         if isinstance(found, procedures.Taken):
             assert type(after) in (found.to or (type(before),)), f"{found.by.__name__}: {before} -> {after}"
         else:
             assert after is before
-
-
-def test_the_table_names_no_way_that_is_never_gone() -> None:
     gone = {(type(before), type(event), type(after)) for before, event, after in moves()}
     drawn = {
         (state, event, to)

@@ -71,16 +71,15 @@ def test_what_is_no_message_is_malformed(data: bytes) -> None:
         channel_messages.parse_message(data)
 
 
-def test_a_grant_shows_no_key_when_it_is_printed() -> None:
+def test_what_is_kept_survives_the_journal_and_a_grant_shows_no_key() -> None:
     assert "key" not in repr(GRANT).replace("keys", "").replace("h2d_key", "")
-
-
-def test_what_is_kept_survives_the_journal() -> None:
     kept = Kept(Progress(2, (1.5, 0.5), 100, sha384(b"model")), b"model", 3)
     assert Kept.parse(kept.encode()) == kept
     assert kept.progress.digest == sha384(b"model").hex()
     with pytest.raises(MalformedError):
         Kept.parse(b"\x01\0\0\0x\0\0\0\0")
+    with pytest.raises(MalformedError, match="ledger"):
+        Entry.parse(b'{"holder": "alice", "epoch": 1, "parent": "aa", "model": null}')
 
 
 @pytest.mark.parametrize(
@@ -104,11 +103,6 @@ def test_what_is_kept_has_counts_and_a_digest(name: str, value: object) -> None:
     assert Kept.parse(join(json.dumps(numbers).encode(), b"model")).returns == 1
     with pytest.raises(MalformedError, match="what is kept"):
         Kept.parse(join(json.dumps(numbers | {name: value}).encode(), b"model"))
-
-
-def test_an_entry_of_the_ledger_is_text() -> None:
-    with pytest.raises(MalformedError, match="ledger"):
-        Entry.parse(b'{"holder": "alice", "epoch": 1, "parent": "aa", "model": null}')
 
 
 ENTRY = Entry("alice", "s1/1", "aa", "bb")

@@ -205,19 +205,16 @@ def test_evidence_that_grew_old_opens_no_grant(seconds: float, sessions: int) ->
     )
 
 
-def test_without_its_check_old_evidence_opens_a_grant_but_is_still_not_appraised() -> None:
+def test_the_age_counts_from_the_nonce_and_without_its_check_old_evidence_opens_a_grant() -> None:
+    world, told = _world()
+    _delayed(world, lambda: isinstance(world.orchestrator.state, states.AwaitsReport), LASTS / 2 + 1)
+    assert any("session renewed: the GPU's evidence is 6 seconds old" in line for line in told)
     used, _ = _world(UNCHECKED)
     _delayed(used, lambda: isinstance(used.orchestrator.state, states.AwaitsRotationOut), LASTS + 1)
     assert _sessions(used) == 1
     appraised, _ = _world(UNCHECKED)
     _delayed(appraised, lambda: isinstance(appraised.orchestrator.state, states.AwaitsReport), LASTS + 1)
     assert _sessions(appraised) == 2
-
-
-def test_the_age_counts_from_the_nonce_and_not_from_the_appraisal() -> None:
-    world, told = _world()
-    _delayed(world, lambda: isinstance(world.orchestrator.state, states.AwaitsReport), LASTS / 2 + 1)
-    assert any("session renewed: the GPU's evidence is 6 seconds old" in line for line in told)
 
 
 @pytest.mark.parametrize(
@@ -234,12 +231,18 @@ def test_evidence_that_is_due_renews_the_session_between_rounds_and_nothing_is_l
     assert any("session renewed: the GPU's evidence is 6 seconds old" in line for line in told) is (sessions > 1)
 
 
-def test_evidence_that_is_old_before_the_gpu_sets_out_renews_the_session_without_a_failure() -> None:
+def test_evidence_is_due_after_half_of_its_time_and_renews_the_session_without_a_failure() -> None:
     """The version that nobody brought home is lost with the session, and its round is done again."""
     world, _ = _world(rounds=2)
     _delayed(world, lambda: _scrubs_after_a_round(world), LASTS + 1)
     assert (world.failure, world.orchestrator.job.failures) == ("", 0)
     assert _sessions(world) == 2
+    world = _vouched(4.0)
+    while not isinstance(world.orchestrator.state, states.AwaitsReturn):
+        world.step()
+    job = world.orchestrator.job
+    assert [replace(job, now=now).evidence_is_due for now in (2.0, 2.1)] == [False, True]
+    assert [replace(job, now=now).evidence_is_old for now in (4.0, 4.1)] == [False, True]
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SETUP-13", "gpu-travelling-REQ-RETURN-04")
@@ -252,15 +255,6 @@ def test_no_lease_outlasts_what_the_evidence_rests_on(vouched: float, ends: floa
     assert (job.evidence_end, job.deadline) == (ends, ends)
     (granted,) = [event for event in map(json.loads, world.recorder.lines) if event.get("action") == "grant"]
     assert granted["at"]["end"] == ends
-
-
-def test_evidence_is_due_after_half_of_the_time_that_it_counts_for() -> None:
-    world = _vouched(4.0)
-    while not isinstance(world.orchestrator.state, states.AwaitsReturn):
-        world.step()
-    job = world.orchestrator.job
-    assert [replace(job, now=now).evidence_is_due for now in (2.0, 2.1)] == [False, True]
-    assert [replace(job, now=now).evidence_is_old for now in (4.0, 4.1)] == [False, True]
 
 
 PLAIN = AblatedDeployment(holder_names(1), 1, chunks=1, chunk_bytes=64)
