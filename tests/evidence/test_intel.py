@@ -51,6 +51,7 @@ from tests.fixtures.intel_evidence import (
     refused,
 )
 from tests.fixtures.quote_regions import refusing_steps
+from tests.fixtures.simulated_reports import flipped
 
 pytestmark = pytest.mark.skipif(FOLDER is None, reason=MISSING)
 CASES = [*genuine(), *refused()] if FOLDER else []
@@ -196,16 +197,10 @@ def test_every_document_of_intel_is_signed_over_the_exact_bytes_of_its_value() -
         verify_p256(key, document.signature, document.body, "a document of Intel")
 
 
-def _flipped(quote: bytes, bit: int) -> bytes:
-    changed = bytearray(quote)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
-
-
 def _check_flips(case: Case, bits: Iterator[int] | range | list[int]) -> None:
     quote = read_quote(case.quote)
     for bit in bits:
-        failed = case.appraised(_flipped(quote, bit)).failed_step
+        failed = case.appraised(flipped(quote, bit)).failed_step
         assert failed in refusing_steps(quote, bit // 8), f"bit {bit} of {case.quote}: {failed}"
 
 

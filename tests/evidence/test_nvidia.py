@@ -19,6 +19,7 @@ from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_
 from carnet_ref.wire.reader import MalformedError
 from tests.evidence.nvidia_table import TABLE, table
 from tests.fixtures import nvidia_evidence
+from tests.fixtures.simulated_reports import flipped
 
 pytestmark = pytest.mark.skipif(nvidia_evidence.FOLDER is None, reason=nvidia_evidence.MISSING)
 CASES = list(nvidia_evidence.cases()) if nvidia_evidence.FOLDER else []
@@ -197,14 +198,8 @@ def _five() -> list[nvidia_evidence.Case]:
     return [replace(case, rims=(), ocsp=()) for case in five]
 
 
-def _flipped(report: bytes, bit: int) -> bytes:
-    changed = bytearray(report)
-    changed[bit // 8] ^= 1 << bit % 8
-    return bytes(changed)
-
-
 def _refused_for(case: nvidia_evidence.Case, bits: range) -> set[str | None]:
-    return {replace(case, report=_flipped(case.report, bit)).appraised().failed_step for bit in bits}
+    return {replace(case, report=flipped(case.report, bit)).appraised().failed_step for bit in bits}
 
 
 @pytest.mark.parametrize("which", range(5))

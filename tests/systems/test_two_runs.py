@@ -74,14 +74,6 @@ def _serve(_tick: int) -> Reaction:
     return Reaction.SERVE
 
 
-def _refuse(_tick: int) -> Reaction:
-    return Reaction.REFUSE
-
-
-def _spoil(_tick: int) -> Reaction:
-    return Reaction.SPOIL
-
-
 def _call(content: bytes, operation: Operation = Operation.READ, block: int = 0, work: int = 0) -> Call:
     return Call("call", operation, block, content, work)
 
@@ -95,8 +87,8 @@ TOLD_APART: dict[str, tuple[list[Call], list[Call], Host]] = {
     "constant-rate": ([_call(b"a", work=3)], [_call(b"a", work=9)], _serve),
     "fixed-scan": ([_call(b"a", block=1)], READ, _serve),
     "fresh-iv": (READ, [_call(b"a"), _call(b"b", Operation.WRITE, 1)], _serve),
-    "retry-alike": (READ, NOTHING, _refuse),
-    "check-dummies": ([_call(b"a", TURNS[at % 3], at % 2) for at in range(7)], NOTHING, _spoil),
+    "retry-alike": (READ, NOTHING, lambda _tick: Reaction.REFUSE),
+    "check-dummies": ([_call(b"a", TURNS[at % 3], at % 2) for at in range(7)], NOTHING, lambda _tick: Reaction.SPOIL),
     "fixed-end": (READ, [_call(b"a", Operation.PACKET)], _serve),
     "uniform-status": (READ, [_call(b"a", Operation.READ, block) for block in (0, 0, 0, 0)], _serve),
 }

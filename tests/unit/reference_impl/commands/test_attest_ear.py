@@ -20,7 +20,6 @@ from tests.fixtures.simulated_machine import SINCE, certificate_table, gpu, mach
 from tests.fixtures.simulated_nvml import SimulatedNvml
 
 WHEN = "2026-01-01T00:30:00Z"
-ODD = {"developer": "\x1b[1m", "build": "\ud800"}
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
 
 

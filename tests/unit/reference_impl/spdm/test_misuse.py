@@ -67,8 +67,6 @@ from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
 from tests.fixtures.spdm_traces import CONVERSATIONS, trace
 
-Alter = Callable[[bytes], bytes]
-
 
 def psk_messages() -> list[bytes]:
     version = Version.V1_2

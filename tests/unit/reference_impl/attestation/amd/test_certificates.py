@@ -51,10 +51,6 @@ from tests.fixtures.simulated_snp import LISTS_LAST, TCBS, TEST_CLOUD, Simulated
 TURIN = Product.TURIN
 
 
-def roots(anchors: Anchors) -> tuple[x509.Certificate, ...]:
-    return anchors.of(AnchorRole.AMD_SEV)
-
-
 @pytest.mark.parametrize(("product", "kind"), KINDS)
 def test_an_endorsement_key_says_what_it_was_issued_for(product: Product, kind: KeyKind) -> None:
     key = parse_endorsement_key(endorsement(product, kind))
@@ -137,13 +133,8 @@ def test_a_signing_key_may_be_the_anchor() -> None:
     assert path.certificates == (endorsement(), authority)
 
 
-def foreign() -> SimulatedAmd:
-    """Return an AMD with the right names and other keys."""
-    return SimulatedAmd(Product.MILAN, NOW, keys="foreign")
-
-
 def test_another_amd_with_the_same_names_is_not_trusted() -> None:
-    theirs = foreign()
+    theirs = SimulatedAmd(Product.MILAN, NOW, keys="foreign")
     leaf = parse_endorsement_key(theirs.chip(b"a chip").endorsement())
     for given in ([theirs.authority(VCEK), theirs.root], [amd().authority(VCEK), theirs.root], [theirs.root]):
         with pytest.raises(PathError):
@@ -180,7 +171,7 @@ def test_links_are_signed_with_pss() -> None:
 
 
 def test_amds_signing_keys_are_at_hand_and_no_anchors() -> None:
-    roots_of_amd = roots(default_anchors())
+    roots_of_amd = default_anchors().of(AnchorRole.AMD_SEV)
     assert {common_name(each) for each in roots_of_amd} == {f"ARK-{product}" for product in Product}
     names = {common_name(each) for each in known_authorities()}
     assert names == {f"SEV-{extra}{product}" for extra in ("", "VLEK-") for product in Product}

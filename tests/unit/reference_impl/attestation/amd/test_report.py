@@ -18,7 +18,6 @@ from tests.fixtures.simulated_quotes import QUOTE
 from tests.fixtures.simulated_reports import NOW, RUNTIME, chain, changed, endorsement, hcl, pem, signed
 from tests.fixtures.simulated_snp import encode_report
 
-UNSIGNED_NUMBERS = [*range(0x2A0, 0x2A0 + 48), *range(0x2E8, 0x2E8 + 48)]
 RESERVED = {
     2: [*range(0x4C, 0x50), *range(0x188, 0x1A0), 0x1EB, 0x1EF, *range(0x1F8, 0x2A0)],
     3: [*range(0x4C, 0x50), *range(0x18B, 0x1A0), 0x1EB, 0x1EF, *range(0x1F8, 0x2A0)],

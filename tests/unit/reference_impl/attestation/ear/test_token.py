@@ -85,10 +85,6 @@ def test_the_algorithm_is_the_keys_own(algorithm: str) -> None:
         verified(token(header={**ES256, "alg": algorithm}))
 
 
-def raw(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
-
-
 @pytest.mark.parametrize(
     "made",
     [
@@ -102,7 +98,7 @@ def raw(key: ec.EllipticCurvePrivateKey) -> bytes:
         token(header={**ES256, "alg": "ES384"}, key=P384),
         mac_token(public_pem()),
         mac_token(public_pem().strip()),
-        mac_token(raw(P256)),
+        mac_token(P256.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)),
         signing_input().encode() + b"." + base64url(bytes(64)).encode(),
         signing_input().encode() + b"." + base64url(b"\xff" * 64).encode(),
         signing_input().encode() + b"." + base64url(signature(signing_input().encode(), P256)[:-1]).encode(),

@@ -108,23 +108,6 @@ class Twin(SimulatedNvml):
         return super().report(0, nonce)
 
 
-def recorded(_: bytes) -> tuple[bytes, bytes | None]:
-    """Return the quote that was made for another nonce."""
-    return quote(bytes(64))
-
-
-def foreign(asked: bytes) -> tuple[bytes, bytes | None]:
-    return SimulatedPlatform(b"another", SINCE).td().quote(asked), None
-
-
-def debugged(asked: bytes) -> tuple[bytes, bytes | None]:
-    return PLATFORM.td(debug=True).quote(asked), None
-
-
-def of_another_nonce(_: bytes) -> tuple[bytes, bytes | None]:
-    return snp_report(bytes(64))
-
-
 STRANGER = SimulatedGpu(b"gpu", SINCE, vendor=SimulatedVendor(b"another", SINCE))
 TWO = [gpu(0), gpu(1)]
 OLD = Firmware("535.00", CURRENT.vbios)
@@ -151,12 +134,12 @@ def test_gpus_that_are_wrong_are_refused(tmp_path: Path, nvml: SimulatedNvml, st
 @pytest.mark.parametrize(
     ("provider", "reporting", "step"),
     [
-        ("tdx_guest", recorded, "tdx.report-data"),
-        ("tdx_guest", foreign, "tdx.pck-chain"),
-        ("tdx_guest", debugged, "tdx.debug"),
+        ("tdx_guest", lambda _: quote(bytes(64)), "tdx.report-data"),
+        ("tdx_guest", lambda asked: (SimulatedPlatform(b"another", SINCE).td().quote(asked), None), "tdx.pck-chain"),
+        ("tdx_guest", lambda asked: (PLATFORM.td(debug=True).quote(asked), None), "tdx.debug"),
         ("tdx_guest", lambda _: (b"", None), "tdx.parse"),
         ("tdx_guest", snp_report, "tdx.parse"),
-        ("sev_guest", of_another_nonce, "snp.report-data"),
+        ("sev_guest", lambda _: snp_report(bytes(64)), "snp.report-data"),
         ("sev_guest", lambda asked: (quote(asked)[0], b"x"), "snp.parse"),
         ("sev_guest", lambda asked: (snp_report(asked)[0], snp_report(asked)[1][:-1]), "snp.parse"),
     ],

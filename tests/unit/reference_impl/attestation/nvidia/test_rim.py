@@ -29,7 +29,6 @@ from tests.fixtures import nvidia_pki as pki
 W = pki.world()
 GOOD = W.rims()[0]
 SIGNATURE = "{http://www.w3.org/2000/09/xmldsig#}Signature"
-RESOURCE = '<n:Resource type="Measurement" index="9" active="True" alternatives="1" size="48"'
 
 
 def appraised(document: bytes) -> Appraisal:
@@ -148,10 +147,6 @@ def _signed_by_responder() -> bytes:
     return pki.sign_rim(pki.rim_xml(pki.DRIVER, {9: [pki.measurement(9)]}), responder)
 
 
-def _other_values() -> bytes:
-    return GOOD.replace(VALUE.encode(), bytes(48).hex().encode())
-
-
 def _other_signature() -> bytes:
     root = etree.fromstring(GOOD)
     other = etree.fromstring(W.rims()[1])
@@ -203,7 +198,7 @@ REFUSED: dict[str, tuple[str, str, Callable[[], bytes]]] = {
     "a signer that nobody vouches for": ("chain", "no trust anchor", _stranger),
     "an authority as signer": ("chain", "signs evidence", _signed_by_authority),
     "an OCSP responder as signer": ("chain", "OCSPSigning", _signed_by_responder),
-    "a changed value": ("signature", "does not verify", _other_values),
+    "a changed value": ("signature", "does not verify", lambda: GOOD.replace(VALUE.encode(), bytes(48).hex().encode())),
     "the signature of another RIM": ("signature", "does not verify", _other_signature),
     "a changed product": ("signature", "does not verify", _swap('product="GH100"', 'product="GB100"')),
     "the signed tag hidden in the signature": ("parse", "one Payload", _wrapped_in_object),

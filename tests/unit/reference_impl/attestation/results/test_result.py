@@ -55,7 +55,6 @@ from tests.fixtures.simulated_nvml import SimulatedNvml
 from tests.fixtures.wrapped_evidence import EVENTS, event_log, logged_rtmrs
 
 GPU = gpu()
-REVOKED = VENDOR.answers(GPU.certificates, GPU.certificates, since=NOW)
 ASKED = NONCE + bytes(32)
 FULL = replace(DEFAULT_POLICY, modes=frozenset({Mode.SINGLE_GPU}))
 MEASURED = replace(TDX_POLICY, measurements=(("mrtd", frozenset({bytes(48)})),))

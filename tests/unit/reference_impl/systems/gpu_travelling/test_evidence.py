@@ -45,13 +45,8 @@ EXPORTER, MANIFEST = bytes(range(32, 64)), b"the manifest of the job"
 HOLDERS_VERIFIER = TdVerifier(MACHINE.anchors, MACHINE.collateral, MEASURED, lambda: MADE)
 
 
-def shown_by(gpu: SimulatedGpu) -> GpuEvidence:
-    """Return a report that answers the nonce, with its certificates."""
-    return GpuEvidence(gpu.report(gpu_request(NONCE)), gpu.chain_pem)
-
-
 def test_every_check_is_made_of_a_genuine_gpu() -> None:
-    appraisal = VERIFIER.appraise(shown_by(OWN), NONCE)
+    appraisal = VERIFIER.appraise(GpuEvidence(OWN.report(gpu_request(NONCE)), OWN.chain_pem), NONCE)
     assert appraisal.accepted
     assert [step.id for step in appraisal.steps if step.ok] == list(STEPS)
     assert (appraisal.claims["device"], appraisal.claims["mode"]) == (GPU_NAME, "CONFIDENTIAL")

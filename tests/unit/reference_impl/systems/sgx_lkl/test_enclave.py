@@ -185,10 +185,6 @@ def test_the_hand_over_ends_when_the_manifest_says_each_chunk_sent_once() -> Non
         padded_dataset(bytes(181), 3, 64)
 
 
-def _changed(frame: Frame) -> Frame:
-    return replace(frame, body=frame.body[:-1] + bytes([frame.body[-1] ^ 1]))
-
-
 SPOILT: dict[str, Callable[[list[Frame]], list[Frame]]] = {
     "a chunk too few": lambda frames: frames[:2],
     "a chunk too many": lambda frames: [*frames, frames[0]],

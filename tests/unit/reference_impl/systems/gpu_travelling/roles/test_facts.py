@@ -41,7 +41,6 @@ EPOCH_KINDS = (
 )
 KINDS = (facts.GpuAttested, facts.HolderEnrolled, *EPOCH_KINDS)
 CHECKS = Checks()
-GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 LIMITS = UsageLimits.for_advantage()
 SECRET = bytes(range(32))
 LEAST = Start(b"")
