@@ -11,7 +11,7 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 import numpy as np
 
-from carnet_check.engines.explicit import explore, groups
+from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import PackedSearch, Sighting
 from carnet_check.engines.native import book, machine
@@ -49,7 +49,7 @@ def street() -> Protocol:
 
 
 def test_more_actions_than_a_word_has_bits_all_take_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "FEW", 0)  # so that none are answered for together
+    monkeypatch.setattr("carnet_check.engines.explicit.search.FEW", 0)  # so that none are answered for together
     protocol, instance = street(), Instance(elements={})
     expected, found = (
         explore(protocol, instance, invariants=(), packed=packed)
