@@ -16,6 +16,7 @@ from carnet_spec.language import Finding
 from tests.fixtures.travelling import COLLUSION, FAMILY, SOURCE, hunted
 
 FINDINGS = {finding.id: finding for finding in FAMILY.findings}
+LONG = [pytest.mark.slow, pytest.mark.timeout(900)]
 QUICK = ("finding-2", "finding-10", "finding-12")
 
 
@@ -33,15 +34,8 @@ def test_they_are_numbered_without_a_gap() -> None:
     assert numbers == set(range(1, 19))
 
 
-@pytest.mark.parametrize("id", QUICK)
+@pytest.mark.parametrize("id", [id if id in QUICK else pytest.param(id, marks=LONG) for id in FINDINGS])
 def test_a_finding_is_found_again(id: str) -> None:
-    found_again(FINDINGS[id])
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("id", [id for id in FINDINGS if id not in QUICK])
-def test_every_other_finding_is_found_again(id: str) -> None:
     found_again(FINDINGS[id])
 
 
@@ -93,21 +87,13 @@ FALLS = {
 """For each strengthening the design that newly falls."""
 
 
-def assert_falls(fall: Fall) -> None:
+@pytest.mark.parametrize(
+    "name", [name if fall.quick else pytest.param(name, marks=LONG) for name, fall in FALLS.items()]
+)
+def test_a_weaker_design_falls(name: str) -> None:
+    fall = FALLS[name]
     found = hunted(fall.variant, fall.without, fall.threat, fall.claim)
     assert (found.verdict, found.claim) == (Verdict.VIOLATED, fall.claim), found.detail
-
-
-@pytest.mark.parametrize("name", [name for name, fall in FALLS.items() if fall.quick])
-def test_a_weaker_design_falls(name: str) -> None:
-    assert_falls(FALLS[name])
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", [name for name, fall in FALLS.items() if not fall.quick])
-def test_every_other_weaker_design_falls(name: str) -> None:
-    assert_falls(FALLS[name])
 
 
 def _falling(campaign: Campaign) -> tuple[Plan, ...]:

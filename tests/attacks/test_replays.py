@@ -200,15 +200,8 @@ def _is_theft(id: str) -> bool:
     return bool(ATTACKS[id]["claim"] == "confidentiality")
 
 
-@pytest.mark.parametrize("id", QUICK)
+@pytest.mark.parametrize("id", [id if id in QUICK else pytest.param(id, marks=pytest.mark.slow) for id in ATTACKS])
 def test_what_the_record_says_comes_out_again(id: str) -> None:
-    (again,) = replayed([ATTACKS[id]], draws(id))
-    assert again == ATTACKS[id]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("id", [id for id in ATTACKS if id not in QUICK])
-def test_everything_else_comes_out_again(id: str) -> None:
     (again,) = replayed([ATTACKS[id]], draws(id))
     assert again == ATTACKS[id]
 

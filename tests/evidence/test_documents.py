@@ -238,35 +238,17 @@ def _devices_as_before(data: bytes, path: str) -> bool:
     return verdict.accepted
 
 
+@pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("path", QUOTES)
-def test_changed_documents_with_a_real_quote_are_refused_or_have_the_same_quote(path: str) -> None:
-    _check_quotes(path, 60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", QUOTES)
-def test_a_thousand_changed_documents_with_a_real_quote(path: str) -> None:
-    _check_quotes(path, 1000)
-
-
-def _check_quotes(path: str, count: int) -> None:
+def test_changed_documents_with_a_real_quote_are_refused_or_have_the_same_quote(path: str, count: int) -> None:
     draw = random.Random(path)
     assert _quote_as_before(intel.read(path), path)
     assert sum(_quote_as_before(mutated(intel.read(path), draw), path) for _ in range(count)) < count
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("path", nvidia.BUNDLES, ids=lambda path: path.rpartition("/")[2])
-def test_changed_documents_of_real_devices_are_refused_or_have_the_same_report(path: str) -> None:
-    _check_devices(path, 20)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", nvidia.BUNDLES, ids=lambda path: path.rpartition("/")[2])
-def test_a_thousand_changed_documents_of_real_devices(path: str) -> None:
-    _check_devices(path, 1000)
-
-
-def _check_devices(path: str, count: int) -> None:
+def test_changed_documents_of_real_devices_are_refused_or_have_the_same_report(path: str, count: int) -> None:
     draw = random.Random(path)
     assert _devices_as_before(nvidia.read(path), path)
     assert sum(_devices_as_before(mutated(nvidia.read(path), draw), path) for _ in range(count)) < count

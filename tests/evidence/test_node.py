@@ -97,7 +97,9 @@ def test_the_reference_values_of_another_version_are_refused() -> None:
     assert (shown["failed_step"], "550.90.07" in shown["steps"][-1]["detail"]) == ("gpu0.driver-rim", True)
 
 
-def _check_mutations(path: str, count: int) -> None:
+@pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("path", [GPUS, WHOLE], ids=["GPUs", "GPUs and switches"])
+def test_a_changed_node_is_refused_or_has_the_same_reports(path: str, count: int) -> None:
     data, draw = nvidia.read(path), random.Random(path)
     reports = {each.report for each in device_evidence(data)}
     accepted = 0
@@ -111,14 +113,3 @@ def _check_mutations(path: str, count: int) -> None:
         if verdict.accepted:
             assert {each.report for each in found} == reports
     assert accepted < count
-
-
-@pytest.mark.parametrize("path", [GPUS, WHOLE], ids=["GPUs", "GPUs and switches"])
-def test_a_changed_node_is_refused_or_has_the_same_reports(path: str) -> None:
-    _check_mutations(path, 30)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", [GPUS, WHOLE], ids=["GPUs", "GPUs and switches"])
-def test_a_node_changed_a_thousand_times_is_refused_or_has_the_same_reports(path: str) -> None:
-    _check_mutations(path, 1000)

@@ -93,13 +93,9 @@ def check_flips(snapshots: list[Contents], folder: Path, step: int) -> None:
 
 
 @pytest.mark.mends("M3")
-def test_a_flipped_bit_is_refused_or_loses_nothing(snapshots: list[Contents], tmp_path: Path) -> None:
-    check_flips(snapshots, tmp_path / "damaged", 499)
-
-
-@pytest.mark.slow
-def test_every_flipped_bit_is_refused_or_loses_nothing(snapshots: list[Contents], tmp_path: Path) -> None:
-    check_flips(snapshots, tmp_path / "damaged", 7)
+@pytest.mark.parametrize("step", [499, pytest.param(7, marks=pytest.mark.slow)])
+def test_a_flipped_bit_is_refused_or_loses_nothing(snapshots: list[Contents], tmp_path: Path, step: int) -> None:
+    check_flips(snapshots, tmp_path / "damaged", step)
 
 
 @pytest.mark.mends("M3")
