@@ -283,52 +283,72 @@ def test_the_requester_itself_refuses_another_verify_data() -> None:
     assert found.what == "ResponderVerifyData"
 
 
-def responding(other: Responder, **changes: Any) -> Responder:
-    """Return a responder that differs from another one in some of its settings."""
-    state: Any = other.state
+def responding(**changes: Any) -> Responder:
+    """Return a responder that differs from an honest one in some of its settings."""
+    state: Any = responder().state
     return Responder(replace(state.config, **changes))
 
 
-def closings(ours: Requester, theirs: Responder) -> list[Closed]:
-    """Run a handshake and return how it ended; it did not open a session."""
+def refusals(ours: Requester, theirs: Responder) -> list[Exception | None]:
+    """Run a handshake that opens no session, and return why either end closed it."""
     effects = deliver(ours, Begin(), theirs)
     assert not any(isinstance(effect, Opened) for effect in effects)
-    return [effect for effect in effects if isinstance(effect, Closed)]
+    return [effect.error for effect in effects if isinstance(effect, Closed)]
 
 
-def test_a_device_with_another_key_curve_or_root_than_its_certificates_is_refused() -> None:
-    ours, theirs = requester(), responder()
-    theirs = responding(theirs, key=key(9))
-    effects = closings(ours, theirs)
-    assert isinstance(effects[0].error, AuthenticationError)
-    theirs = responding(responder(), certificates=(*chain()[:2], of_p256()))
-    effects = closings(requester(), theirs)
-    assert isinstance(effects[0].error, UntrustedChainError)
-    assert "no P-384 key" in str(effects[0].error)
-    ours, theirs = requester(), responder()
-    other = responding(theirs, certificates=chain()[1:])
-    effects = closings(ours, other)
-    assert isinstance(effects[0].error, UntrustedChainError)
+DEVICES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "another key than its certificate's": ({"key": key(9)}, AuthenticationError, ""),
+    "a key of another curve": ({"certificates": (*chain()[:2], of_p256())}, UntrustedChainError, "no P-384 key"),
+    "another root": ({"certificates": chain()[1:]}, UntrustedChainError, ""),
+}
+
+
+@pytest.mark.parametrize("what", DEVICES)
+def test_a_device_with_another_key_curve_or_root_than_its_certificates_is_refused(what: str) -> None:
+    changes, error, said = DEVICES[what]
+    first, *_ = refusals(requester(), responding(**changes))
+    assert isinstance(first, error)
+    assert said in str(first)
     with pytest.raises(UntrustedChainError):
         trust(chain()[1:])
 
 
-def test_a_device_that_signs_a_request_for_mutual_authentication_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asking(*fields: Any) -> KeyExchangeRsp:
-        return replace(KeyExchangeRsp(*fields), mutual=1)
-
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.KeyExchangeRsp", asking)
-    effects = closings(requester(), responder())
-    assert isinstance(effects[0].error, UnexpectedMessageError)
+class Twisted(Finish):
+    def encode(self) -> bytes:
+        return Finish.encode(self)[:-1] + bytes([self.verify_data[-1] ^ 1])
 
 
-def test_a_device_that_selects_records_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def selecting(version: Version, offered: bytes) -> bytes:
-        return opaque.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
+def selecting(version: Version, offered: bytes) -> bytes:
+    return opaque.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
 
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.opaque", SimpleNamespace(selected_version=selecting))
-    effects = closings(requester(), responder())
-    assert isinstance(effects[0].error, DowngradeError)
+
+def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -> Finish:
+    return Finish(version, slot, signature or bytes(384), verify_data)
+
+
+DISHONEST: dict[str, tuple[str, Any, type[Exception]]] = {
+    "a device that asks for mutual authentication": (
+        "responder_exchange.KeyExchangeRsp",
+        lambda *fields: replace(KeyExchangeRsp(*fields), mutual=1),
+        UnexpectedMessageError,
+    ),
+    "a device that selects records of another version": (
+        "responder_exchange.opaque",
+        SimpleNamespace(selected_version=selecting),
+        DowngradeError,
+    ),
+    "a requester that proves another transcript": ("requester_exchange.Finish", Twisted, AuthenticationError),
+    "a requester that signs its finish": ("requester_exchange.Finish", signing, UnexpectedMessageError),
+}
+
+
+@pytest.mark.parametrize("what", DISHONEST)
+def test_a_dishonest_peer_is_refused(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, value, error = DISHONEST[what]
+    monkeypatch.setattr(f"carnet_ref.spdm.{name}", value)
+    first, *_ = refusals(requester(), responder())
+    assert isinstance(first, error)
+    assert value is not Twisted or getattr(first, "what", "") == "RequesterVerifyData"
 
 
 @pytest.mark.parametrize("operation", UpdateOperation)
@@ -345,41 +365,20 @@ def test_an_update_acknowledged_with_another_tag_ends_the_session(
     assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
 
 
-def test_a_requester_that_proves_another_transcript_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Twisted(Finish):
-        def encode(self) -> bytes:
-            return Finish.encode(self)[:-1] + bytes([self.verify_data[-1] ^ 1])
-
-    monkeypatch.setattr("carnet_ref.spdm.requester_exchange.Finish", Twisted)
-    effects = closings(requester(), responder())
-    assert isinstance(effects[0].error, AuthenticationError)
-    assert effects[0].error.what == "RequesterVerifyData"
-
-
-def test_a_finish_with_a_signature_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -> Finish:
-        return Finish(version, slot, signature or bytes(384), verify_data)
-
-    monkeypatch.setattr("carnet_ref.spdm.requester_exchange.Finish", signing)
-    effects = closings(requester(), responder())
-    assert isinstance(effects[0].error, UnexpectedMessageError)
-
-
-def test_a_session_does_not_open_with_anything_but_the_end_of_the_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.FinishRsp", HeartbeatAck)
-    ours, theirs = requester(), responder()
-    closed = [effect for effect in deliver(ours, Begin(), theirs) if isinstance(effect, Closed)]
-    assert isinstance(closed[0].error, UnexpectedMessageError)
-    assert not ours.established
-
-
-def test_nothing_but_measurements_is_handed_out_as_a_report() -> None:
+def test_only_the_end_of_a_handshake_opens_a_session_and_only_measurements_are_a_report(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     reporter = SimpleNamespace(report=lambda asked: HeartbeatAck(Version.V1_1).encode())
-    ours, theirs = requester(), responding(responder(), reporter=reporter)
+    ours, theirs = requester(), responding(reporter=reporter)
     deliver(ours, Begin(), theirs)
     (closed,) = deliver(ours, Measure(bytes(32)), theirs)
     assert isinstance(closed, Closed)
     assert isinstance(closed.error, UnexpectedMessageError)
+    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.FinishRsp", HeartbeatAck)
+    ours, theirs = requester(), responder()
+    first, *_ = [each for each in deliver(ours, Begin(), theirs) if isinstance(each, Closed)]
+    assert isinstance(first.error, UnexpectedMessageError)
+    assert not ours.established
 
 
 def test_the_default_device_profile_speaks_1_1_alone() -> None:

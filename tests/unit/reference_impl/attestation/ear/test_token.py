@@ -67,9 +67,15 @@ def test_what_is_signed_verifies_with_the_public_key(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "algorithm"), [(P256, "ES256"), (P384, "ES384")])
-def test_tokens_that_another_signer_made_verify(key: ec.EllipticCurvePrivateKey, algorithm: str) -> None:
+def test_tokens_that_another_signer_made_verify_and_the_curve_decides_the_algorithm(
+    key: ec.EllipticCurvePrivateKey, algorithm: str
+) -> None:
     made = token(header={"alg": algorithm, "typ": "eat+jwt", "kid": "of another kind"}, key=key)
     assert json.loads(verified(made, PUBLIC[algorithm])) == RESULT
+    assert signing_key(private_pem(key)).algorithm == algorithm
+    assert verification_key(public_pem(key)).algorithm == algorithm
+    old = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    assert signing_key(old).algorithm == algorithm
 
 
 def test_a_token_names_its_algorithm_type_and_key_and_is_read() -> None:
@@ -334,14 +340,6 @@ def private(key: Keys) -> bytes:
 
 def public(key: Keys) -> bytes:
     return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-
-
-@pytest.mark.parametrize(("key", "algorithm"), [(P256, "ES256"), (P384, "ES384")])
-def test_the_curve_decides_the_algorithm(key: ec.EllipticCurvePrivateKey, algorithm: str) -> None:
-    assert signing_key(private_pem(key)).algorithm == algorithm
-    assert verification_key(public_pem(key)).algorithm == algorithm
-    old = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
-    assert signing_key(old).algorithm == algorithm
 
 
 @pytest.mark.parametrize(

@@ -155,15 +155,11 @@ NOT_ASKED = NodePolicy(require_links=False)
 
 @pytest.mark.mends("R402")
 @pytest.mark.parametrize("changes", [{}, {"field22": None}], ids=["named switches", "no names"])
-def test_a_node_in_protected_pcie_mode_is_not_accepted_without_its_switches(changes: dict[str, bytes | None]) -> None:
-    found = appraised([member.saying(**changes) for member in NODE[:GPUS]])
-    assert (found.failed_step, "which the mode PPCIE asks for" in found.steps[-1].detail) == ("policy", True)
-
-
-@pytest.mark.parametrize("changes", [{}, {"field22": None}], ids=["named switches", "no names"])
-def test_links_are_left_out_where_no_switch_is_here_in_another_mode_or_where_the_policy_does_not_ask(
+def test_a_node_is_not_accepted_without_its_switches_in_protected_mode_unless_the_policy_says(
     changes: dict[str, bytes | None],
 ) -> None:
+    found = appraised([member.saying(**changes) for member in NODE[:GPUS]])
+    assert (found.failed_step, "which the mode PPCIE asks for" in found.steps[-1].detail) == ("policy", True)
     protected = [member.saying(**changes) for member in NODE[:GPUS]]
     others = [member.saying(**ANOTHER_MODE) for member in protected]
     for found in (appraised(others), appraised(protected, NOT_ASKED)):

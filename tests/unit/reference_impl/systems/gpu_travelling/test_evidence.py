@@ -143,7 +143,7 @@ NOT_TAKEN = {"silent authorities": "not taken: revocation", "no reference values
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_the_check_that_fails_is_the_one_that_is_blamed(what: str) -> None:
+def test_the_check_that_fails_is_blamed_and_no_other_makes_up_for_it(what: str) -> None:
     gpu, asked, services, step, defence = BAD[what]
     evidence = GpuEvidence(gpu.report(gpu_request(asked)), gpu.chain_pem)
     verifier, session = replace(VERIFIER, services=services), FastRequester(draws("requester"))
@@ -152,10 +152,6 @@ def test_the_check_that_fails_is_the_one_that_is_blamed(what: str) -> None:
         attested(session, evidence, NONCE, verifier, Checks(), ReceivedMessage("gpu", evidence.report))
     assert NOT_TAKEN.get(what, step) in str(refused.value)
     assert [each.requirement for each in log.made if not each.holds] == [blamed]
-
-
-@pytest.mark.parametrize("what", BAD)
-def test_no_other_check_makes_up_for_it(what: str) -> None:
     gpu, asked, services, _, defence = BAD[what]
     evidence = GpuEvidence(gpu.report(gpu_request(asked)), gpu.chain_pem)
     for other in sorted(set(GPU) - {defence}):

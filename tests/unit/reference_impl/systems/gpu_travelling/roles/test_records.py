@@ -4,31 +4,15 @@ import json
 
 import pytest
 
-from carnet_ref.crypto.primitives import AuthenticationError, sha384
+from carnet_ref.crypto.primitives import sha384
 from carnet_ref.keys import Budget
 from carnet_ref.systems.gpu_travelling.roles import channel_messages
 from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Entry, Kept, Progress
-from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
 from carnet_ref.wire.fields import join
 from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.worlds import draws
 
 GRANT = channel_messages.Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 MODEL = sha384(b"model")
-
-
-def test_a_channel_opens_each_record_once_and_in_order() -> None:
-    asking = Initiator(draws("holder"))
-    share, theirs = respond(asking.hello, draws("orchestrator"))
-    ours = asking.finish(share)
-    assert ours.exporter == theirs.exporter
-    first, second = ours.seal(b"one"), ours.seal(b"two")
-    assert theirs.open(first) == b"one"
-    with pytest.raises(AuthenticationError):
-        theirs.open(first)
-    other, _ = respond(asking.hello, draws("somebody else"))
-    assert asking.finish(other).exporter != theirs.exporter
-    assert second
 
 
 ENVELOPES = (
