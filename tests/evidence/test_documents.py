@@ -5,12 +5,9 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from carnet_check.cli import main
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.intel.appraisal import appraise_quote
@@ -27,6 +24,7 @@ from carnet_ref.wire.reader import MalformedError
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp
+from tests.fixtures.command_words import found as attest
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS
 from tests.fuzz.test_parsers import mutated
 
@@ -37,10 +35,6 @@ DSTACK_TIME = datetime(2026, 6, 1, tzinfo=UTC)
 AZURE_TIME = datetime(2024, 12, 1, tzinfo=UTC)
 QUOTES = {DSTACK: DSTACK_TIME, AZURE: AZURE_TIME}
 REPLIES = f"{intel.DATA}/collateral"
-
-
-def attest(kind: str, *words: str) -> Any:
-    return json.loads(CliRunner().invoke(main, ["attest", kind, *words, "--json"]).stdout)
 
 
 def real(path: str) -> str:

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from carnet_check.cli import main
 from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem
 from carnet_ref.attestation.formats import FORMATS, Registered
@@ -28,16 +26,13 @@ from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, device_evidence
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire.reader import MalformedError
 from docs._ext.carnet_pages.evidence_formats import evidence_formats
+from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.slow_evidence import GOOD, RIMS, namespaces, nested, rim
 from tests.repo.tracked import ROOT
 
 SUMMARY = "Appraise a toy."
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", *words])
 
 
 @pytest.fixture

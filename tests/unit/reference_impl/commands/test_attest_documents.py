@@ -13,25 +13,17 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.cli import main
 from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.commands.appraisals import show
 from tests.fixtures import nvidia_pki as pki
+from tests.fixtures.command_words import attest, found
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, QUOTE_DOCUMENTS, logged_rtmrs
 
 W = pki.world()
 DEVICE = (pki.report(W.device.leaf), W.device.chain())
 LOGGED = PLATFORM.td(rtmrs=logged_rtmrs()).quote(REPORT_DATA)
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
 
 
 def gpu(folder: Path, document: Any, *further: str) -> list[str]:
@@ -176,10 +168,6 @@ CLAIMS = st.dictionaries(
 )
 
 
-def attest_named(kind: str, *words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", kind, *words])
-
-
 def check_shown(result: Result) -> None:
     assert result.exit_code in (0, 1), result.output
     assert all(character.isprintable() or character == "\n" for character in result.stdout + result.stderr)
@@ -205,10 +193,10 @@ def usual(folder: Path, device: pki.Device) -> list[str]:
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=list(HOSTILE))
 def test_names_of_an_accepted_device_are_escaped(name: str, tmp_path: Path) -> None:
     words = usual(tmp_path, a_device(name))
-    accepted = attest_named("gpu", *words)
+    accepted = attest("gpu", *words)
     check_shown(accepted)
     assert [line.split(",")[0] for line in accepted.stdout.splitlines() if line.startswith("ACCEPTED")] == ["ACCEPTED"]
-    given = attest_named("gpu", *words, "--json")
+    given = attest("gpu", *words, "--json")
     check_shown(given)
     assert given.stdout.isascii()
     assert json.loads(given.stdout)["claims"]["product"] == f"{name} leaf".split()[0]
@@ -234,9 +222,9 @@ def test_names_of_refused_evidence_are_escaped(name: str, tmp_path: Path) -> Non
 
 
 def _refused(words: list[str]) -> str:
-    result = attest_named("gpu", *words)
+    result = attest("gpu", *words)
     check_shown(result)
-    check_shown(attest_named("gpu", *words, "--json"))
+    check_shown(attest("gpu", *words, "--json"))
     assert result.exit_code == 1
     return " ".join(result.stdout.split())
 
@@ -247,8 +235,8 @@ def test_names_of_files_are_escaped(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"no report!")
     for kind in ("gpu", "tdx"):
         for words in ([f"{tmp_path}/{name}"], [f"{tmp_path}/{name}", "--json"]):
-            check_shown(attest_named(kind, *words))
-        missing = attest_named(kind, f"{tmp_path}/{name} missing")
+            check_shown(attest(kind, *words))
+        missing = attest(kind, f"{tmp_path}/{name} missing")
         assert (missing.exit_code, missing.stderr.strip().isprintable()) == (2, True)
 
 

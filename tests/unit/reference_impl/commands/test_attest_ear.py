@@ -8,27 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from carnet_check.cli import main
 from carnet_ref.attestation.formats import FORMATS
 from carnet_ref.attestation.results.result import EXTENSION
 from carnet_ref.attestation.simulated.gpu import gpu_request
-from tests.fixtures.command_words import with_defaults
+from tests.fixtures.command_words import attest, found, with_defaults, written
 from tests.fixtures.ear_tokens import NONCE, OTHER, P384, RESULT, mac_token, private_pem, public_pem, result, token
 from tests.fixtures.simulated_machine import SINCE, certificate_table, gpu, machine, quote, roots, snp_report, td
 from tests.fixtures.simulated_nvml import SimulatedNvml
 
 WHEN = "2026-01-01T00:30:00Z"
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
 
 
 def payload(path: str) -> Any:
@@ -66,13 +56,8 @@ def files(tmp_path: Path) -> dict[str, str]:
             claims=result(eat_nonce="\ud800" * 8, ear_verifier_id={"developer": "\x1b[1m", "build": "\ud800"})
         ),
     }
-    for name, data in made.items():
-        (tmp_path / name).write_bytes(data)
-    return {
-        **{name: str(tmp_path / name) for name in made},
-        "roots": roots(tmp_path / "roots"),
-        "out": str(tmp_path / "out.jwt"),
-    }
+    others = {"roots": roots(tmp_path / "roots"), "out": str(tmp_path / "out.jwt")}
+    return written(tmp_path, made) | others
 
 
 def entry(number: int) -> dict[str, str]:

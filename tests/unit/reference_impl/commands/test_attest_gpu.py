@@ -4,20 +4,22 @@ import base64
 import json
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from carnet_check.cli import main
 from carnet_ref.attestation.nvidia.policy import STEPS
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES
-from tests.fixtures.command_words import with_defaults
+from tests.fixtures import command_words
+from tests.fixtures.command_words import with_defaults, written
 from tests.fixtures.nvidia_node import GPUS, SWITCHES, members
 from tests.fixtures.nvidia_pki import AT, NONCE, pem, report, world
 from tests.fixtures.wrapped_evidence import entries, entry, request
 
+attest, found = partial(command_words.attest, "gpu"), partial(command_words.found, "gpu")
 W = world()
 WHEN = f"{AT:%Y-%m-%dT%H:%M:%SZ}"
 
@@ -42,22 +44,12 @@ def files(tmp_path: Path) -> dict[str, str]:
         "half": rb'{"\udafb": 1}',
         **{f"ocsp{place}": base64.b64encode(reply) for place, reply in enumerate(W.replies())},
     }
-    for name, data in made.items():
-        (tmp_path / name).write_bytes(data)
-    return {name: str(tmp_path / name) for name in made}
+    return written(tmp_path, made)
 
 
 def _bundle() -> bytes:
     device = {"evidence": report(W.device.leaf), "certificate": W.device.chain()}
     return json.dumps([{key: base64.b64encode(value).decode() for key, value in device.items()}] * 2).encode()
-
-
-def attest(*words: str, kind: str = "gpu") -> Result:
-    return CliRunner().invoke(main, ["attest", kind, *words])
-
-
-def found(*words: str, kind: str = "gpu") -> Any:
-    return json.loads(attest(*words, "--json", kind=kind).stdout)
 
 
 def usual(files: dict[str, str], *further: str) -> list[str]:
@@ -178,9 +170,9 @@ def test_a_report_alone_needs_a_chain_and_reference_values_have_no_policy(
 ) -> None:
     result = attest(files["report"])
     assert (result.exit_code, "--chain" in result.stderr) == (2, True)
-    result = CliRunner().invoke(main, ["attest", "--help"])
+    result = command_words.attest("--help")
     assert (result.exit_code, "gpu" in result.stdout, "tdx" in result.stdout) == (0, True, True)
-    assert CliRunner().invoke(main, ["attest", "snp"]).exit_code == 2
+    assert command_words.attest("snp").exit_code == 2
     result = attest_rim(tmp_path, SIGNED, "--policy", "any")
     assert result.exit_code == 2
     assert "No such option" in result.stderr
@@ -217,14 +209,14 @@ def test_a_node_is_accepted_from_one_file_or_several(node_files: dict[str, str],
         *(node_files[name] for name in given),
         *usual_node(node_files, "--nonce", NONCE.hex(), "--policy", node_files["policy"]),
     ]
-    shown = found(*words, kind="node")
+    shown = command_words.found("node", *words)
     assert (shown["accepted"], shown["claims"]["gpus"], shown["claims"]["switches"]) == (True, GPUS, SWITCHES)
     assert [step["id"].partition(".")[2] for step in shown["steps"]][4] == "document"
-    result = attest(*words, kind="node")
+    result = command_words.attest("node", *words)
     assert result.exit_code == 0
     assert "claim   devices 5" in result.stdout
     again = shlex.split(result.stdout.splitlines()[-1].removeprefix("rerun"))
-    assert attest(*again[3:], kind="node").stdout == result.stdout
+    assert command_words.attest("node", *again[3:]).stdout == result.stdout
 
 
 @pytest.mark.parametrize(
@@ -239,14 +231,15 @@ def test_a_node_is_accepted_from_one_file_or_several(node_files: dict[str, str],
 )
 def test_a_node_that_does_not_hold_is_refused(node_files: dict[str, str], given: list[str], step: str) -> None:
     words = [*(node_files[name] for name in given), *usual_node(node_files)]
-    assert (attest(*words, kind="node").exit_code, found(*words, kind="node")["failed_step"]) == (1, step)
+    assert command_words.attest("node", *words).exit_code == 1
+    assert command_words.found("node", *words)["failed_step"] == step
 
 
 @pytest.mark.parametrize(
     ("words", "why"), [([], "Missing argument"), (["report"], "a report alone has no certificates")]
 )
 def test_bad_usage_exits_2(node_files: dict[str, str], words: list[str], why: str) -> None:
-    result = attest(*(node_files[word] for word in words), *usual_node(node_files), kind="node")
+    result = command_words.attest("node", *(node_files[word] for word in words), *usual_node(node_files))
     assert (result.exit_code, why in result.stderr) == (2, True)
 
 
@@ -257,7 +250,7 @@ def attest_rim(folder: Path, rim: bytes, *words: str) -> Result:
     (folder / "rim").write_bytes(rim)
     (folder / "roots").write_bytes(pem([W.root.certificate, W.rim_root.certificate]))
     given = [str(folder / "rim"), "--trust-anchor", str(folder / "roots"), "--at", WHEN, *words]
-    return CliRunner().invoke(main, ["attest", "rim", *given])
+    return command_words.attest("rim", *given)
 
 
 @pytest.mark.parametrize(

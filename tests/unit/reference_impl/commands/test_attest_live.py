@@ -4,27 +4,17 @@ import errno
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pynvml
 import pytest
-from click.testing import CliRunner, Result
 
-from carnet_check.cli import main
 from carnet_ref.attestation.live.collection import Machine
 from carnet_ref.attestation.live.tsm import TsmFolder
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures import simulated_machine
+from tests.fixtures.command_words import attest, found
 from tests.fixtures.simulated_nvml import SimulatedNvml
 from tests.fixtures.simulated_tsm import SimulatedTsm
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
 
 
 @pytest.fixture

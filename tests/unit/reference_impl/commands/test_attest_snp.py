@@ -3,14 +3,12 @@
 import base64
 import json
 import shlex
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_check.cli import main
 from carnet_ref.attestation.amd.certificate_files import ARK, ASK, VCEK
 from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.policy import STEPS
@@ -18,12 +16,14 @@ from carnet_ref.attestation.amd.report import GuestPolicy
 from carnet_ref.attestation.amd.tcb import Product
 from carnet_ref.attestation.results.result import EXTENSION
 from carnet_ref.crypto.primitives import sha256
+from tests.fixtures import command_words
 from tests.fixtures import simulated_reports as simulated
-from tests.fixtures.command_words import with_defaults
+from tests.fixtures.command_words import with_defaults, written
 from tests.fixtures.ear_tokens import private_pem
 from tests.fixtures.simulated_quotes import QUOTE
 from tests.fixtures.simulated_reports import chain
 
+attest, found = partial(command_words.attest, "snp"), partial(command_words.found, "snp")
 WHEN = f"{simulated.NOW:%Y-%m-%dT%H:%M:%SZ}"
 REPORT, LEAF, AUTHORITY, ROOT = (
     simulated.signed(),
@@ -69,9 +69,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         "nothing": b"{}",
         "wrong": b'{"require": "everything"}',
     }
-    for name, data in made.items():
-        (tmp_path / name).write_bytes(data)
-    return {name: str(tmp_path / name) for name in made}
+    return written(tmp_path, made)
 
 
 def _azure() -> dict[str, object]:
@@ -80,14 +78,6 @@ def _azure() -> dict[str, object]:
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", "snp", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
 
 
 def usual(files: dict[str, str], *further: str, report: str = "report", chain: str = "chain") -> list[str]:

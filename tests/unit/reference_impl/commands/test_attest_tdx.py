@@ -3,18 +3,19 @@
 import base64
 import json
 import shlex
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_check.cli import main
 from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.intel.policy import STEPS
+from tests.fixtures import command_words
+from tests.fixtures.command_words import written
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA
 
+attest, found = partial(command_words.attest, "tdx"), partial(command_words.found, "tdx")
 WHEN = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -37,17 +38,7 @@ def files(tmp_path: Path) -> dict[str, str]:
         "nothing": b"{}",
         "wrong": b'{"require": "everything"}',
     }
-    for name, data in made.items():
-        (tmp_path / name).write_bytes(data)
-    return {name: str(tmp_path / name) for name in made}
-
-
-def attest(*words: str) -> Result:
-    return CliRunner().invoke(main, ["attest", "tdx", *words])
-
-
-def found(*words: str) -> Any:
-    return json.loads(attest(*words, "--json").stdout)
+    return written(tmp_path, made)
 
 
 def usual(files: dict[str, str], *further: str, quote: str = "quote") -> list[str]:

@@ -33,14 +33,7 @@ COMMANDS = (
     commands.Submit(orders.encode(orders.Fence())),
 )
 REPLIES = (commands.Logged(1.5), commands.Model(b"model"), commands.Sent(b"anything"))
-ORDERS = (
-    orders.Rotate(b"a key"),
-    orders.Fence(),
-    orders.ReadBack(3),
-    orders.Train(),
-    orders.Save(),
-    orders.Scrub(),
-)
+ORDERS = (orders.Rotate(b"a key"), orders.Fence(), orders.ReadBack(3), orders.Train(), orders.Save(), orders.Scrub())
 REPORTS = (
     orders.Rotated(2, 1),
     orders.Fenced(),
@@ -257,11 +250,7 @@ def firmware(*off: str) -> tuple[Firmware, orders.Sealed, orders.Sealed]:
     session = H100KeySchedule(SECRET)
     ce = CopyEngines(key_schedule("engine-per-holder", session), UsageLimits.for_advantage())
     gpu = Firmware(session, ce, ChecksWithout(frozenset(off)))
-    return (
-        gpu,
-        orders.Sealed(session.key(orders.ORDERS_LABEL)),
-        orders.Sealed(session.key(orders.REPORTS_LABEL)),
-    )
+    return (gpu, orders.Sealed(session.key(orders.ORDERS_LABEL)), orders.Sealed(session.key(orders.REPORTS_LABEL)))
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SESSION-01")

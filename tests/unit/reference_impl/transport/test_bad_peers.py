@@ -339,35 +339,33 @@ def test_what_is_no_frame_is_malformed(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("greets", "sent", "said"),
     [
-        (b"\x05\0\0\0abcde", "turned away a connection"),
-        (sized(join(b"mallory", bytes(32))), "the name of a party of this run, found 'mallory'"),
-        ((LARGEST_GREETING + 1).to_bytes(4, "little"), f"at most {LARGEST_GREETING} bytes, found"),
-        ((1 << 24).to_bytes(4, "little") + bytes(1 << 20), f"at most {LARGEST_GREETING} bytes, found 16777216"),
-        (encode_frame(Frame("alice", ORCHESTRATOR, FrameKind.CHANNEL, b"hello")), "turned away a connection"),
+        (False, b"\x05\0\0\0abcde", "turned away a connection"),
+        (False, sized(join(b"mallory", bytes(32))), "the name of a party of this run, found 'mallory'"),
+        (False, (LARGEST_GREETING + 1).to_bytes(4, "little"), f"at most {LARGEST_GREETING} bytes, found"),
+        (
+            False,
+            (1 << 24).to_bytes(4, "little") + bytes(1 << 20),
+            f"at most {LARGEST_GREETING} bytes, found 16777216",
+        ),
+        (
+            False,
+            encode_frame(Frame("alice", ORCHESTRATOR, FrameKind.CHANNEL, b"hello")),
+            "turned away a connection",
+        ),
+        (True, b"\x03\0\0\0abc", "alice is cut off"),
+        (True, (LARGEST_IN_TESTS + 1).to_bytes(4, "little"), "alice is cut off"),
     ],
-    ids=["no greeting", "unknown party", "too long", "much too long", "a frame"],
+    ids=["no greeting", "unknown party", "too long", "much too long", "a frame", "a malformed frame", "a long frame"],
 )
-def test_a_peer_that_does_not_greet_is_turned_away(sent: bytes, said: str) -> None:
+def test_who_sends_no_greeting_is_turned_away_and_no_frame_cut_off(greets: bool, sent: bytes, said: str) -> None:
     async def talk(meeting: Meeting) -> None:
-        reader, writer = await meeting.connect()
+        reader, writer = await (meeting.greet("alice") if greets else meeting.connect())
         writer.write(sent)
         assert await ended(reader) == b""
 
-    assert meet(talk).said(said) == 1
-
-
-@pytest.mark.parametrize(
-    "sent", [b"\x03\0\0\0abc", (LARGEST_IN_TESTS + 1).to_bytes(4, "little")], ids=["malformed", "too long"]
-)
-def test_a_party_that_sends_no_frame_is_cut_off(sent: bytes) -> None:
-    async def talk(meeting: Meeting) -> None:
-        reader, writer = await meeting.greet("alice")
-        writer.write(sent)
-        assert await ended(reader) == b""
-
-    assert meet(talk, LARGEST_IN_TESTS).said("alice is cut off") == 1
+    assert meet(talk, LARGEST_IN_TESTS).said(said) == 1
 
 
 def test_a_party_that_comes_back_is_heard_though_its_old_connection_looks_alive() -> None:

@@ -81,15 +81,20 @@ def test_what_the_leader_says_is_its_systems_business(tmp_path: Path) -> None:
     assert supervisor.run() == {"answer": 42, "failure": ""}
 
 
-def test_a_holder_that_dies_every_time_ends_the_run(tmp_path: Path) -> None:
-    supervisor, _ = supervised(tmp_path, 'if name == "alice":\n    sys.exit(1)', restarts=2)
-    with pytest.raises(ProcessError, match="alice died 3 times"):
-        supervisor.run()
-
-
-def test_a_holder_that_gives_up_ends_the_run_with_its_reason(tmp_path: Path) -> None:
-    supervisor, _ = supervised(tmp_path, 'if name == "alice":\n    say(failure="nobody to trust")\n    sys.exit(3)')
-    with pytest.raises(ProcessError, match="alice: nobody to trust"):
+@pytest.mark.parametrize(
+    ("name", "does", "error", "said"),
+    [
+        ("alice", "sys.exit(1)", ProcessError, "alice died 3 times"),
+        ("alice", 'say(failure="nobody to trust"); sys.exit(3)', ProcessError, "alice: nobody to trust"),
+        ("platform", KILLED, ProcessError, "platform died 3 times"),
+        ("platform", 'say(port=4711); say(failure="a full disk"); sys.exit(2)', RefusedStartError, "a full disk"),
+    ],
+)
+def test_who_cannot_go_on_ends_the_run_with_the_reason(
+    tmp_path: Path, name: str, does: str, error: type[Exception], said: str
+) -> None:
+    supervisor, _ = supervised(tmp_path, f'if name == "{name}":\n    {does}', restarts=2)
+    with pytest.raises(error, match=said):
         supervisor.run()
 
 
@@ -102,13 +107,6 @@ def test_whoever_refuses_to_start_ends_the_run_with_its_reason(tmp_path: Path, n
         supervisor.run()
 
 
-def test_a_platform_that_refuses_later_ends_the_run_with_its_reason(tmp_path: Path) -> None:
-    refuses = 'if name == "platform":\n    say(port=4711)\n    say(failure="a full disk")\n    sys.exit(2)'
-    supervisor, _ = supervised(tmp_path, refuses, port=4711)
-    with pytest.raises(RefusedStartError, match="a full disk"):
-        supervisor.run()
-
-
 @pytest.mark.parametrize(
     "end", [KILLED, "sys.exit(1)", 'sys.stdout.write("{\\"po")\n    sys.stdout.flush()\n    ' + KILLED]
 )
@@ -117,12 +115,6 @@ def test_a_platform_that_dies_before_it_listens_is_started_again(tmp_path: Path,
     supervisor, _ = supervised(tmp_path, f'if name == "platform" and starts == 1:\n    {end}\n{OVER}', port=port)
     assert supervisor.run()["port"] == (port or 4711)
     assert supervisor.started["platform"] == 2
-
-
-def test_a_platform_that_never_listens_ends_the_run(tmp_path: Path) -> None:
-    supervisor, _ = supervised(tmp_path, f'if name == "platform":\n    {KILLED}', restarts=2)
-    with pytest.raises(ProcessError, match="platform died 3 times"):
-        supervisor.run()
 
 
 @pytest.mark.parametrize("port", [0, 4712])

@@ -144,30 +144,19 @@ def test_another_amd_with_the_same_names_is_not_trusted() -> None:
     assert path.anchor == amd().root
 
 
-def test_an_endorsement_key_does_not_issue_another() -> None:
-    """A chip's key signs the certificate of another: it has the right name above it, and is no authority."""
+@pytest.mark.parametrize("authority", [False, True], ids=["a chip", "a root that signs with ECDSA"])
+def test_an_endorsement_key_is_issued_by_no_other_and_with_pss(authority: bool) -> None:
+    """A chip's key has the right name and is no authority; ECDSA is as strong as PSS and not what AMD signs with."""
     issuing = Authority(b"chip", ec.SECP384R1(), hashes.SHA384(), NOW, NOW + timedelta(days=1))
-    chip_key = issuing.issue("SEV-Milan", None, authority=False)
+    issuer = issuing.issue("ARK-Milan" if authority else "SEV-Milan", None, authority=authority)
     extensions = [
         x509.UnrecognizedExtension(x509.ObjectIdentifier(oid), value)
         for oid, value in chip().extensions(VCEK, TCBS[Product.MILAN]).items()
     ]
-    below = issuing.issue("SEV-VCEK", chip_key, authority=False, extensions=extensions)
-    with pytest.raises(PathError):
-        endorsement_path(parse_endorsement_key(below.certificate), [chip_key.certificate], [amd().root])
-
-
-def test_links_are_signed_with_pss() -> None:
-    """The root issues with ECDSA, which is as strong, and is not what AMD does."""
-    issuing = Authority(b"root", ec.SECP384R1(), hashes.SHA384(), NOW, NOW + timedelta(days=1))
-    root = issuing.issue("ARK-Milan", None, authority=True)
-    extensions = [
-        x509.UnrecognizedExtension(x509.ObjectIdentifier(oid), value)
-        for oid, value in chip().extensions(VCEK, TCBS[Product.MILAN]).items()
-    ]
-    leaf = issuing.issue("SEV-VCEK", root, authority=False, extensions=extensions)
-    with pytest.raises(PathError, match="RSASSA-PSS"):
-        endorsement_path(parse_endorsement_key(leaf.certificate), [], [root.certificate])
+    key = parse_endorsement_key(issuing.issue("SEV-VCEK", issuer, authority=False, extensions=extensions).certificate)
+    given, roots = ([], [issuer.certificate]) if authority else ([issuer.certificate], [amd().root])
+    with pytest.raises(PathError, match="RSASSA-PSS" if authority else ""):
+        endorsement_path(key, given, roots)
 
 
 def test_amds_signing_keys_are_at_hand_and_no_anchors() -> None:

@@ -192,12 +192,7 @@ UNASKED = {"ocsp": RIM_ANSWERS, "policy": _without("revocation")}
 WITHOUT_VALUES = {"rims": (), "ocsp": DEVICE_ANSWERS, "policy": _without(*VALUES)}
 
 DEVIATIONS: dict[str, tuple[str, str, Callable[[], tuple[SimulatedGpu, dict[str, Any]]], dict[str, Any]]] = {
-    "a revoked device": (
-        "revocation",
-        "is revoked",
-        lambda: (ISSUED, {"ocsp": (*REVOKED, *RIM_ANSWERS)}),
-        UNASKED,
-    ),
+    "a revoked device": ("revocation", "is revoked", lambda: (ISSUED, {"ocsp": (*REVOKED, *RIM_ANSWERS)}), UNASKED),
     "stale answers": ("revocation", "counts from", lambda: (ISSUED, {"ocsp": (*STALE, *RIM_ANSWERS)}), UNASKED),
     "an answer of somebody else": ("revocation", "signed neither", lambda: (ISSUED, _wrongly_signed()), UNASKED),
     "an answer that knows nothing": ("revocation", "is unknown", lambda: (ISSUED, _unknown()), UNASKED),

@@ -210,9 +210,7 @@ def test_an_end_without_either_check_takes_an_old_key_again() -> None:
 
 def test_wrapped_key_once_refuses_a_repeated_order_on_its_own() -> None:
     gpu = key_schedule(
-        "sealed-under-master",
-        carnet_keys.H100KeySchedule(EMK),
-        checks=ChecksWithout(frozenset({"epochs-increase"})),
+        "sealed-under-master", carnet_keys.H100KeySchedule(EMK), checks=ChecksWithout(frozenset({"epochs-increase"}))
     )
     _, _, orders = rotate("sealed-under-master", "ana", "orchestrator")
     for order in orders:

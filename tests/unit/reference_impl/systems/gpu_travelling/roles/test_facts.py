@@ -426,10 +426,7 @@ def home(gpu: Sealer, reply: Reply) -> LinkMessage:
 def test_training_ends_with_its_report_and_with_no_other(report: orders.Report) -> None:
     job, _ = at_home()
     with pytest.raises(ProtocolError, match=f"expected Trained, found {type(report).__name__}"):
-        SECURE.take(
-            states.AwaitsTraining(job, states.Established(), 0.5),
-            as_reported(job, orders.Train(), report),
-        )
+        SECURE.take(states.AwaitsTraining(job, states.Established(), 0.5), as_reported(job, orders.Train(), report))
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-MODEL-02", "gpu-travelling-REQ-TRAIN-03")
@@ -438,11 +435,7 @@ def test_the_result_of_training_is_taken_and_no_model_moves() -> None:
     logged, _ = SECURE.take(states.AwaitsTraining(job, states.Established()), home(gpu, Logged(0.5)))
     after, _ = SECURE.take(logged, as_reported(job, orders.Train(), orders.Trained(MODEL)))
     assert isinstance(after, states.AwaitsScrub)
-    assert (after.job.progress.rounds, after.job.progress.losses, after.job.progress.latest) == (
-        1,
-        (0.5,),
-        MODEL,
-    )
+    assert (after.job.progress.rounds, after.job.progress.losses, after.job.progress.latest) == (1, (0.5,), MODEL)
     assert after.job.kept == job.kept
     (entry,) = after.job.books.ledger
     assert (entry.holder, entry.epoch, entry.parent) == ("alice", "s1/0", job.progress.digest)
@@ -454,8 +447,7 @@ def test_what_training_sends_home_decides_nothing() -> None:
     job, gpu = at_home()
     with pytest.raises(ProtocolError, match="what it logged did not come"):
         SECURE.take(
-            states.AwaitsTraining(job, states.Established()),
-            as_reported(job, orders.Train(), orders.Trained(MODEL)),
+            states.AwaitsTraining(job, states.Established()), as_reported(job, orders.Train(), orders.Trained(MODEL))
         )
     for reply in (Model(b"model"), Sent(b"log")):
         with pytest.raises(ProtocolError, match=f"expected what training logged, found {type(reply).__name__}"):
@@ -465,8 +457,7 @@ def test_what_training_sends_home_decides_nothing() -> None:
 def test_the_model_comes_home_after_the_last_round() -> None:
     job, gpu = at_home(rounds=1)
     asked, _ = SECURE.take(
-        states.AwaitsTraining(job, states.Established(), 0.5),
-        as_reported(job, orders.Train(), orders.Trained(MODEL)),
+        states.AwaitsTraining(job, states.Established(), 0.5), as_reported(job, orders.Train(), orders.Trained(MODEL))
     )
     assert isinstance(asked, states.AwaitsModel)
     came, _ = SECURE.take(asked, home(gpu, Model(b"model")))
@@ -479,8 +470,7 @@ def test_the_model_comes_home_after_the_last_round() -> None:
 def test_a_model_that_is_not_the_latest_is_not_kept() -> None:
     job, gpu = at_home(rounds=1)
     asked, _ = SECURE.take(
-        states.AwaitsTraining(job, states.Established(), 0.5),
-        as_reported(job, orders.Train(), orders.Trained(MODEL)),
+        states.AwaitsTraining(job, states.Established(), 0.5), as_reported(job, orders.Train(), orders.Trained(MODEL))
     )
     with pytest.raises(ProtocolError, match="expected the model, found Logged"):
         SECURE.take(asked, home(gpu, Logged(0.5)))

@@ -112,11 +112,7 @@ def by_hand() -> Iterable[Move]:
     wrong = inputs.Returned(job.holder, Return(session, epoch, 1 << 40, 1))
     for state in (away, often):
         over = replace(state, job=replace(state.job, now=state.job.deadline + 1))
-        yield from (
-            taken(over, inputs.TimePassed()),
-            taken(state, inputs.Admitted(job.holder)),
-            taken(state, wrong),
-        )
+        yield from (taken(over, inputs.TimePassed()), taken(state, inputs.Admitted(job.holder)), taken(state, wrong))
     for given in (refusal, *EVENTS[5:9]):
         yield taken(away, given)
     yield from (taken(replace(away, whole=False), refusal), taken(replace(away, whole=True), refusal))
