@@ -18,7 +18,7 @@ from carnet_ref.spdm import (
     Responder,
     ResponderConfig,
 )
-from carnet_ref.spdm.events import (
+from carnet_ref.spdm.machine import (
     Beat,
     Begin,
     Closed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from carnet_ref.spdm import NotReadyError, opaque
+from carnet_ref.spdm import NotReadyError, secured
 from carnet_ref.spdm.messages import (
     REQUESTS,
     ChunkGet,
@@ -116,12 +116,12 @@ def opaque_data(data: bytes) -> None:
     flags = data[0] if data else 0
     version = Version.V1_2 if flags & 1 else Version.V1_1
     if flags & 2:
-        opaque.check_selected(version, data[1:])
+        secured.check_selected(version, data[1:])
     else:
-        opaque.selected_version(version, data[1:])
+        secured.selected_version(version, data[1:])
 
 
 def opaque_seeds() -> list[bytes]:
-    offered = [(version, opaque.offered_versions(version)) for version in (Version.V1_1, Version.V1_2)]
-    selected = [opaque.selected_version(version, data) for version, data in offered]
+    offered = [(version, secured.offered_versions(version)) for version in (Version.V1_1, Version.V1_2)]
+    selected = [secured.selected_version(version, data) for version, data in offered]
     return [bytes([flags]) + data for flags, data in enumerate([*(data for _, data in offered), *selected])]

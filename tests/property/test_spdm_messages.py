@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carnet_ref.spdm import opaque
-from carnet_ref.spdm.chain import Chain, encode_chain
+from carnet_ref.spdm import secured
 from carnet_ref.spdm.errors import DowngradeError, SpdmError
-from carnet_ref.spdm.key_schedule import DirectionSecret
 from carnet_ref.spdm.messages import (
     REQUESTS,
     RESPONSES,
@@ -44,8 +42,9 @@ from carnet_ref.spdm.messages import (
     VersionList,
     parse_message,
 )
-from carnet_ref.spdm.records import RecordKeys, SecuredRecord
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.secured import DirectionSecret, RecordKeys, SecuredRecord
+from carnet_ref.spdm.session import Chain, encode_chain
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_ends import chain
 
 SIZES = {
@@ -209,18 +208,18 @@ def test_any_bytes_are_a_record_or_malformed(data: bytes) -> None:
 
 @given(st.sampled_from(SPOKEN), st.binary(max_size=60), st.data())
 def test_any_opaque_data_is_answered_or_refused(version: Version, data: bytes, draw: st.DataObject) -> None:
-    offered = opaque.offered_versions(version)
+    offered = secured.offered_versions(version)
     place = draw.draw(st.integers(0, len(offered) - 1))
     for candidate in (data, offered[:place] + data[:1] + offered[place + 1 :]):
         try:
-            opaque.check_selected(version, opaque.selected_version(version, candidate))
+            secured.check_selected(version, secured.selected_version(version, candidate))
         except (MalformedError, DowngradeError):
             continue
 
 
 def test_what_is_offered_is_selected() -> None:
     for version in SPOKEN:
-        opaque.check_selected(version, opaque.selected_version(version, opaque.offered_versions(version)))
+        secured.check_selected(version, secured.selected_version(version, secured.offered_versions(version)))
 
 
 def test_a_chain_is_read_back_as_it_was_written() -> None:

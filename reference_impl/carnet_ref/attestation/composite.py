@@ -31,7 +31,7 @@ from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
 from carnet_ref.crypto.primitives import sha256, sha384
 from carnet_ref.spdm.session import GpuSession
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
 
 _BINDING: Final = b"carnet composite binding 2\0"
 _EVIDENCE: Final = b"carnet composite evidence 1\0"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from carnet_ref.attestation.encodings import PEM, PRINTABLE, decode
-from carnet_ref.wire.reader import MalformedError, json_value
+from carnet_ref.attestation.documents import PEM, PRINTABLE, decode
+from carnet_ref.wire import MalformedError, json_value
 
 INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
 TDX_QUOTE: Final = "a quote of an Intel TDX virtual machine"

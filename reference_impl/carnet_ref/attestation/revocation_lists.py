@@ -14,9 +14,9 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.encodings import PEM, decode
+from carnet_ref.attestation.documents import PEM, decode
 from carnet_ref.crypto.certificate_path import UNREADABLE
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 WHAT: Final = "revocation list"
 PEM_LIST: Final = b"-----BEGIN X509 CRL-----"

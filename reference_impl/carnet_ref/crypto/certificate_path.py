@@ -40,7 +40,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.utils import CryptographyDeprecationWarning
 
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 ONLY_PEM = re.compile(rb"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----)+\s*")
 """RFC 7468 lets other text stand around certificates; nobody signs that, so it could be changed unnoticed."""

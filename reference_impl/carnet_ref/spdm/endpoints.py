@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from carnet_ref.keys.errors import SecretTakenError
-from carnet_ref.keys.h100 import OneTimeSecret
+from carnet_ref.keys.schedule import OneTimeSecret, SecretTakenError
 from carnet_ref.spdm.errors import UnexpectedMessageError
-from carnet_ref.spdm.events import (
+from carnet_ref.spdm.machine import (
     ApplicationData,
     Begin,
     Closed,
@@ -23,12 +22,10 @@ from carnet_ref.spdm.events import (
     SendApplication,
     SessionEffect,
     SessionEvent,
+    SessionState,
 )
-from carnet_ref.spdm.machine import SessionState
-from carnet_ref.spdm.requester import AwaitBegin
-from carnet_ref.spdm.requester_config import RequesterConfig
-from carnet_ref.spdm.responder import AwaitGetVersion
-from carnet_ref.spdm.responder_config import ResponderConfig
+from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig
+from carnet_ref.spdm.responder import AwaitGetVersion, ResponderConfig
 from carnet_ref.spdm.session import GpuSession, SessionReport
 
 Happened = TypeVar("Happened", ApplicationData, Measured)

@@ -13,9 +13,12 @@ from dataclasses import dataclass, replace
 from enum import IntFlag
 from typing import Final
 
-from carnet_ref.spdm.chunking import LEAST_TRANSFER
 from carnet_ref.spdm.errors import DowngradeError, PskRefusedError
 from carnet_ref.spdm.messages import (
+    AEAD,
+    DHE,
+    KEY_SCHEDULE,
+    REQUESTER_ASYMMETRIC,
     Algorithms,
     AlgorithmTable,
     Capabilities,
@@ -24,8 +27,7 @@ from carnet_ref.spdm.messages import (
     Version,
     VersionList,
 )
-from carnet_ref.spdm.messages.negotiation import AEAD, DHE, KEY_SCHEDULE, REQUESTER_ASYMMETRIC
-from carnet_ref.spdm.transfer import Sizes
+from carnet_ref.spdm.transfer import LEAST_TRANSFER, Sizes
 
 
 class Capability(IntFlag):

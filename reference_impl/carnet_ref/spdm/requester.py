@@ -1,43 +1,559 @@
 """The requester: the end that finds out who the device is, opens the session, and decides whether to trust it.
 
-Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange; DSP0277 1.2.0.
+Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange, "Session-based mutual
+authentication" and "Transcript hash calculation rules"; DSP0277 1.2.0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
 
-from carnet_ref.spdm.chain import Chain
-from carnet_ref.spdm.errors import UnexpectedMessageError, UntrustedChainError
-from carnet_ref.spdm.events import Begin, Identified, Measure, MeasuredOutside, OpenSession, SessionEvent
-from carnet_ref.spdm.machine import Conversing, SessionStep, becoming, expect
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from carnet_ref.crypto.primitives import P384Share, Random, sha384
+from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.spdm import secured
+from carnet_ref.spdm.errors import (
+    DowngradeError,
+    RecordError,
+    SequenceError,
+    SpdmError,
+    TransferError,
+    UnexpectedMessageError,
+    UntrustedChainError,
+)
+from carnet_ref.spdm.machine import (
+    ApplicationData,
+    Beat,
+    Begin,
+    Closed,
+    Conversing,
+    End,
+    Ended,
+    Identified,
+    KeysUpdated,
+    Measure,
+    Measured,
+    MeasuredOutside,
+    Opened,
+    OpenSession,
+    Secured,
+    SessionEffect,
+    SessionEvent,
+    SessionStep,
+    UpdateKeys,
+    becoming,
+    expect,
+)
 from carnet_ref.spdm.messages import (
+    ALL_MEASUREMENTS,
+    CONTEXT_BYTES,
+    HASH_BYTES,
+    MUTUAL_REQUESTED,
+    RANDOM_BYTES,
+    REQUESTER_SIGNATURE_BYTES,
+    SIGNATURE_BYTES,
+    SIGNATURE_REQUESTED,
+    SLOT_MASK,
     Algorithms,
     Capabilities,
     Certificate,
     Challenge,
     ChallengeAuth,
+    DeliverEncapsulatedResponse,
     Digests,
+    EncapsulatedRequest,
+    EncapsulatedResponseAck,
+    EndSession,
+    EndSessionAck,
+    Finish,
+    FinishRsp,
     GetCertificate,
     GetDigests,
+    GetEncapsulatedRequest,
     GetMeasurements,
     GetVersion,
+    Heartbeat,
+    HeartbeatAck,
+    KeyExchange,
+    KeyExchangeRsp,
+    KeyUpdate,
+    KeyUpdateAck,
     Layout,
     Measurements,
     Message,
+    MutualRequest,
+    Payload,
     Summary,
+    UpdateOperation,
     Version,
     VersionList,
+    parse_message,
 )
-from carnet_ref.spdm.messages.common import CONTEXT_BYTES, RANDOM_BYTES, SIGNATURE_BYTES
-from carnet_ref.spdm.messages.identity import MUTUAL_REQUESTED, SLOT_MASK
-from carnet_ref.spdm.requester_config import RequesterConfig
-from carnet_ref.spdm.requester_exchange import key_exchange
-from carnet_ref.spdm.requester_session import check_measurements, measure
-from carnet_ref.spdm.session import MINT, DeviceReport
-from carnet_ref.spdm.signing import Purpose, verify
-from carnet_ref.spdm.transfer import Asking
+from carnet_ref.spdm.profile import H100, Profile
+from carnet_ref.spdm.secured import VENDOR, HandshakeSecrets, RecordKeys, SecuredRecord
+from carnet_ref.spdm.session import (
+    MINT,
+    Chain,
+    DeviceReport,
+    GpuSession,
+    Purpose,
+    SessionReport,
+    Trust,
+    encode_chain,
+    sign_finish,
+    verify,
+)
+from carnet_ref.spdm.transfer import Asking, portion_of
+
+
+@dataclass(frozen=True, slots=True)
+class RequesterIdentity:
+    """Who the requester is: its certificates, root first, and the key of the last. It has one, in slot 0."""
+
+    certificates: tuple[x509.Certificate, ...]
+    key: rsa.RSAPrivateKey = field(repr=False)
+
+    @property
+    def chain(self) -> bytes:
+        """The chain as SPDM carries it."""
+        return encode_chain(self.certificates)
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the chain."""
+        return sha384(self.chain)
+
+
+@dataclass(frozen=True, slots=True)
+class RequesterConfig:
+    """What a requester is given: whom it trusts, where randomness comes from, its profile and the device's slot.
+
+    ``challenge``: the device has to prove that it has its key before anything else. ``session``: a session is opened
+    at once; without it, the requester waits to be told. ``summary``: which measurements the device has to sum up.
+    ``identity``: who the requester is. With one it insists on being asked, and without one on not being asked.
+    """
+
+    trust: Trust
+    random: Random
+    profile: Profile = H100
+    slot: int = 0
+    challenge: bool = False
+    session: bool = True
+    summary: Summary = Summary.NONE
+    identity: RequesterIdentity | None = None
+
+
+def measure(version: Version, nonce: bytes, slot: int) -> GetMeasurements:
+    """Return the request for a signed report of everything.
+
+    Raises:
+        SpdmError: the nonce has another size.
+    """
+    if len(nonce) != RANDOM_BYTES:
+        raise SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
+    context = bytes(CONTEXT_BYTES) if version >= Version.V1_3 else b""
+    return GetMeasurements(version, SIGNATURE_REQUESTED, ALL_MEASUREMENTS, nonce, slot, context)
+
+
+def check_measurements(found: Measurements, request: GetMeasurements) -> None:
+    """Check that a response is to this request.
+
+    Raises:
+        UnexpectedMessageError: it is signed by another slot, or to another context.
+    """
+    if (found.slot & SLOT_MASK, found.context) != (request.slot, request.context):
+        raise UnexpectedMessageError(
+            f"measurements of slot {request.slot}, context {request.context.hex()}",
+            f"slot {found.slot & SLOT_MASK}, context {found.context.hex()}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside(Secured):
+    """The session is open; ``slot`` is where the device's chain is, ``vca`` what was negotiated."""
+
+    session: GpuSession
+    slot: int
+    vca: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Established(_Inside):
+    """The session is open and nothing was asked."""
+
+    awaits: ClassVar[str] = "a call"
+
+    def call(self, event: SessionEvent) -> SessionStep:
+        """Ask for a report, update keys, send, or end."""
+        version = self.layout.version
+        match event:
+            case Measure(nonce):
+                return self._ask(AwaitMeasurements, measure(version, nonce, self.slot))
+            case Beat():
+                return self._ask(AwaitHeartbeatAck, Heartbeat(version))
+            case UpdateKeys(both):
+                operation = UpdateOperation.UPDATE_ALL_KEYS if both else UpdateOperation.UPDATE_KEY
+                return self._ask(AwaitKeyUpdateAck, KeyUpdate(version, operation, self.random(1)[0]))
+            case End():
+                return self._ask(AwaitEndSessionAck, EndSession(version))
+            case _:
+                # Secured.call by name: a slotted dataclass has no cell for super() without arguments.
+                return Secured.call(self, event)
+
+    def _ask(self, then: type[_Asked], request: Message) -> SessionStep:
+        state, effects = becoming(then, self, request=request).say(request.encode())
+        assert isinstance(state, _Asked)
+        return state.after_sending(), effects
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Refuse: nothing was asked."""
+        raise UnexpectedMessageError(self.awaits, type(message).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked(_Inside):
+    """A request was sent inside the session."""
+
+    request: Message
+
+    def after_sending(self) -> _Asked:
+        """Return this state once the request is sent."""
+        return self
+
+    def answered(self, *effects: SessionEffect) -> SessionStep:
+        """Return to the open session."""
+        return becoming(Established, self), effects
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitMeasurements(_Asked):
+    """GET_MEASUREMENTS was sent."""
+
+    awaits: ClassVar[str] = "MEASUREMENTS"
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Hand out the report, marked with the session it came in."""
+        request = self.request
+        assert isinstance(request, GetMeasurements)
+        check_measurements(expect(Measurements, message), request)
+        before = self.vca if self.layout.version >= Version.V1_2 else b""
+        return self.answered(Measured(SessionReport(request.nonce, request.encode(), raw, before, self.session, MINT)))
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitHeartbeatAck(_Asked):
+    """HEARTBEAT was sent."""
+
+    awaits: ClassVar[str] = "HEARTBEAT_ACK"
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """The peer is alive."""
+        expect(HeartbeatAck, message)
+        return self.answered()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitKeyUpdateAck(_Asked):
+    """KEY_UPDATE was sent; if it was for both directions, it is acknowledged under the responder's next key.
+
+    Then what the responder's application sent before it saw the request still comes under ``before``.
+    """
+
+    awaits: ClassVar[str] = "KEY_UPDATE_ACK"
+
+    before: RecordKeys | None = None
+
+    @property
+    def carries_applications(self) -> bool:
+        """Between keys nothing but the update is carried."""
+        return False
+
+    @property
+    def takes_applications(self) -> bool:
+        """What the responder's application sent before comes under the same key, if that is not updated."""
+        return self.before is None
+
+    def after_sending(self) -> AwaitKeyUpdateAck:
+        """Expect the acknowledgement under the responder's next key, if that is updated, too."""
+        assert isinstance(self.request, KeyUpdate)
+        if self.request.operation is UpdateOperation.UPDATE_KEY:
+            return self
+        return replace(self, before=self.receiving, receiving=self.receiving.updated())
+
+    def receive(self, data: bytes) -> SessionStep:
+        """Take the acknowledgement, or the application's bytes that were under way when the keys were updated."""
+        try:
+            # Secured.receive by name: a slotted dataclass has no cell for super() without arguments.
+            return Secured.receive(self, data)
+        except (RecordError, SequenceError):
+            if self.before is None:
+                raise
+            before, kind, payload = self.before.open(SecuredRecord.parse(data))
+        if kind != VENDOR:
+            raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x} under the key before")
+        return replace(self, before=before), (ApplicationData(payload),)
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Verify the requester's next key by using it."""
+        _check_update(expect(KeyUpdateAck, message), self.request)
+        version, tag = self.layout.version, self.random(1)[0]
+        verifying = KeyUpdate(version, UpdateOperation.VERIFY_NEW_KEY, tag)
+        state = becoming(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
+        return state.say(verifying.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitNewKeyAck(_Asked):
+    """The requester's next key was used."""
+
+    awaits: ClassVar[str] = "KEY_UPDATE_ACK for the new key"
+
+    @property
+    def carries_applications(self) -> bool:
+        """Between keys nothing but the update is carried."""
+        return False
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """The update is over."""
+        _check_update(expect(KeyUpdateAck, message), self.request)
+        return self.answered(KeysUpdated())
+
+
+def _check_update(found: KeyUpdateAck, request: Message) -> None:
+    assert isinstance(request, KeyUpdate)
+    if (found.operation, found.tag) != (request.operation, request.tag):
+        raise UnexpectedMessageError(
+            f"an acknowledgement of {request.operation.name}, tag {request.tag}",
+            f"one of {found.operation.name}, tag {found.tag}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEndSessionAck(_Asked):
+    """END_SESSION was sent."""
+
+    awaits: ClassVar[str] = "END_SESSION_ACK"
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """The session is over."""
+        expect(EndSessionAck, message)
+        return Ended(), (Closed(None),)
+
+
+_SLOT: Final = 0
+"""The requester's only slot."""
+_IMPLICIT: Final = 0
+"""The number of a GET_DIGESTS that nobody sent."""
+_MOST_REQUESTS: Final = 256
+"""How many requests a responder may make before the session is open."""
+
+
+def key_exchange(state: Conversing, config: RequesterConfig, vca: bytes, chain: Chain) -> SessionStep:
+    """Send KEY_EXCHANGE."""
+    draw, version = config.random, state.layout.version
+    share, session = P384Share(draw), int.from_bytes(draw(2), "little")
+    request = KeyExchange(
+        version,
+        config.summary,
+        config.slot,
+        session,
+        0,
+        draw(RANDOM_BYTES),
+        share.public,
+        secured.offered_versions(version),
+    ).encode()
+    layout = replace(state.layout, summary=config.summary is not Summary.NONE)
+    transcript = vca + chain.digest + request
+    return AwaitKeyExchangeRsp(
+        layout, state.transfer, config, vca, transcript, chain, share=share, requester_id=session
+    ).say(request)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitKeyExchangeRsp(Conversing):
+    """KEY_EXCHANGE was sent."""
+
+    awaits: ClassVar[str] = "KEY_EXCHANGE_RSP"
+
+    config: RequesterConfig
+    vca: bytes
+    transcript: bytes
+    chain: Chain
+    share: P384Share = field(repr=False)
+    requester_id: int
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Check the device's signature and verify data over all that was said; finish, or say who this end is."""
+        response = expect(KeyExchangeRsp, message)
+        signed = self.transcript + raw[: -HASH_BYTES - SIGNATURE_BYTES]
+        key = self.chain.device_key()
+        verify(key, self.layout.version, Purpose.KEY_EXCHANGE_RSP, signed, response.signature)
+        identity = self._asked(response)
+        secured.check_selected(self.layout.version, response.opaque)
+        transcript = signed + response.signature
+        shared = self.share.agree(response.exchange)
+        secrets = HandshakeSecrets.derive(self.layout.version, shared, sha384(transcript))
+        secrets.response.check_verify_data(sha384(transcript), response.verify_data, "ResponderVerifyData")
+        return self._go_on(response, transcript + response.verify_data, secrets, identity)
+
+    def _asked(self, response: KeyExchangeRsp) -> RequesterIdentity | None:
+        """Return who has to sign FINISH: whoever this end is, if it is anybody."""
+        identity = self.config.identity
+        if identity is None:
+            if response.mutual:
+                raise UnexpectedMessageError("no request for mutual authentication", f"{response.mutual:#04x}")
+            return None
+        if response.mutual not in set(MutualRequest):
+            raise DowngradeError(f"the responder does not ask who this end is: {response.mutual:#04x}")
+        if response.mutual == MutualRequest.PROVISIONED and response.requester_slot != _SLOT:
+            raise UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {response.requester_slot}")
+        return identity
+
+    def _go_on(
+        self, response: KeyExchangeRsp, transcript: bytes, secrets: HandshakeSecrets, identity: RequesterIdentity | None
+    ) -> SessionStep:
+        session = self.requester_id | response.session << 16
+        shared = {
+            "sending": RecordKeys(session, secrets.request),
+            "receiving": RecordKeys(session, secrets.response),
+            "random": self.config.random,
+            "transcript": transcript,
+            "secrets": secrets,
+            "identity": identity,
+            "summary": response.summary,
+        }
+        match response.mutual:
+            case MutualRequest.ENCAPSULATED:
+                asking = becoming(AwaitEncapsulatedRequest, self, **shared)
+                return asking.say(GetEncapsulatedRequest(self.layout.version).encode())
+            case MutualRequest.DIGESTS:
+                return becoming(AwaitEncapsulatedAck, self, **shared).answer(
+                    _IMPLICIT, GetDigests(self.layout.version).encode()
+                )
+            case _:
+                return becoming(_Finishing, self, **shared).finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Finishing(Secured):
+    """The key exchange is over, and the handshake is not."""
+
+    awaits: ClassVar[str] = ""
+
+    config: RequesterConfig
+    vca: bytes
+    transcript: bytes
+    chain: Chain
+    secrets: HandshakeSecrets = field(repr=False)
+    identity: RequesterIdentity | None
+    summary: bytes
+
+    @property
+    def carries_applications(self) -> bool:
+        """Nothing but the handshake is carried before it is over."""
+        return False
+
+    def finish(self) -> SessionStep:
+        """Send FINISH: signed, if this end has to say who it is."""
+        version, transcript = self.layout.version, self.transcript
+        place = bytes(REQUESTER_SIGNATURE_BYTES) if self.identity else b""
+        draft = Finish(version, _SLOT, place, bytes(HASH_BYTES))
+        if self.identity is not None:
+            transcript += self.identity.digest
+            signature = sign_finish(self.identity.key, version, transcript + draft.unsigned())
+            draft = replace(draft, signature=signature)
+        transcript += draft.unsigned() + draft.signature
+        finish = replace(draft, verify_data=self.secrets.request.verify_data(sha384(transcript)))
+        state = becoming(AwaitFinishRsp, self, transcript=transcript + finish.verify_data)
+        return state.say(finish.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEncapsulatedRequest(_Finishing):
+    """GET_ENCAPSULATED_REQUEST was sent."""
+
+    awaits: ClassVar[str] = "ENCAPSULATED_REQUEST"
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Answer the responder's first request."""
+        request = expect(EncapsulatedRequest, message)
+        return becoming(AwaitEncapsulatedAck, self).answer(request.request_id, request.carried)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEncapsulatedAck(_Finishing):
+    """DELIVER_ENCAPSULATED_RESPONSE was sent: the response to the request of that number."""
+
+    awaits: ClassVar[str] = "ENCAPSULATED_RESPONSE_ACK"
+
+    request_id: int = _IMPLICIT
+    answered: int = 0
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Answer the responder's next request, or finish when there is none."""
+        ack = expect(EncapsulatedResponseAck, message)
+        if self.layout.version >= Version.V1_2 and ack.acknowledged != self.request_id:
+            raise UnexpectedMessageError(
+                f"an acknowledgement of request {self.request_id}", f"one of {ack.acknowledged}"
+            )
+        if ack.kind is Payload.REQUEST:
+            return self.answer(ack.request_id, ack.payload)
+        if ack.kind is Payload.SLOT and ack.payload[0] != _SLOT:
+            raise UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {ack.payload[0]}")
+        return self.finish()
+
+    def answer(self, request_id: int, carried: bytes) -> SessionStep:
+        """Deliver the response to a request of the responder.
+
+        Raises:
+            UnexpectedMessageError: it asks for something else than the requester's certificates.
+            TransferError: it asks once too often.
+        """
+        if self.answered == _MOST_REQUESTS:
+            raise TransferError(f"the responder makes more than {_MOST_REQUESTS} requests before the session is open")
+        response = self._response(parse_message(carried, self.layout)).encode()
+        state = replace(self, request_id=request_id, answered=self.answered + 1)
+        return state.say(DeliverEncapsulatedResponse(self.layout.version, request_id, response).encode())
+
+    def _response(self, request: Message) -> Message:
+        assert self.identity is not None
+        version = self.layout.version
+        match request:
+            case GetDigests():
+                supported = 1 << _SLOT if version >= Version.V1_3 else 0
+                return Digests(version, supported, 1 << _SLOT, (self.identity.digest,))
+            case GetCertificate():
+                return portion_of(self.identity.chain, request, self.transfer.sizes, carried=True)
+            case _:
+                raise UnexpectedMessageError("GET_DIGESTS or GET_CERTIFICATE, encapsulated", type(request).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitFinishRsp(_Finishing):
+    """FINISH was sent, inside the session."""
+
+    awaits: ClassVar[str] = "FINISH_RSP"
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Open the session."""
+        expect(FinishRsp, message)
+        th2 = sha384(self.transcript + raw)
+        secrets = self.secrets.session(th2)
+        own = None if self.identity is None else Chain.parse(self.identity.chain)
+        session = GpuSession(self.sending.session, self.layout.version, th2, self.chain, MINT, own, self.summary)
+        established = becoming(
+            Established,
+            self,
+            sending=RecordKeys(session.id, secrets.request),
+            receiving=RecordKeys(session.id, secrets.response),
+            session=session,
+            slot=self.config.slot,
+        )
+        return established, (Opened(session, OneTimeSecret(secrets.export)),)
+
 
 _PORTION = 0x0FFF
 _LONGEST_CHAIN = 0xFFFF

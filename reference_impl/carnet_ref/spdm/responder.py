@@ -1,42 +1,495 @@
 """The responder: the device's end, which says what it is able to do, shows who it is, and is measured.
 
-Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange; DSP0277 1.2.0.
+Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange, "Session-based mutual
+authentication" and "Transcript hash calculation rules"; DSP0277 1.2.0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
-from carnet_ref.crypto.primitives import sha384
-from carnet_ref.spdm.errors import UnexpectedMessageError
-from carnet_ref.spdm.machine import SessionStep, becoming, expect
-from carnet_ref.spdm.measuring import NOTHING_MEASURED, Measured
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from carnet_ref.crypto.primitives import P384Share, Random, sha384
+from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.spdm import secured
+from carnet_ref.spdm.errors import (
+    DowngradeError,
+    PskRefusedError,
+    PutOffError,
+    RequestRefusedError,
+    UnexpectedMessageError,
+    UntrustedChainError,
+)
+from carnet_ref.spdm.machine import (
+    REFUSALS,
+    Closed,
+    Conversing,
+    Ended,
+    KeysUpdated,
+    Opened,
+    Secured,
+    SessionEffect,
+    SessionStep,
+    becoming,
+    expect,
+)
+from carnet_ref.spdm.measuring import NO_MEASUREMENTS, Reporter, UnsignedMeasurements
 from carnet_ref.spdm.messages import (
+    HASH_BYTES,
+    RANDOM_BYTES,
+    Certificate,
     Challenge,
     ChallengeAuth,
+    DeliverEncapsulatedResponse,
     Digests,
+    EncapsulatedRequest,
+    EncapsulatedResponseAck,
+    EndSession,
+    EndSessionAck,
+    Error,
+    ErrorCode,
+    Finish,
+    FinishRsp,
     GetCapabilities,
     GetCertificate,
     GetDigests,
+    GetEncapsulatedRequest,
     GetMeasurements,
     GetVersion,
+    Heartbeat,
+    HeartbeatAck,
     KeyExchange,
+    KeyExchangeRsp,
+    KeyUpdate,
+    KeyUpdateAck,
     Layout,
     Message,
+    MutualRequest,
     NegotiateAlgorithms,
+    Payload,
     Summary,
+    UpdateOperation,
     Version,
+    parse_message,
 )
-from carnet_ref.spdm.messages.common import RANDOM_BYTES
-from carnet_ref.spdm.portions import portion_of
-from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.responder_config import ResponderConfig
-from carnet_ref.spdm.responder_exchange import key_exchange, summary_kind
-from carnet_ref.spdm.serving import Plain
-from carnet_ref.spdm.signing import Purpose, sign
-from carnet_ref.spdm.transfer import Answering
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.profile import H100_DEVICE, Capability, Profile
+from carnet_ref.spdm.secured import HandshakeSecrets, RecordKeys
+from carnet_ref.spdm.session import MINT, Chain, GpuSession, Purpose, Trust, encode_chain, sign, verify_finish
+from carnet_ref.spdm.transfer import Answering, Asking, Crossing, portion_of
+from carnet_ref.wire import MalformedError
+
+
+@dataclass(frozen=True, slots=True)
+class MutualAuthentication:
+    """That a responder insists on knowing its requester, how it asks, and whom it trusts.
+
+    ``provisioned``: the requester's chain in SPDM's form, where it is known beforehand.
+    """
+
+    trust: Trust
+    asked: MutualRequest = MutualRequest.ENCAPSULATED
+    provisioned: bytes = b""
+
+    def __post_init__(self) -> None:
+        if bool(self.provisioned) is not (self.asked is MutualRequest.PROVISIONED):
+            raise ValueError("a chain is provisioned if, and only if, it is not asked for")
+
+    def check(self, chain: bytes) -> Chain:
+        """Return the requester's chain.
+
+        Raises:
+            UntrustedChainError: it is not trusted, or its key is none for signatures of a requester.
+            MalformedError: it cannot be read.
+        """
+        found = Chain.parse(chain)
+        self.trust(found.certificates)
+        found.requester_key()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderConfig:
+    """What a responder is given: its certificates, root first, the key of the last, and what measures the device.
+
+    ``mutual`` says that its requesters have to prove who they are.
+    """
+
+    certificates: tuple[x509.Certificate, ...]
+    key: ec.EllipticCurvePrivateKey = field(repr=False)
+    reporter: Reporter
+    random: Random
+    profile: Profile = H100_DEVICE
+    mutual: MutualAuthentication | None = None
+
+    @property
+    def chain(self) -> bytes:
+        """The chain as SPDM carries it."""
+        return encode_chain(self.certificates)
+
+
+def code_of(error: Exception) -> ErrorCode:
+    """Return how ERROR names an error."""
+    match error:
+        case DowngradeError():
+            return ErrorCode.VERSION_MISMATCH
+        case PskRefusedError():
+            return ErrorCode.UNSUPPORTED_REQUEST
+        case UnexpectedMessageError():
+            return ErrorCode.UNEXPECTED_REQUEST
+        case MalformedError():
+            return ErrorCode.INVALID_REQUEST
+        case _:
+            return ErrorCode.UNSPECIFIED
+
+
+class Serves:
+    """Takes a request, and answers it later or with an ERROR where that is all that happens."""
+
+    __slots__ = ()
+
+    def take(self: Conversing, raw: bytes) -> SessionStep:  # type: ignore[misc]  # only states are mixed with it
+        """Take a whole request of the peer."""
+        assert isinstance(self.transfer, Answering)
+        try:
+            return Conversing.take(self, raw)
+        except PutOffError as why:
+            return self.crossed(self.transfer.put_off(raw, why))
+        except RequestRefusedError as error:
+            return self.say(Error(self.layout.version, error.code).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Plain(Serves, Conversing):
+    """A state of the responder before the session."""
+
+    awaits: ClassVar[str] = ""
+
+    config: ResponderConfig
+
+    def refusal(self, error: Exception) -> tuple[SessionEffect, ...]:
+        """Tell the peer in the clear what kind of error it was; there is no session to say it in."""
+        return self.wrapped(Error(self.layout.version, code_of(error)).encode())[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded(Serves, Secured):
+    """A state of the responder inside the session.
+
+    What does not authenticate is not answered, because it has no known sender. What does, and is refused, is answered
+    inside the session with an ERROR, and then the session is over.
+    """
+
+    awaits: ClassVar[str] = ""
+
+    config: ResponderConfig
+    vca: bytes
+
+    def opened(self, raw: bytes) -> SessionStep:
+        """Take a request whose record authenticated."""
+        try:
+            return Secured.opened(self, raw)
+        except REFUSALS as error:
+            _, effects = self.wrapped(Error(self.layout.version, code_of(error)).encode())
+            return Ended(), (*effects, Closed(error))
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitRequest(Guarded):
+    """The session is open and nothing is under way; ``measured`` is what was measured and not signed yet."""
+
+    awaits: ClassVar[str] = "GET_MEASUREMENTS, HEARTBEAT, KEY_UPDATE or END_SESSION"
+
+    measured: UnsignedMeasurements = NO_MEASUREMENTS
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Answer a request."""
+        version = self.layout.version
+        if isinstance(message, GetMeasurements):
+            measured, response = self.measured.answer(self.config.reporter, self.vca, message, raw)
+            return replace(self, measured=measured).say(response)
+        state = replace(self, measured=NO_MEASUREMENTS)
+        match message:
+            case Heartbeat():
+                return state.say(HeartbeatAck(version).encode())
+            case KeyUpdate() as request:
+                return state._update(request)
+            case _:
+                expect(EndSession, message)
+                _, effects = state.say(EndSessionAck(version).encode())
+                return Ended(), (*effects, Closed(None))
+
+    def _update(self, request: KeyUpdate) -> SessionStep:
+        """Move to the next keys; the acknowledgement comes under the next one, if the responder's is updated, too."""
+        if request.operation is UpdateOperation.VERIFY_NEW_KEY:
+            raise RequestRefusedError(ErrorCode.INVALID_REQUEST, "no key was updated that could be verified")
+        moved = becoming(AwaitNewKey, self, receiving=self.receiving.updated())
+        if request.operation is UpdateOperation.UPDATE_ALL_KEYS:
+            moved = replace(moved, sending=self.sending.updated())
+        return moved.say(KeyUpdateAck(self.layout.version, request.operation, request.tag).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitNewKey(Guarded):
+    """Keys were updated; the requester has to use its next one."""
+
+    awaits: ClassVar[str] = "KEY_UPDATE that verifies the new key"
+
+    @property
+    def carries_applications(self) -> bool:
+        """Between keys nothing but the update is carried."""
+        return False
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Acknowledge; the update is over."""
+        request = expect(KeyUpdate, message)
+        if request.operation is not UpdateOperation.VERIFY_NEW_KEY:
+            raise UnexpectedMessageError(self.awaits, f"one of {request.operation.name}")
+        ack = KeyUpdateAck(self.layout.version, request.operation, request.tag)
+        state, effects = becoming(AwaitRequest, self).say(ack.encode())
+        return state, (*effects, KeysUpdated())
+
+
+_HEARTBEAT_SECONDS: Final = 4
+"""Source: open-gpu-kernel-modules, spdm.c."""
+_PORTION: Final = 0x0400
+_LONGEST_CHAIN: Final = 0xFFFF
+_LAST_REQUEST: Final = 0xFF
+
+
+def summary_kind(asked: int) -> Summary:
+    """Return which measurements a request wants to have summed up.
+
+    Raises:
+        MalformedError: there is no such kind.
+    """
+    if asked not in set(Summary):
+        raise MalformedError("measurement summary", "none, rooted or all", f"{asked:#04x}")
+    return Summary(asked)
+
+
+def key_exchange(state: Plain, vca: bytes, request: KeyExchange, raw: bytes) -> SessionStep:
+    """Answer KEY_EXCHANGE, signed.
+
+    Raises:
+        MalformedError: it is of another slot than 0.
+        CryptoError: its share is none.
+        PutOffError: summing up measurements takes time.
+    """
+    kind = summary_kind(request.summary)
+    if request.slot:
+        raise MalformedError("KEY_EXCHANGE", "slot 0", f"slot {request.slot}")
+    config, version, draw = state.config, state.layout.version, state.config.random
+    summary = config.reporter.summary(kind) if kind is not Summary.NONE else b""
+    share = P384Share(draw)
+    shared = share.agree(request.exchange)
+    unsigned = KeyExchangeRsp(
+        version,
+        _HEARTBEAT_SECONDS,
+        int.from_bytes(draw(2), "little"),
+        0 if config.mutual is None else config.mutual.asked,
+        0,
+        draw(RANDOM_BYTES),
+        share.public,
+        summary,
+        secured.selected_version(version, request.opaque),
+        b"",
+        b"",
+    )
+    signed = vca + sha384(config.chain) + raw + unsigned.encode()
+    signature = sign(config.key, version, Purpose.KEY_EXCHANGE_RSP, signed)
+    th1 = sha384(signed + signature)
+    secrets = HandshakeSecrets.derive(version, shared, th1)
+    response = replace(unsigned, signature=signature, verify_data=secrets.response.verify_data(th1))
+    session = request.session | unsigned.session << 16
+    transcript = signed + signature + response.verify_data
+    then = _after_exchange(state, vca, session, transcript, secrets, summary)
+    return becoming(AwaitCollection, state, then=then).say(response.encode())
+
+
+def _after_exchange(
+    state: Plain, vca: bytes, session: int, transcript: bytes, secrets: HandshakeSecrets, summary: bytes
+) -> _Opening:
+    """Return what is awaited inside the session: FINISH, or first who the requester is."""
+    mutual = state.config.mutual
+    kind: type[_Opening] = AwaitFinish
+    requester = None
+    if mutual is not None and mutual.asked is MutualRequest.PROVISIONED:
+        requester = mutual.check(mutual.provisioned)
+    elif mutual is not None:
+        kind = AwaitDigests if mutual.asked is MutualRequest.DIGESTS else AwaitGetEncapsulatedRequest
+    return becoming(
+        kind,
+        state,
+        vca=vca,
+        sending=RecordKeys(session, secrets.response),
+        receiving=RecordKeys(session, secrets.request),
+        random=state.config.random,
+        transcript=transcript,
+        secrets=secrets,
+        summary=summary,
+        requester=requester,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCollection(Plain):
+    """KEY_EXCHANGE_RSP goes out, in the clear; if it does in pieces, they are awaited before anything else."""
+
+    awaits: ClassVar[str] = "CHUNK_GET"
+
+    then: _Opening
+
+    def crossed(self, crossing: Crossing[Asking | Answering]) -> SessionStep:
+        """Go on inside the session once the last piece is out."""
+        _, effects = Plain.crossed(self, crossing)
+        if crossing.transfer.outgoing is None:
+            return replace(self.then, transfer=crossing.transfer), effects
+        return replace(self, transfer=crossing.transfer), effects
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening(Guarded):
+    """The key exchange is over, and the handshake is not; ``requester`` is who has to sign FINISH."""
+
+    awaits: ClassVar[str] = ""
+
+    transcript: bytes
+    secrets: HandshakeSecrets = field(repr=False)
+    summary: bytes
+    requester: Chain | None
+
+    @property
+    def carries_applications(self) -> bool:
+        """Nothing but the handshake is carried before it is over."""
+        return False
+
+    def acknowledge(self, came: int, request: Message | None) -> SessionStep:
+        """Acknowledge a response, and make the next request, if there is one."""
+        version = self.layout.version
+        if request is None:
+            return self.say(EncapsulatedResponseAck(version, 0, Payload.ABSENT, came).encode())
+        number = came + 1
+        return self.say(EncapsulatedResponseAck(version, number, Payload.REQUEST, came, request.encode()).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitGetEncapsulatedRequest(_Opening):
+    """KEY_EXCHANGE_RSP was sent, and asked who the requester is."""
+
+    awaits: ClassVar[str] = "GET_ENCAPSULATED_REQUEST"
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Ask for the requester's digests."""
+        expect(GetEncapsulatedRequest, message)
+        state, version = becoming(AwaitDigests, self, request_id=1), self.layout.version
+        return state.say(EncapsulatedRequest(version, 1, GetDigests(version).encode()).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking(_Opening):
+    """The requester was asked for something, in the request of that number; 0 is one that nobody had to send."""
+
+    awaits: ClassVar[str] = ""
+
+    request_id: int = 0
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Take the response that the requester delivers."""
+        delivered = expect(DeliverEncapsulatedResponse, message)
+        if delivered.request_id != self.request_id:
+            raise UnexpectedMessageError(f"the response to request {self.request_id}", f"one to {delivered.request_id}")
+        return self.response(parse_message(delivered.carried, self.layout))
+
+    def response(self, response: Message) -> SessionStep:
+        """Take the response, and ask for what is missing."""
+        raise NotImplementedError  # each state awaits a response of its own
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitDigests(_Asking):
+    """The requester's digests were asked for."""
+
+    awaits: ClassVar[str] = "DIGESTS, encapsulated"
+
+    def response(self, response: Message) -> SessionStep:
+        """Remember the digest of the chain in slot 0 and ask for the chain."""
+        digests = expect(Digests, response)
+        if not digests.slots & 1:
+            raise UntrustedChainError("the requester has no certificate in slot 0")
+        state = becoming(AwaitCertificate, self, digest=digests.digests[0], request_id=self.request_id + 1)
+        return state.acknowledge(self.request_id, GetCertificate(self.layout.version, 0, 0, _PORTION))
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitCertificate(_Asking):
+    """The requester's chain was asked for, and ``portions`` came so far."""
+
+    awaits: ClassVar[str] = "CERTIFICATE, encapsulated"
+
+    digest: bytes = b""
+    portions: bytes = b""
+
+    def response(self, response: Message) -> SessionStep:
+        """Collect the chain; whole, it has to be trusted."""
+        part = expect(Certificate, response)
+        chain = self.portions + part.portion
+        if part.slot or not 0 < len(part.portion) <= _PORTION:
+            raise UntrustedChainError(f"a portion of {len(part.portion)} bytes of the requester's slot {part.slot}")
+        if len(chain) + part.remainder > _LONGEST_CHAIN or self.request_id == _LAST_REQUEST:
+            raise UntrustedChainError(f"a chain of more than {_LONGEST_CHAIN} bytes, or in too small portions")
+        if part.remainder:
+            wanted = min(part.remainder, _PORTION)
+            state = replace(self, portions=chain, request_id=self.request_id + 1)
+            return state.acknowledge(self.request_id, GetCertificate(self.layout.version, 0, len(chain), wanted))
+        if sha384(chain) != self.digest:
+            raise UntrustedChainError("the requester's chain has another digest than DIGESTS said")
+        assert self.config.mutual is not None
+        requester = self.config.mutual.check(chain)
+        return becoming(AwaitFinish, self, requester=requester).acknowledge(self.request_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitFinish(_Opening):
+    """Nothing is missing but FINISH, which the requester signs if it was asked who it is."""
+
+    awaits: ClassVar[str] = "FINISH"
+
+    def message(self, message: Message, raw: bytes) -> SessionStep:
+        """Check that the requester agrees on all that was said, and open the session."""
+        finish, transcript = expect(Finish, message), self.transcript
+        if bool(finish.signature) is not (self.requester is not None):
+            wanted, found = ("FINISH without a signature", "one with a signature")
+            if self.requester is not None:
+                wanted, found = ("FINISH with a signature", "one without")
+            raise UnexpectedMessageError(wanted, found)
+        if self.requester is not None:
+            if finish.slot:
+                raise UnexpectedMessageError("FINISH signed by slot 0", f"by slot {finish.slot}")
+            transcript += self.requester.digest
+            key = self.requester.requester_key()
+            verify_finish(key, self.layout.version, transcript + finish.unsigned(), finish.signature)
+        before = transcript + raw[:-HASH_BYTES]
+        self.secrets.request.check_verify_data(sha384(before), finish.verify_data, "RequesterVerifyData")
+        response = FinishRsp(self.layout.version).encode()
+        return self._open(sha384(before + finish.verify_data + response), response)
+
+    def _open(self, th2: bytes, response: bytes) -> SessionStep:
+        answered, effects = self.say(response)
+        assert isinstance(answered, AwaitFinish)
+        secrets = self.secrets.session(th2)
+        chain = Chain(self.config.certificates, sha384(self.config.chain))
+        session = GpuSession(self.sending.session, self.layout.version, th2, chain, MINT, self.requester, self.summary)
+        established = becoming(
+            AwaitRequest,
+            answered,
+            sending=RecordKeys(session.id, secrets.response),
+            receiving=RecordKeys(session.id, secrets.request),
+        )
+        return established, (*effects, Opened(session, OneTimeSecret(secrets.export)))
+
 
 SLOTS: Final = 1
 """The one slot that has certificates, slot 0, as a mask."""
@@ -116,7 +569,7 @@ class AwaitKeyExchange(_Negotiating):
     awaits: ClassVar[str] = "GET_DIGESTS, GET_CERTIFICATE, CHALLENGE, GET_MEASUREMENTS or KEY_EXCHANGE"
 
     shown: bytes = b""
-    measured: Measured = NOTHING_MEASURED
+    measured: UnsignedMeasurements = NO_MEASUREMENTS
 
     def message(self, message: Message, raw: bytes) -> SessionStep:
         """Show the chain, prove to have its key, measure, or sign the key exchange."""
@@ -143,7 +596,7 @@ class AwaitKeyExchange(_Negotiating):
         shown = before + raw + response
         if len(shown) > _MOST_SHOWN:
             raise UnexpectedMessageError("a challenge or a key exchange", f"{len(shown)} bytes of certificates")
-        return replace(self, shown=shown, measured=NOTHING_MEASURED).say(response)
+        return replace(self, shown=shown, measured=NO_MEASUREMENTS).say(response)
 
     def _prove(self, request: Challenge, raw: bytes) -> SessionStep:
         if request.slot:
@@ -163,4 +616,4 @@ class AwaitKeyExchange(_Negotiating):
         signed = self.vca + self.shown + raw + unsigned.encode()
         signature = sign(self.config.key, version, Purpose.CHALLENGE_AUTH, signed)
         response = replace(unsigned, signature=signature)
-        return replace(self, shown=b"", measured=NOTHING_MEASURED).say(response.encode())
+        return replace(self, shown=b"", measured=NO_MEASUREMENTS).say(response.encode())

@@ -2,8 +2,8 @@
 
 What is in pieces or put off is not part of any transcript: the states see whole messages, and each once.
 
-Source: DMTF DSP0274 1.3.2, sections "Large SPDM message transfer mechanism", "ERROR response message" and
-"RESPOND_IF_READY request message".
+Source: DMTF DSP0274 1.3.2, sections "Large SPDM message transfer mechanism", "ERROR response message",
+"RESPOND_IF_READY request message" and "CERTIFICATE response".
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
-from carnet_ref.spdm.chunking import Incoming, Outgoing
 from carnet_ref.spdm.errors import BusyError, NotReadyError, PutOffError, TransferError, UnexpectedMessageError
 from carnet_ref.spdm.messages import (
+    CHUNK_HEADER_BYTES,
+    SIZE_BYTES,
+    Certificate,
     ChunkGet,
     ChunkResponse,
     ChunkSend,
@@ -21,6 +23,7 @@ from carnet_ref.spdm.messages import (
     Error,
     ErrorCode,
     GetCapabilities,
+    GetCertificate,
     GetVersion,
     Layout,
     Message,
@@ -30,7 +33,84 @@ from carnet_ref.spdm.messages import (
     Version,
     parse_message,
 )
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
+
+LEAST_TRANSFER: Final = 42
+"""The least DataTransferSize that SPDM allows."""
+LEAST_CHUNK: Final = LEAST_TRANSFER - CHUNK_HEADER_BYTES - SIZE_BYTES
+"""What a piece holds at least, unless it is the last; so a message of so many bytes has a bounded number of pieces."""
+_LAST_SEQUENCE: Final = 0xFFFF
+
+_Piece = TypeVar("_Piece", ChunkSend, ChunkResponse)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message that goes out in pieces of at most ``transfer`` bytes each."""
+
+    data: bytes
+    handle: int
+    transfer: int
+    sequence: int = 0
+    sent: int = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all of it went out."""
+        return self.sent == len(self.data)
+
+    def piece(self, kind: type[_Piece], version: Version) -> tuple[Outgoing, _Piece]:
+        """Return what is left after the next piece, and the piece.
+
+        Raises:
+            TransferError: there are more pieces than numbers.
+        """
+        if self.sequence > _LAST_SEQUENCE:
+            raise TransferError(f"a message of {len(self.data)} bytes in pieces of {self.transfer}")
+        first = self.sequence == 0
+        room = self.transfer - CHUNK_HEADER_BYTES - (SIZE_BYTES if first else 0)
+        chunk = self.data[self.sent : self.sent + room]
+        after = replace(self, sequence=self.sequence + 1, sent=self.sent + len(chunk))
+        whole = len(self.data) if first else None
+        return after, kind(version, self.handle, self.sequence, after.finished, chunk, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message that comes in pieces, and is ``most`` bytes long at most."""
+
+    handle: int
+    most: int
+    whole: int = 0
+    data: bytes = b""
+    sequence: int = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all of it came."""
+        return bool(self.sequence) and len(self.data) == self.whole
+
+    def add(self, piece: ChunkSend | ChunkResponse) -> Incoming:
+        """Return what came with the next piece.
+
+        Raises:
+            TransferError: it is another piece than the next, too small, too long, or of a message that is too long.
+        """
+        if (piece.handle, piece.sequence) != (self.handle, self.sequence):
+            raise TransferError(
+                f"piece {self.sequence} of message {self.handle} comes next, "
+                f"and piece {piece.sequence} of message {piece.handle} came"
+            )
+        whole = self.whole if piece.whole_size is None else piece.whole_size
+        if whole > self.most:
+            raise TransferError(f"a message of {whole} bytes, and {self.most} are taken")
+        data = self.data + piece.chunk
+        if len(data) > whole or piece.last != (len(data) == whole):
+            raise TransferError(f"{len(data)} bytes of a message of {whole} after piece {piece.sequence}")
+        if not piece.chunk or (len(piece.chunk) < LEAST_CHUNK and not piece.last):
+            raise TransferError(f"a piece of {len(piece.chunk)} bytes")
+        return replace(self, whole=whole, data=data, sequence=self.sequence + 1)
+
 
 MOST_TRIES: Final = 8
 """How often one request is sent again, or asked after."""
@@ -324,3 +404,23 @@ class Answering(_Crossing):
         error = Error(self.version, ErrorCode.LARGE_RESPONSE, extended=bytes([self.handle]))
         kept = replace(self, outgoing=self._in_pieces(response), handle=self.handle + 1 & 0xFF)
         return Crossing(kept, error.encode())
+
+
+_HEADER_BYTES: Final = 8
+_CARRIER_BYTES: Final = 8
+"""What an encapsulated message has around it, at most."""
+
+
+def portion_of(chain: bytes, request: GetCertificate, sizes: Sizes, *, carried: bool = False) -> Certificate:
+    """Return the portion that was asked for, or as much of it as the peer takes.
+
+    Raises:
+        MalformedError: there is no such portion.
+    """
+    if request.slot or request.offset >= len(chain) or not request.length:
+        raise MalformedError("GET_CERTIFICATE", "a portion of slot 0", f"{request.length} bytes at {request.offset}")
+    length = request.length
+    if (longest := sizes.longest) is not None:
+        length = min(length, longest - _HEADER_BYTES - (_CARRIER_BYTES if carried else 0))
+    portion = chain[request.offset : request.offset + length]
+    return Certificate(request.version, 0, portion, len(chain) - request.offset - len(portion))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from carnet_ref.training import Outcome
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 Array = npt.NDArray[np.float32]
 

@@ -13,7 +13,7 @@ from carnet_ref.recorder import Recorder
 from carnet_ref.transport.frames import PLATFORM, Frame, Tick
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Platform
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 
 class StuckError(Exception):

@@ -11,10 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from carnet_ref.attestation.amd.report import CXL_ALLOW, DEBUG, MIGRATE_MA, PLATFORM_BITS, POLICY_BITS, SMT
-from carnet_ref.attestation.amd.tcb import Product, tcb_parts
+from carnet_ref.attestation.amd.report import (
+    CXL_ALLOW,
+    DEBUG,
+    MIGRATE_MA,
+    PLATFORM_BITS,
+    POLICY_BITS,
+    SMT,
+    Product,
+    tcb_parts,
+)
 from carnet_ref.attestation.documents import Document
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 WHAT: Final = "policy"
 STEPS: Final = (

@@ -18,7 +18,7 @@ from typing import Final
 
 from carnet_ref.attestation.documents import Document, parse_documents
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
 
 LARGEST_LOG: Final = 4 << 20
 NO_ACTION: Final = 3

@@ -20,9 +20,9 @@ from carnet_ref.attestation.anchors import Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, OptionKind, Value, appraise_files
 from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, Part
-from carnet_ref.attestation.live.nvml import StatedGpu
-from carnet_ref.attestation.nvidia.node_policy import NodePolicy
-from carnet_ref.attestation.results.trust import ResultProfile
+from carnet_ref.attestation.live.sources import StatedGpu
+from carnet_ref.attestation.nvidia.policy import NodePolicy
+from carnet_ref.attestation.results import ResultProfile
 
 NVML: Final = "NVML API Reference, Confidential Computing"
 ITSELF: Final = "appraised by the machine itself"

@@ -30,14 +30,22 @@ from carnet_ref.attestation.appraisal import (
     RefusedError,
 )
 from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
-from carnet_ref.attestation.nvidia.ocsp import TIME, OcspReply, parse_ocsp
+from carnet_ref.attestation.nvidia.ocsp import (
+    OCSP,
+    TIME,
+    OcspReply,
+    check_replies,
+    device_pairs,
+    parse_ocsp,
+    rim_pairs,
+    with_issuers,
+)
 from carnet_ref.attestation.nvidia.policy import Policy, at_least
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, OpaqueType, parse_report
-from carnet_ref.attestation.nvidia.revocation import OCSP, check_replies, device_pairs, rim_pairs, with_issuers
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
 from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import CryptoError, verify_p384
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 X509_PATH = "RFC 5280, section 6.1"
 SPDM_SIGNATURE = "DMTF DSP0274 1.1.0, MEASUREMENTS response, Signature"

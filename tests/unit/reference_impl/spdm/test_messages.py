@@ -18,7 +18,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.profile import CURRENT
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 V = Version.V1_2
 

@@ -25,9 +25,7 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
-from carnet_ref.spdm.events import Begin, Closed, Measure, Measured, Opened, Received, SessionEffect
-from carnet_ref.spdm.key_schedule import HandshakeSecrets
-from carnet_ref.spdm.machine import Secured
+from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Secured, SessionEffect
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -56,7 +54,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.records import SPDM, RecordKeys
+from carnet_ref.spdm.secured import SPDM, HandshakeSecrets, RecordKeys
 from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
 from tests.fixtures.spdm_ends import carry, deliver, established, identity, mutual, requester, responder
 
