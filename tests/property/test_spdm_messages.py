@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from carnet_ref.spdm import secured
 from carnet_ref.spdm.errors import DowngradeError, SpdmError
+from carnet_ref.spdm.layout import MESSAGES, Layout, Message, Version
 from carnet_ref.spdm.messages import (
-    REQUESTS,
-    RESPONSES,
     Algorithms,
     AlgorithmTable,
     ChunkResponse,
@@ -30,15 +29,12 @@ from carnet_ref.spdm.messages import (
     Finish,
     FinishRsp,
     GetVersion,
-    Layout,
-    Message,
     NegotiateAlgorithms,
     Payload,
     PskFinish,
     PskFinishRsp,
     SlotKey,
     UpdateOperation,
-    Version,
     VersionList,
     parse_message,
 )
@@ -163,7 +159,7 @@ TO_THE_END = {
 """Messages whose last field goes on to the end of the message."""
 
 
-@pytest.mark.parametrize("kind", [*REQUESTS, *RESPONSES], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", MESSAGES.values(), ids=lambda kind: kind.__name__)
 def test_a_message_is_read_back_as_it_was_written(kind: type[Message]) -> None:
     @settings(max_examples=40)
     @given(messages(kind))
@@ -186,7 +182,7 @@ def test_any_bytes_are_a_message_or_malformed(layout: Layout, data: bytes) -> No
     assert parse_message(message.encode(), layout) == message
 
 
-CODES = st.sampled_from([kind.CODE for kind in (*REQUESTS, *RESPONSES)])
+CODES = st.sampled_from(sorted(MESSAGES))
 
 
 @given(layouts, CODES, st.binary(max_size=300))

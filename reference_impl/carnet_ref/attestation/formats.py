@@ -152,7 +152,7 @@ class Registered:
 
 FORMATS: Final[dict[str, Registered]] = {
     "gpu": Registered(
-        "carnet_ref.attestation.nvidia.format:FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
+        "carnet_ref.attestation.nvidia.format:DEVICE_FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
     ),
     "node": Registered(
         "carnet_ref.attestation.nvidia.format:NODE_FORMAT", "Appraise every NVIDIA GPU and NVSwitch of a node."

@@ -13,16 +13,8 @@ from typing import ClassVar, Final, TypeVar
 from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.keys.schedule import OneTimeSecret
 from carnet_ref.spdm.errors import PeerError, PskRefusedError, SessionOverError, SpdmError, UnexpectedMessageError
-from carnet_ref.spdm.messages import (
-    Error,
-    Layout,
-    Message,
-    PskExchange,
-    PskExchangeRsp,
-    PskFinish,
-    PskFinishRsp,
-    parse_message,
-)
+from carnet_ref.spdm.layout import Layout, Message
+from carnet_ref.spdm.messages import Error, PskExchange, PskExchangeRsp, PskFinish, PskFinishRsp, parse_message
 from carnet_ref.spdm.secured import SECURED, SPDM, VENDOR, RecordKeys, SecuredRecord
 from carnet_ref.spdm.session import Chain, DeviceReport, GpuSession, SessionReport
 from carnet_ref.spdm.transfer import Answering, Asking, Crossing

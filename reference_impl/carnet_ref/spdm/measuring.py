@@ -14,17 +14,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.spdm.errors import RequestRefusedError
+from carnet_ref.spdm.layout import RANDOM_BYTES, Version, u16
 from carnet_ref.spdm.messages import (
     ALL_MEASUREMENTS,
     COUNT_MEASUREMENTS,
-    RANDOM_BYTES,
     SIGNATURE_REQUESTED,
     ErrorCode,
     GetMeasurements,
     Measurements,
     Summary,
-    Version,
-    u16,
 )
 from carnet_ref.spdm.session import Purpose, sign
 

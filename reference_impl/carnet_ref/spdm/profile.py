@@ -14,6 +14,7 @@ from enum import IntFlag
 from typing import Final
 
 from carnet_ref.spdm.errors import DowngradeError, PskRefusedError
+from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.messages import (
     AEAD,
     DHE,
@@ -24,7 +25,6 @@ from carnet_ref.spdm.messages import (
     Capabilities,
     GetCapabilities,
     NegotiateAlgorithms,
-    Version,
     VersionList,
 )
 from carnet_ref.spdm.transfer import LEAST_TRANSFER, Sizes
@@ -119,12 +119,12 @@ class Profile:
     def get_capabilities(self, version: Version, *, mutual: bool = False) -> GetCapabilities:
         """Return what a requester says of itself; ``mutual``: it is able to prove who it is."""
         flags = _SESSION | Capability.CERT | self._pieces(version) | (_MUTUAL if mutual else 0)
-        return GetCapabilities(version, flags, 0, *self._sizes(version))
+        return GetCapabilities(version, 0, flags, *self._sizes(version))
 
     def capabilities(self, version: Version, *, mutual: bool = False) -> Capabilities:
         """Return what a responder says of itself; ``mutual``: it insists on knowing its requester."""
         flags = _SESSION | _MEASURING | self._pieces(version) | self.abilities & Capability.CHAL
-        return Capabilities(version, flags | (_MUTUAL if mutual else 0), 0, *self._sizes(version))
+        return Capabilities(version, 0, flags | (_MUTUAL if mutual else 0), *self._sizes(version))
 
     def check_capabilities(
         self, found: GetCapabilities | Capabilities, *, mutual: bool = False, challenge: bool = False
@@ -151,7 +151,7 @@ class Profile:
 
     def negotiate(self, version: Version) -> NegotiateAlgorithms:
         """Return what a requester offers: one suite."""
-        return NegotiateAlgorithms(version, _DMTF, self._opaque_format(version), _P384, _SHA384, 0, _OFFERED)
+        return NegotiateAlgorithms(version, _OFFERED, _DMTF, self._opaque_format(version), _P384, _SHA384)
 
     def answer(self, offered: NegotiateAlgorithms, *, mutual: bool = False) -> Algorithms:
         """Return what a responder chooses: its suite; ``mutual``: with an algorithm of the requester's.
@@ -186,7 +186,7 @@ class Profile:
 
     def _chosen(self, version: Version) -> Algorithms:
         other = self._opaque_format(version)
-        return Algorithms(version, _DMTF, other, _MEASURED_BY_SHA384, _P384, _SHA384, 0, _OFFERED)
+        return Algorithms(version, _OFFERED, _DMTF, other, _MEASURED_BY_SHA384, _P384, _SHA384)
 
     def _accepted(self) -> str:
         return " or ".join(version.label for version in sorted(self.versions))

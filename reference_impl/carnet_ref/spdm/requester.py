@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from carnet_ref.crypto.primitives import P384Share, Random, sha384
 from carnet_ref.keys.schedule import OneTimeSecret
-from carnet_ref.spdm import secured
 from carnet_ref.spdm.errors import (
     DowngradeError,
     RecordError,
@@ -23,6 +22,16 @@ from carnet_ref.spdm.errors import (
     TransferError,
     UnexpectedMessageError,
     UntrustedChainError,
+)
+from carnet_ref.spdm.layout import (
+    CONTEXT_BYTES,
+    HASH_BYTES,
+    RANDOM_BYTES,
+    REQUESTER_SIGNATURE_BYTES,
+    SIGNATURE_BYTES,
+    Layout,
+    Message,
+    Version,
 )
 from carnet_ref.spdm.machine import (
     ApplicationData,
@@ -49,12 +58,7 @@ from carnet_ref.spdm.machine import (
 )
 from carnet_ref.spdm.messages import (
     ALL_MEASUREMENTS,
-    CONTEXT_BYTES,
-    HASH_BYTES,
     MUTUAL_REQUESTED,
-    RANDOM_BYTES,
-    REQUESTER_SIGNATURE_BYTES,
-    SIGNATURE_BYTES,
     SIGNATURE_REQUESTED,
     SLOT_MASK,
     Algorithms,
@@ -81,19 +85,23 @@ from carnet_ref.spdm.messages import (
     KeyExchangeRsp,
     KeyUpdate,
     KeyUpdateAck,
-    Layout,
     Measurements,
-    Message,
     MutualRequest,
     Payload,
     Summary,
     UpdateOperation,
-    Version,
     VersionList,
     parse_message,
 )
 from carnet_ref.spdm.profile import H100, Profile
-from carnet_ref.spdm.secured import VENDOR, HandshakeSecrets, RecordKeys, SecuredRecord
+from carnet_ref.spdm.secured import (
+    VENDOR,
+    HandshakeSecrets,
+    RecordKeys,
+    SecuredRecord,
+    check_selected,
+    offered_versions,
+)
 from carnet_ref.spdm.session import (
     MINT,
     Chain,
@@ -363,7 +371,7 @@ def key_exchange(state: Conversing, config: RequesterConfig, vca: bytes, chain: 
         0,
         draw(RANDOM_BYTES),
         share.public,
-        secured.offered_versions(version),
+        offered_versions(version),
     ).encode()
     layout = replace(state.layout, summary=config.summary is not Summary.NONE)
     transcript = vca + chain.digest + request
@@ -392,7 +400,7 @@ class AwaitKeyExchangeRsp(Conversing):
         key = self.chain.device_key()
         verify(key, self.layout.version, Purpose.KEY_EXCHANGE_RSP, signed, response.signature)
         identity = self._asked(response)
-        secured.check_selected(self.layout.version, response.opaque)
+        check_selected(self.layout.version, response.opaque)
         transcript = signed + response.signature
         shared = self.share.agree(response.exchange)
         secrets = HandshakeSecrets.derive(self.layout.version, shared, sha384(transcript))

@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto.primitives import P384Share, Random, sha384
 from carnet_ref.keys.schedule import OneTimeSecret
-from carnet_ref.spdm import secured
 from carnet_ref.spdm.errors import (
     DowngradeError,
     PskRefusedError,
@@ -23,6 +22,7 @@ from carnet_ref.spdm.errors import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
+from carnet_ref.spdm.layout import HASH_BYTES, RANDOM_BYTES, Layout, Message, Version
 from carnet_ref.spdm.machine import (
     REFUSALS,
     Closed,
@@ -38,8 +38,6 @@ from carnet_ref.spdm.machine import (
 )
 from carnet_ref.spdm.measuring import NO_MEASUREMENTS, Reporter, UnsignedMeasurements
 from carnet_ref.spdm.messages import (
-    HASH_BYTES,
-    RANDOM_BYTES,
     Certificate,
     Challenge,
     ChallengeAuth,
@@ -65,18 +63,15 @@ from carnet_ref.spdm.messages import (
     KeyExchangeRsp,
     KeyUpdate,
     KeyUpdateAck,
-    Layout,
-    Message,
     MutualRequest,
     NegotiateAlgorithms,
     Payload,
     Summary,
     UpdateOperation,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.profile import H100_DEVICE, Capability, Profile
-from carnet_ref.spdm.secured import HandshakeSecrets, RecordKeys
+from carnet_ref.spdm.secured import HandshakeSecrets, RecordKeys, selected_version
 from carnet_ref.spdm.session import MINT, Chain, GpuSession, Purpose, Trust, encode_chain, sign, verify_finish
 from carnet_ref.spdm.transfer import Answering, Asking, Crossing, portion_of
 from carnet_ref.wire import MalformedError
@@ -294,7 +289,7 @@ def key_exchange(state: Plain, vca: bytes, request: KeyExchange, raw: bytes) -> 
         draw(RANDOM_BYTES),
         share.public,
         summary,
-        secured.selected_version(version, request.opaque),
+        selected_version(version, request.opaque),
         b"",
         b"",
     )

@@ -22,7 +22,7 @@ from carnet_ref.crypto.primitives import (
     verify_hmac_sha384,
 )
 from carnet_ref.spdm.errors import DowngradeError, RecordError, SequenceError
-from carnet_ref.spdm.messages import Version, u16
+from carnet_ref.spdm.layout import Version, u16
 from carnet_ref.wire import MalformedError, Reader
 
 _ZEROS: Final = bytes(SHA384_BYTES)

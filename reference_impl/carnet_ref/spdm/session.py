@@ -29,7 +29,7 @@ from carnet_ref.crypto.primitives import (
     verify_rsa_pss,
 )
 from carnet_ref.spdm.errors import UntrustedChainError
-from carnet_ref.spdm.messages import SIGNATURE_BYTES, Version, u16
+from carnet_ref.spdm.layout import SIGNATURE_BYTES, Version, u16
 from carnet_ref.wire import MalformedError, Reader
 
 Trust = Callable[[tuple[x509.Certificate, ...]], None]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from carnet_ref.spdm.errors import BusyError, NotReadyError, PutOffError, TransferError, UnexpectedMessageError
+from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.messages import (
     CHUNK_HEADER_BYTES,
     SIZE_BYTES,
@@ -25,12 +26,9 @@ from carnet_ref.spdm.messages import (
     GetCapabilities,
     GetCertificate,
     GetVersion,
-    Layout,
-    Message,
     NegotiateAlgorithms,
     NotReady,
     RespondIfReady,
-    Version,
     parse_message,
 )
 from carnet_ref.wire import MalformedError

@@ -43,7 +43,8 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
-from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary, Version
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary
 from carnet_ref.spdm.secured import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR

@@ -17,6 +17,7 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
+from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import Begin, Closed, Identified, Opened, OpenSession
 from carnet_ref.spdm.measuring import summary_of
 from carnet_ref.spdm.messages import (
@@ -29,10 +30,7 @@ from carnet_ref.spdm.messages import (
     GetCertificate,
     GetDigests,
     GetMeasurements,
-    Layout,
-    Message,
     Summary,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability

@@ -19,15 +19,9 @@ from carnet_ref.spdm import (
     UntrustedChainError,
     secured,
 )
+from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import Begin, Closed, Measure, Opened, UpdateKeys
-from carnet_ref.spdm.messages import (
-    Finish,
-    HeartbeatAck,
-    KeyExchangeRsp,
-    KeyUpdateAck,
-    UpdateOperation,
-    Version,
-)
+from carnet_ref.spdm.messages import Finish, HeartbeatAck, KeyExchangeRsp, KeyUpdateAck, UpdateOperation
 from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
 
 
@@ -64,7 +58,7 @@ def test_a_device_that_selects_records_of_another_version_is_refused(monkeypatch
     def selecting(version: Version, offered: bytes) -> bytes:
         return secured.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
 
-    monkeypatch.setattr("carnet_ref.spdm.responder.opaque", SimpleNamespace(selected_version=selecting))
+    monkeypatch.setattr("carnet_ref.spdm.responder.selected_version", selecting)
     effects = closings(requester(), responder())
     assert isinstance(effects[0].error, DowngradeError)
 

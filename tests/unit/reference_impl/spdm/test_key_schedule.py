@@ -8,7 +8,7 @@ import hmac
 import pytest
 
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
-from carnet_ref.spdm.messages import Version
+from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.secured import DirectionSecret, HandshakeSecrets, RecordKeys, SecuredRecord, bin_concat
 from carnet_ref.spdm.session import Purpose, signed_bytes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_ref.spdm import RecordError, UnexpectedMessageError
+from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import KeysUpdated, Secured, Send, UpdateKeys
 from carnet_ref.spdm.messages import (
     Error,
@@ -15,7 +16,6 @@ from carnet_ref.spdm.messages import (
     KeyUpdate,
     KeyUpdateAck,
     UpdateOperation,
-    Version,
 )
 from carnet_ref.spdm.secured import SPDM
 from tests.fixtures.spdm_by_hand import ByHand, inside

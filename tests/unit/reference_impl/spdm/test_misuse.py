@@ -28,6 +28,7 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
+from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import (
     REFUSALS,
     Begin,
@@ -51,13 +52,10 @@ from carnet_ref.spdm.messages import (
     GetCapabilities,
     KeyExchange,
     KeyExchangeRsp,
-    Layout,
-    Message,
     NegotiateAlgorithms,
     PskExchange,
     PskExchangeRsp,
     PskFinish,
-    Version,
     VersionList,
     parse_message,
 )
@@ -221,7 +219,7 @@ ROWS = {
     "only an alpha version": (VersionList, set_(entries=(0x1101, 0x1201)), H100, DowngradeError),
     "the requester's version lowered": (
         GetCapabilities,
-        lambda _: GetCapabilities(Version.V1_1, 0x62C2),
+        lambda _: GetCapabilities(Version.V1_1, 0, 0x62C2),
         H100,
         MalformedError,
     ),

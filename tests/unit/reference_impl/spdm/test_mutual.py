@@ -21,6 +21,7 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
+from carnet_ref.spdm.layout import Message, Version
 from carnet_ref.spdm.machine import Begin, Closed, Opened, Received, Secured, Send, SessionState
 from carnet_ref.spdm.messages import (
     Certificate,
@@ -39,10 +40,8 @@ from carnet_ref.spdm.messages import (
     GetEncapsulatedRequest,
     Heartbeat,
     KeyExchangeRsp,
-    Message,
     MutualRequest,
     Payload,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_ref.spdm.messages import Version
+from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.secured import check_selected, offered_versions, selected_version
 from carnet_ref.wire import MalformedError
 

@@ -15,6 +15,7 @@ from carnet_ref.spdm import (
     TransferError,
     UnexpectedMessageError,
 )
+from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured
 from carnet_ref.spdm.messages import (
     ChunkGet,
@@ -24,10 +25,7 @@ from carnet_ref.spdm.messages import (
     Error,
     ErrorCode,
     GetDigests,
-    Layout,
-    Message,
     RespondIfReady,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.transfer import LEAST_CHUNK, LEAST_TRANSFER, Answering, Asking, Crossing, Incoming, Outgoing, Sizes

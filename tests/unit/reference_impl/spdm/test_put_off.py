@@ -15,6 +15,7 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
 )
 from carnet_ref.spdm.errors import PutOffError
+from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Send
 from carnet_ref.spdm.messages import (
     ChunkSend,
@@ -22,12 +23,9 @@ from carnet_ref.spdm.messages import (
     ErrorCode,
     GetDigests,
     GetVersion,
-    Layout,
-    Message,
     NotReady,
     RespondIfReady,
     Summary,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.transfer import LONGEST_EXPONENT, MOST_TRIES, Answering, Asking, Crossing, Sizes

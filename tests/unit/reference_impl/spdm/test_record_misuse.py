@@ -11,14 +11,9 @@ from carnet_ref.spdm import (
     SessionOverError,
     UnexpectedMessageError,
 )
+from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import Begin, Closed, Received, Secured, Send, UpdateKeys
-from carnet_ref.spdm.messages import (
-    GetMeasurements,
-    Heartbeat,
-    KeyUpdate,
-    UpdateOperation,
-    Version,
-)
+from carnet_ref.spdm.messages import GetMeasurements, Heartbeat, KeyUpdate, UpdateOperation
 from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_ends import deliver, established, reporter, requester, responder
 

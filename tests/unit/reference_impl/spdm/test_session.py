@@ -20,6 +20,7 @@ from carnet_ref.spdm import (
     SpdmError,
     UnexpectedMessageError,
 )
+from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import (
     ApplicationData,
     Beat,
@@ -35,7 +36,7 @@ from carnet_ref.spdm.machine import (
     SendApplication,
     UpdateKeys,
 )
-from carnet_ref.spdm.messages import Digests, GetDigests, Version
+from carnet_ref.spdm.messages import Digests, GetDigests
 from carnet_ref.spdm.requester import AwaitBegin, Established
 from carnet_ref.spdm.responder import AwaitRequest
 from carnet_ref.spdm.session import key_bytes
