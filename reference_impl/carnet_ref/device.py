@@ -134,11 +134,7 @@ TRAINING_CODE = b"train\n".ljust(4096, b"\n")
 
 
 def parse_program(code: bytes) -> Program:
-    """Return the program that ``code`` spells, one instruction a line.
-
-    Raises:
-        MalformedError: it spells none.
-    """
+    """Return the program that ``code`` spells, one instruction a line. Raises MalformedError if it spells none."""
     try:
         lines = code.decode("ascii").splitlines()
     except UnicodeDecodeError as error:

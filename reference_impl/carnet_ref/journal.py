@@ -245,7 +245,8 @@ class Journal:
     def _compact(self) -> None:
         """Write what still counts as one checkpoint, which takes the number of the last entry it stands for."""
         place, kept = self._mark.count - 1, list(_counting(self._entries))
-        payload = _packed(self._mark.chain, kept)
+        # What a checkpoint says: where the chain that it replaces ended, and the entries that still count
+        payload = join(self._mark.chain, *(part for kind, payload in kept for part in (kind.encode("utf-8"), payload)))
         nonce, sealed = self._sealed(place, CHECKPOINT, b"", payload)
         self._database.execute("BEGIN IMMEDIATE")
         self._database.execute("DELETE FROM entries")
@@ -276,7 +277,13 @@ class Journal:
             payload = self._cipher.decrypt(nonce, sealed, self._binding(place, name, before))
             after = Mark(place + 1, sha384(sealed))
             if starts:
-                replaced, kept = _unpacked(payload)
+                reader, parts = Reader(payload, CHECKPOINT), list[bytes]()
+                while reader.remaining:
+                    parts.append(reader.take(reader.number(4, "length"), "field"))
+                if len(parts) % 2 != 1:
+                    raise MalformedError(CHECKPOINT, "a chain, and pairs of kind and entry", f"{len(parts)} fields")
+                kinds = [part.decode("utf-8") for part in parts[1::2]]
+                replaced, kept = parts[0], list(zip(kinds, parts[2::2], strict=True))
                 self._begin_anew(kept, after, Mark(place + 1, replaced), len(payload))
             else:
                 self._entries.append((name, payload))
@@ -327,21 +334,6 @@ def _counting(entries: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes
     for place, (kind, payload) in enumerate(entries):
         if kind in KEPT_WHOLE or last[kind] == place:
             yield kind, payload
-
-
-def _packed(replaced: bytes, entries: Sequence[tuple[str, bytes]]) -> bytes:
-    """Return what a checkpoint says: where the chain that it replaces ended, and the entries that still count."""
-    return join(replaced, *(part for kind, payload in entries for part in (kind.encode("utf-8"), payload)))
-
-
-def _unpacked(data: bytes) -> tuple[bytes, list[tuple[str, bytes]]]:
-    reader, parts = Reader(data, CHECKPOINT), list[bytes]()
-    while reader.remaining:
-        parts.append(reader.take(reader.number(4, "length"), "field"))
-    if len(parts) % 2 != 1:
-        raise MalformedError(CHECKPOINT, "a chain, and pairs of kind and entry", f"{len(parts)} fields")
-    kinds = [part.decode("utf-8") for part in parts[1::2]]
-    return parts[0], list(zip(kinds, parts[2::2], strict=True))
 
 
 def _make_private(path: Path) -> None:

@@ -145,11 +145,7 @@ def number(value: int) -> bytes:
 
 
 def to_number(part: bytes, what: str, field: str) -> int:
-    """Return the counter in a field.
-
-    Raises:
-        MalformedError: it is not eight bytes.
-    """
+    """Return the counter in a field. Raises MalformedError if it is not eight bytes."""
     reader = Reader(part, what)
     value = reader.number(8, field)
     reader.end()
@@ -157,11 +153,7 @@ def to_number(part: bytes, what: str, field: str) -> int:
 
 
 def to_text(part: bytes, what: str, field: str) -> str:
-    """Return the text in a field.
-
-    Raises:
-        MalformedError: it is not UTF-8.
-    """
+    """Return the text in a field. Raises MalformedError if it is not UTF-8."""
     try:
         return part.decode("utf-8")
     except UnicodeDecodeError:

@@ -94,11 +94,7 @@ class CompositeEvidence:
 
 
 def parse_evidence(data: bytes) -> CompositeEvidence:
-    """Read composite evidence.
-
-    Raises:
-        MalformedError: it is something else.
-    """
+    """Read composite evidence. Raises MalformedError if it is something else."""
     reader = Reader(data, "composite evidence", "big")
     reader.constant(_EVIDENCE, "header")
     names = ("binding", "quote", "GPU report", "GPU certificates")

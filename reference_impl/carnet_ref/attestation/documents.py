@@ -66,11 +66,7 @@ def _from_base64(text: bytes) -> bytes:
 
 
 def decode_pem(data: bytes, what: str) -> bytes:
-    """Return PEM out of PEM or of base64 text that holds PEM.
-
-    Raises:
-        MalformedError: it is neither.
-    """
+    """Return PEM out of PEM or of base64 text that holds PEM. Raises MalformedError if it is neither."""
     pem = data if PEM in data else decode(data, what)
     if PEM not in pem:
         raise MalformedError(what, "PEM, or base64 of PEM", "something else")

@@ -69,11 +69,7 @@ class VerificationKey:
 
 
 def signing_key(pem: bytes) -> SigningKey:
-    """Return the private key in PEM.
-
-    Raises:
-        UsageError: it is none, is encrypted, or is of another kind.
-    """
+    """Return the private key in PEM. Raises UsageError if it is none, is encrypted, or is of another kind."""
     try:
         key = load_pem_private_key(pem, password=None)
     except TypeError:
@@ -86,11 +82,7 @@ def signing_key(pem: bytes) -> SigningKey:
 
 
 def verification_key(pem: bytes) -> VerificationKey:
-    """Return the public key in PEM.
-
-    Raises:
-        UsageError: it is none, or is of another kind.
-    """
+    """Return the public key in PEM. Raises UsageError if it is none, or is of another kind."""
     try:
         key = load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm):
@@ -134,11 +126,7 @@ class Token:
 
 
 def parse_token(data: bytes) -> Token:
-    """Read a token; white space may stand around it.
-
-    Raises:
-        MalformedError: it is something else.
-    """
+    """Read a token; white space may stand around it. Raises MalformedError if it is something else."""
     if len(data) > LARGEST_TOKEN:
         raise MalformedError(TOKEN, f"at most {LARGEST_TOKEN} bytes", f"{len(data)}")
     try:
@@ -297,11 +285,7 @@ class AttestationResult:
 
 
 def parse_claims(payload: bytes) -> AttestationResult:
-    """Read the claims of a result.
-
-    Raises:
-        MalformedError: they are something else.
-    """
+    """Read the claims of a result. Raises MalformedError if they are something else."""
     claims = _object(_value(payload), "claims")
     if claims.get("eat_profile") != PROFILE:
         raise _malformed("eat_profile", f"the profile {PROFILE}", claims.get("eat_profile"))
@@ -470,7 +454,13 @@ def appraise(signed: SignedResult, given: Given, against: Against[None]) -> Appr
         result = _result(steps, signed.token)
         _check_time(steps, result, against.at)
         _check_nonce(steps, result, given.octets("nonce"))
-        _check_tiers(steps, result)
+        # Pass on what the verifier found, so that a refusal of its is a refusal here
+        for each in result.submodules:
+            for lacking in _texts(each, "not_compared"):
+                steps.left_out(f"{each.name}.compared", lacking, EAR, lacking=lacking)
+        told = f"{result.tier}: " + "; ".join(_told(each) for each in result.submodules)
+        tiers = [result.tier, *(each.tier for each in result.submodules)]
+        steps.require(all(tier in TRUSTED for tier in tiers), "status", told, told, EAR)
     except RefusedError:
         return steps.concluded({})
     return steps.concluded(_claims(result))
@@ -503,16 +493,6 @@ def _check_nonce(steps: Checklist, result: AttestationResult, nonce: bytes | Non
     otherwise = f"the result has {found or 'no nonce'}, not {asked}"
     same = hmac.compare_digest(found.encode("utf-8", "surrogatepass"), asked.encode())
     steps.require(same, "nonce", "the nonce asked with", otherwise, EAR)
-
-
-def _check_tiers(steps: Checklist, result: AttestationResult) -> None:
-    """Pass on what the verifier found, so that a refusal of its is a refusal here."""
-    for each in result.submodules:
-        for lacking in _texts(each, "not_compared"):
-            steps.left_out(f"{each.name}.compared", lacking, EAR, lacking=lacking)
-    told = f"{result.tier}: " + "; ".join(_told(each) for each in result.submodules)
-    tiers = [result.tier, *(each.tier for each in result.submodules)]
-    steps.require(all(tier in TRUSTED for tier in tiers), "status", told, told, EAR)
 
 
 def _told(submodule: Submodule) -> str:

@@ -179,15 +179,11 @@ def _result(name: str, profile: ResultProfile, appraisal: Appraisal) -> Attester
         return AttesterResult(tier, _filled(own), lacking, {})
     claims = claims_of(name, appraisal.claims)
     own_steps = {step.id.rpartition(".")[2]: step for step in about if _owner(step) == name}
-    vector = {**_affirmed(profile, own_steps), **profile.noted(claims)}
+    vector = {**{row.claim: row.affirmed for row in profile.rows if _holds(row, own_steps)}, **profile.noted(claims)}
     tier = worst(map(tier_of, vector.values()))
     if lacking and tier is Tier.AFFIRMING:
         tier = Tier.WARNING
     return AttesterResult(tier, _filled(vector), lacking, claims)
-
-
-def _affirmed(profile: ResultProfile, steps: Mapping[str, AppraisalStep]) -> dict[TrustClaim, int]:
-    return {row.claim: row.affirmed for row in profile.rows if _holds(row, steps)}
 
 
 def _holds(row: TrustRow, steps: Mapping[str, AppraisalStep]) -> bool:
@@ -206,16 +202,12 @@ def _filled(vector: Mapping[TrustClaim, int]) -> Mapping[TrustClaim, int]:
 def claims_of(name: str, claims: Mapping[str, object]) -> Mapping[str, object]:
     """Return the part of an appraisal's claims that is about one attester."""
     for word in filter(None, name.split(".")):
-        claims = _inside(word, claims)
+        devices = claims.get("devices")
+        several = devices if isinstance(devices, list) else []
+        within = claims.get(word, next((each for each in several if each["name"] == word), {}))
+        assert isinstance(within, Mapping), f"{word} is told of as an object"
+        claims = within
     return claims
-
-
-def _inside(word: str, claims: Mapping[str, object]) -> Mapping[str, object]:
-    devices = claims.get("devices")
-    several = devices if isinstance(devices, list) else []
-    within = claims.get(word, next((each for each in several if each["name"] == word), {}))
-    assert isinstance(within, Mapping), f"{word} is told of as an object"
-    return within
 
 
 PROFILE: Final = "tag:ietf.org,2026:rats/ear#03"

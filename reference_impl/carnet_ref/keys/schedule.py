@@ -116,11 +116,7 @@ class OneTimeSecret:
         self._secret: bytes | None = secret
 
     def take(self) -> bytes:
-        """Return the secret, the first time.
-
-        Raises:
-            SecretTakenError: it was taken or wiped.
-        """
+        """Return the secret, the first time. Raises SecretTakenError if it was taken or wiped."""
         if self._secret is None:
             raise SecretTakenError("the secret was exported or wiped before")
         secret, self._secret = self._secret, None
@@ -273,11 +269,7 @@ class IvCounter:
         return self._last.message
 
     def advance(self) -> bytes:
-        """Count one message and return its IV.
-
-        Raises:
-            IvExhaustedError: the message counter would overflow.
-        """
+        """Count one message and return its IV. Raises IvExhaustedError if the message counter would overflow."""
         if self.message == LAST_MESSAGE:
             raise IvExhaustedError(f"{self.channel} has used all {LAST_MESSAGE} values of its message counter")
         self._last = Iv(self.channel, self.message + 1)

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
-from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self, TypeVar, dataclass_transform, get_type_hints
 
 from carnet_ref.wire import Reader
@@ -137,36 +135,26 @@ def rest(most: int | None = None, needed: str = "") -> Part:
     return Part(read, lambda value, _: bytes(value))
 
 
-@cache
-def _parts(kind: type[Message]) -> Mapping[str, Param | Part]:
-    """Return how the attributes of a kind of messages are laid out, as far as annotations say."""
-    hints = get_type_hints(kind, include_extras=True)
-    annotated = {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
-    return MappingProxyType(annotated)
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
     """One SPDM message, as a typed value; without attributes of its own, its parameters mean nothing."""
 
     CODE: ClassVar[int]
+    PARTS: ClassVar[Mapping[str, Param | Part]]
+    """How attributes are laid out, as far as their annotations say."""
 
     version: Version
 
     @classmethod
     def read(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> Self:
-        """Read what follows the header.
-
-        Raises:
-            MalformedError: it is something else.
-        """
+        """Read what follows the header. Raises MalformedError if it is something else."""
         return cls(version, **cls.values(reader, version, params, layout))
 
     @classmethod
     def values(cls, reader: Reader, version: Version, params: tuple[int, int], layout: Layout) -> dict[str, Any]:
         """Read the attributes whose layout their annotations say."""
         found: dict[str, Any] = {}
-        for name, part in _parts(cls).items():
+        for name, part in cls.PARTS.items():
             if isinstance(part, Part):
                 found[name] = part.read(reader, version, layout)
                 continue
@@ -178,13 +166,13 @@ class Message:
 
     def params(self) -> tuple[int, int]:
         """Return Param1 and Param2."""
-        parts = _parts(type(self)).items()
+        parts = self.PARTS.items()
         found = {part.index: int(getattr(self, name)) for name, part in parts if isinstance(part, Param)}
         return found.get(0, 0), found.get(1, 0)
 
     def body(self) -> bytes:
         """Return what follows the header."""
-        parts = [(getattr(self, name), part) for name, part in _parts(type(self)).items()]
+        parts = [(getattr(self, name), part) for name, part in self.PARTS.items()]
         return b"".join(part.write(value, self.version) for value, part in parts if isinstance(part, Part))
 
     def encode(self) -> bytes:
@@ -204,6 +192,8 @@ def message(code: int) -> Callable[[type[_Kind]], type[_Kind]]:
     def register(kind: type[_Kind]) -> type[_Kind]:
         made = dataclass(frozen=True, slots=True)(kind)
         made.CODE = code
+        hints = get_type_hints(made, include_extras=True).items()
+        made.PARTS = {name: hint.__metadata__[0] for name, hint in hints if hasattr(hint, "__metadata__")}
         MESSAGES[code] = made
         return made
 

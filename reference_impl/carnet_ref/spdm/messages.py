@@ -740,11 +740,7 @@ class NotReady:
 
     @classmethod
     def of(cls, error: Error) -> NotReady:
-        """Read it.
-
-        Raises:
-            MalformedError: the ERROR adds something else.
-        """
+        """Read it. Raises MalformedError if the ERROR adds something else."""
         if len(error.extended) != 4:
             raise MalformedError("ResponseNotReady", "four bytes", str(len(error.extended)), 4)
         return cls(*error.extended)

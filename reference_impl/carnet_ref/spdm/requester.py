@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from carnet_ref.crypto.primitives import P384Share, Random, sha384
 from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.spdm import machine
 from carnet_ref.spdm.errors import (
     DowngradeError,
     RecordError,
@@ -32,29 +33,6 @@ from carnet_ref.spdm.layout import (
     Layout,
     Message,
     Version,
-)
-from carnet_ref.spdm.machine import (
-    ApplicationData,
-    Beat,
-    Begin,
-    Closed,
-    Conversing,
-    End,
-    Ended,
-    Identified,
-    KeysUpdated,
-    Measure,
-    Measured,
-    MeasuredOutside,
-    Opened,
-    OpenSession,
-    Secured,
-    SessionEffect,
-    SessionEvent,
-    SessionStep,
-    UpdateKeys,
-    becoming,
-    expect,
 )
 from carnet_ref.spdm.messages import (
     ALL_MEASUREMENTS,
@@ -155,11 +133,7 @@ class RequesterConfig:
 
 
 def measure(version: Version, nonce: bytes, slot: int) -> GetMeasurements:
-    """Return the request for a signed report of everything.
-
-    Raises:
-        SpdmError: the nonce has another size.
-    """
+    """Return the request for a signed report of everything. Raises SpdmError if the nonce has another size."""
     if len(nonce) != RANDOM_BYTES:
         raise SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
     context = bytes(CONTEXT_BYTES) if version >= Version.V1_3 else b""
@@ -180,7 +154,7 @@ def check_measurements(found: Measurements, request: GetMeasurements) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Inside(Secured):
+class _Inside(machine.Secured):
     """The session is open; ``slot`` is where the device's chain is, ``vca`` what was negotiated."""
 
     session: GpuSession
@@ -194,29 +168,29 @@ class Established(_Inside):
 
     awaits: ClassVar[str] = "a call"
 
-    def call(self, event: SessionEvent) -> SessionStep:
+    def call(self, event: machine.SessionEvent) -> machine.SessionStep:
         """Ask for a report, update keys, send, or end."""
         version = self.layout.version
         match event:
-            case Measure(nonce):
+            case machine.Measure(nonce):
                 return self._ask(AwaitMeasurements, measure(version, nonce, self.slot))
-            case Beat():
+            case machine.Beat():
                 return self._ask(AwaitHeartbeatAck, Heartbeat(version))
-            case UpdateKeys(both):
+            case machine.UpdateKeys(both):
                 operation = UpdateOperation.UPDATE_ALL_KEYS if both else UpdateOperation.UPDATE_KEY
                 return self._ask(AwaitKeyUpdateAck, KeyUpdate(version, operation, self.random(1)[0]))
-            case End():
+            case machine.End():
                 return self._ask(AwaitEndSessionAck, EndSession(version))
             case _:
                 # Secured.call by name: a slotted dataclass has no cell for super() without arguments.
-                return Secured.call(self, event)
+                return machine.Secured.call(self, event)
 
-    def _ask(self, then: type[_Asked], request: Message) -> SessionStep:
-        state, effects = becoming(then, self, request=request).say(request.encode())
+    def _ask(self, then: type[_Asked], request: Message) -> machine.SessionStep:
+        state, effects = machine.becoming(then, self, request=request).say(request.encode())
         assert isinstance(state, _Asked)
         return state.after_sending(), effects
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Refuse: nothing was asked."""
         raise UnexpectedMessageError(self.awaits, type(message).__name__)
 
@@ -231,9 +205,9 @@ class _Asked(_Inside):
         """Return this state once the request is sent."""
         return self
 
-    def answered(self, *effects: SessionEffect) -> SessionStep:
+    def answered(self, *effects: machine.SessionEffect) -> machine.SessionStep:
         """Return to the open session."""
-        return becoming(Established, self), effects
+        return machine.becoming(Established, self), effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +216,15 @@ class AwaitMeasurements(_Asked):
 
     awaits: ClassVar[str] = "MEASUREMENTS"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Hand out the report, marked with the session it came in."""
         request = self.request
         assert isinstance(request, GetMeasurements)
-        check_measurements(expect(Measurements, message), request)
+        check_measurements(machine.expect(Measurements, message), request)
         before = self.vca if self.layout.version >= Version.V1_2 else b""
-        return self.answered(Measured(SessionReport(request.nonce, request.encode(), raw, before, self.session, MINT)))
+        return self.answered(
+            machine.Measured(SessionReport(request.nonce, request.encode(), raw, before, self.session, MINT))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +233,9 @@ class AwaitHeartbeatAck(_Asked):
 
     awaits: ClassVar[str] = "HEARTBEAT_ACK"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """The peer is alive."""
-        expect(HeartbeatAck, message)
+        machine.expect(HeartbeatAck, message)
         return self.answered()
 
 
@@ -291,25 +267,25 @@ class AwaitKeyUpdateAck(_Asked):
             return self
         return replace(self, before=self.receiving, receiving=self.receiving.updated())
 
-    def receive(self, data: bytes) -> SessionStep:
+    def receive(self, data: bytes) -> machine.SessionStep:
         """Take the acknowledgement, or the application's bytes that were under way when the keys were updated."""
         try:
             # Secured.receive by name: a slotted dataclass has no cell for super() without arguments.
-            return Secured.receive(self, data)
+            return machine.Secured.receive(self, data)
         except (RecordError, SequenceError):
             if self.before is None:
                 raise
             before, kind, payload = self.before.open(SecuredRecord.parse(data))
         if kind != VENDOR:
             raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x} under the key before")
-        return replace(self, before=before), (ApplicationData(payload),)
+        return replace(self, before=before), (machine.ApplicationData(payload),)
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Verify the requester's next key by using it."""
-        _check_update(expect(KeyUpdateAck, message), self.request)
+        _check_update(machine.expect(KeyUpdateAck, message), self.request)
         version, tag = self.layout.version, self.random(1)[0]
         verifying = KeyUpdate(version, UpdateOperation.VERIFY_NEW_KEY, tag)
-        state = becoming(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
+        state = machine.becoming(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
         return state.say(verifying.encode())
 
 
@@ -324,10 +300,10 @@ class AwaitNewKeyAck(_Asked):
         """Between keys nothing but the update is carried."""
         return False
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """The update is over."""
-        _check_update(expect(KeyUpdateAck, message), self.request)
-        return self.answered(KeysUpdated())
+        _check_update(machine.expect(KeyUpdateAck, message), self.request)
+        return self.answered(machine.KeysUpdated())
 
 
 def _check_update(found: KeyUpdateAck, request: Message) -> None:
@@ -345,10 +321,10 @@ class AwaitEndSessionAck(_Asked):
 
     awaits: ClassVar[str] = "END_SESSION_ACK"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """The session is over."""
-        expect(EndSessionAck, message)
-        return Ended(), (Closed(None),)
+        machine.expect(EndSessionAck, message)
+        return machine.Ended(), (machine.Closed(None),)
 
 
 _SLOT: Final = 0
@@ -359,7 +335,7 @@ _MOST_REQUESTS: Final = 256
 """How many requests a responder may make before the session is open."""
 
 
-def key_exchange(state: Conversing, config: RequesterConfig, vca: bytes, chain: Chain) -> SessionStep:
+def key_exchange(state: machine.Conversing, config: RequesterConfig, vca: bytes, chain: Chain) -> machine.SessionStep:
     """Send KEY_EXCHANGE."""
     draw, version = config.random, state.layout.version
     share, session = P384Share(draw), int.from_bytes(draw(2), "little")
@@ -381,7 +357,7 @@ def key_exchange(state: Conversing, config: RequesterConfig, vca: bytes, chain: 
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitKeyExchangeRsp(Conversing):
+class AwaitKeyExchangeRsp(machine.Conversing):
     """KEY_EXCHANGE was sent."""
 
     awaits: ClassVar[str] = "KEY_EXCHANGE_RSP"
@@ -393,9 +369,9 @@ class AwaitKeyExchangeRsp(Conversing):
     share: P384Share = field(repr=False)
     requester_id: int
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check the device's signature and verify data over all that was said; finish, or say who this end is."""
-        response = expect(KeyExchangeRsp, message)
+        response = machine.expect(KeyExchangeRsp, message)
         signed = self.transcript + raw[: -HASH_BYTES - SIGNATURE_BYTES]
         key = self.chain.device_key()
         verify(key, self.layout.version, Purpose.KEY_EXCHANGE_RSP, signed, response.signature)
@@ -422,7 +398,7 @@ class AwaitKeyExchangeRsp(Conversing):
 
     def _go_on(
         self, response: KeyExchangeRsp, transcript: bytes, secrets: HandshakeSecrets, identity: RequesterIdentity | None
-    ) -> SessionStep:
+    ) -> machine.SessionStep:
         session = self.requester_id | response.session << 16
         shared = {
             "sending": RecordKeys(session, secrets.request),
@@ -435,18 +411,18 @@ class AwaitKeyExchangeRsp(Conversing):
         }
         match response.mutual:
             case MutualRequest.ENCAPSULATED:
-                asking = becoming(AwaitEncapsulatedRequest, self, **shared)
+                asking = machine.becoming(AwaitEncapsulatedRequest, self, **shared)
                 return asking.say(GetEncapsulatedRequest(self.layout.version).encode())
             case MutualRequest.DIGESTS:
-                return becoming(AwaitEncapsulatedAck, self, **shared).answer(
+                return machine.becoming(AwaitEncapsulatedAck, self, **shared).answer(
                     _IMPLICIT, GetDigests(self.layout.version).encode()
                 )
             case _:
-                return becoming(_Finishing, self, **shared).finish()
+                return machine.becoming(_Finishing, self, **shared).finish()
 
 
 @dataclass(frozen=True, slots=True)
-class _Finishing(Secured):
+class _Finishing(machine.Secured):
     """The key exchange is over, and the handshake is not."""
 
     awaits: ClassVar[str] = ""
@@ -464,7 +440,7 @@ class _Finishing(Secured):
         """Nothing but the handshake is carried before it is over."""
         return False
 
-    def finish(self) -> SessionStep:
+    def finish(self) -> machine.SessionStep:
         """Send FINISH: signed, if this end has to say who it is."""
         version, transcript = self.layout.version, self.transcript
         place = bytes(REQUESTER_SIGNATURE_BYTES) if self.identity else b""
@@ -475,7 +451,7 @@ class _Finishing(Secured):
             draft = replace(draft, signature=signature)
         transcript += draft.unsigned() + draft.signature
         finish = replace(draft, verify_data=self.secrets.request.verify_data(sha384(transcript)))
-        state = becoming(AwaitFinishRsp, self, transcript=transcript + finish.verify_data)
+        state = machine.becoming(AwaitFinishRsp, self, transcript=transcript + finish.verify_data)
         return state.say(finish.encode())
 
 
@@ -485,10 +461,10 @@ class AwaitEncapsulatedRequest(_Finishing):
 
     awaits: ClassVar[str] = "ENCAPSULATED_REQUEST"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Answer the responder's first request."""
-        request = expect(EncapsulatedRequest, message)
-        return becoming(AwaitEncapsulatedAck, self).answer(request.request_id, request.carried)
+        request = machine.expect(EncapsulatedRequest, message)
+        return machine.becoming(AwaitEncapsulatedAck, self).answer(request.request_id, request.carried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -500,9 +476,9 @@ class AwaitEncapsulatedAck(_Finishing):
     request_id: int = _IMPLICIT
     answered: int = 0
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Answer the responder's next request, or finish when there is none."""
-        ack = expect(EncapsulatedResponseAck, message)
+        ack = machine.expect(EncapsulatedResponseAck, message)
         if self.layout.version >= Version.V1_2 and ack.acknowledged != self.request_id:
             raise UnexpectedMessageError(
                 f"an acknowledgement of request {self.request_id}", f"one of {ack.acknowledged}"
@@ -513,7 +489,7 @@ class AwaitEncapsulatedAck(_Finishing):
             raise UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {ack.payload[0]}")
         return self.finish()
 
-    def answer(self, request_id: int, carried: bytes) -> SessionStep:
+    def answer(self, request_id: int, carried: bytes) -> machine.SessionStep:
         """Deliver the response to a request of the responder.
 
         Raises:
@@ -545,14 +521,14 @@ class AwaitFinishRsp(_Finishing):
 
     awaits: ClassVar[str] = "FINISH_RSP"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Open the session."""
-        expect(FinishRsp, message)
+        machine.expect(FinishRsp, message)
         th2 = sha384(self.transcript + raw)
         secrets = self.secrets.session(th2)
         own = None if self.identity is None else Chain.parse(self.identity.chain)
         session = GpuSession(self.sending.session, self.layout.version, th2, self.chain, MINT, own, self.summary)
-        established = becoming(
+        established = machine.becoming(
             Established,
             self,
             sending=RecordKeys(session.id, secrets.request),
@@ -560,7 +536,7 @@ class AwaitFinishRsp(_Finishing):
             session=session,
             slot=self.config.slot,
         )
-        return established, (Opened(session, OneTimeSecret(secrets.export)),)
+        return established, (machine.Opened(session, OneTimeSecret(secrets.export)),)
 
 
 _PORTION = 0x0FFF
@@ -568,13 +544,13 @@ _LONGEST_CHAIN = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class _Handshake(Conversing):
+class _Handshake(machine.Conversing):
     """A state before the session; ``vca`` is what was negotiated so far, which everything later is bound to."""
 
     config: RequesterConfig
     vca: bytes
 
-    def ask(self, request: Message) -> SessionStep:
+    def ask(self, request: Message) -> machine.SessionStep:
         """Negotiate further: a request whose bytes count as negotiated."""
         raw = request.encode()
         return replace(self, vca=self.vca + raw).say(raw)
@@ -591,13 +567,13 @@ class AwaitBegin(_Handshake):
         """Return the state that a requester begins in."""
         return cls(Layout(), Asking(), config, b"")
 
-    def call(self, event: SessionEvent) -> SessionStep:
+    def call(self, event: machine.SessionEvent) -> machine.SessionStep:
         """Begin by asking for versions."""
-        if not isinstance(event, Begin):
+        if not isinstance(event, machine.Begin):
             raise UnexpectedMessageError(self.awaits, type(event).__name__)
-        return becoming(AwaitVersion, self).ask(GetVersion(Version.V1_0))
+        return machine.becoming(AwaitVersion, self).ask(GetVersion(Version.V1_0))
 
-    def receive(self, data: bytes) -> SessionStep:
+    def receive(self, data: bytes) -> machine.SessionStep:
         """Refuse: a responder does not speak first."""
         raise UnexpectedMessageError(self.awaits, f"{len(data)} bytes of the peer")
 
@@ -608,12 +584,12 @@ class AwaitVersion(_Handshake):
 
     awaits: ClassVar[str] = "VERSION"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Choose the newest version of both."""
         profile, mutual = self.config.profile, self.config.identity is not None
-        version = profile.choose(expect(VersionList, message))
+        version = profile.choose(machine.expect(VersionList, message))
         transfer = self.transfer.agreed(version)
-        state = becoming(AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw)
+        state = machine.becoming(AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw)
         return state.ask(profile.get_capabilities(version, mutual=mutual))
 
 
@@ -623,16 +599,16 @@ class AwaitCapabilities(_Handshake):
 
     awaits: ClassVar[str] = "CAPABILITIES"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check what the device is able to do, and offer one suite."""
         profile, version = self.config.profile, self.layout.version
         sizes = profile.check_capabilities(
-            expect(Capabilities, message),
+            machine.expect(Capabilities, message),
             mutual=self.config.identity is not None,
             challenge=self.config.challenge,
         )
         transfer = self.transfer.agreed(version, sizes)
-        state = becoming(AwaitAlgorithms, self, transfer=transfer, vca=self.vca + raw)
+        state = machine.becoming(AwaitAlgorithms, self, transfer=transfer, vca=self.vca + raw)
         return state.ask(profile.negotiate(version))
 
 
@@ -642,10 +618,12 @@ class AwaitAlgorithms(_Handshake):
 
     awaits: ClassVar[str] = "ALGORITHMS"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check that it is the suite; what was said up to here is signed later."""
-        self.config.profile.check_algorithms(expect(Algorithms, message), mutual=self.config.identity is not None)
-        return becoming(AwaitDigests, self, vca=self.vca + raw, shown=b"").look(GetDigests(self.layout.version))
+        self.config.profile.check_algorithms(
+            machine.expect(Algorithms, message), mutual=self.config.identity is not None
+        )
+        return machine.becoming(AwaitDigests, self, vca=self.vca + raw, shown=b"").look(GetDigests(self.layout.version))
 
 
 @dataclass(frozen=True, slots=True)
@@ -654,7 +632,7 @@ class _Looking(_Handshake):
 
     shown: bytes
 
-    def look(self, request: Message) -> SessionStep:
+    def look(self, request: Message) -> machine.SessionStep:
         """Ask to be shown something."""
         raw = request.encode()
         return replace(self, shown=self.shown + raw).say(raw)
@@ -666,9 +644,9 @@ class AwaitDigests(_Looking):
 
     awaits: ClassVar[str] = "DIGESTS"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Remember the digest of the slot's chain and ask for the chain."""
-        digests, slot, version = expect(Digests, message), self.config.slot, self.layout.version
+        digests, slot, version = machine.expect(Digests, message), self.config.slot, self.layout.version
         if version >= Version.V1_3 and digests.slots & ~digests.supported:
             raise UntrustedChainError(
                 f"slots {digests.slots:#04x} have certificates, and only {digests.supported:#04x} are supported"
@@ -676,7 +654,7 @@ class AwaitDigests(_Looking):
         if not digests.slots >> slot & 1:
             raise UntrustedChainError(f"the device has no certificate in slot {slot}")
         digest = digests.digests[(digests.slots & ((1 << slot) - 1)).bit_count()]
-        state = becoming(AwaitCertificate, self, digest=digest, slots=digests.slots, shown=self.shown + raw)
+        state = machine.becoming(AwaitCertificate, self, digest=digest, slots=digests.slots, shown=self.shown + raw)
         return state.look(GetCertificate(version, slot, 0, _PORTION))
 
 
@@ -690,9 +668,9 @@ class AwaitCertificate(_Looking):
     slots: int
     portions: bytes = b""
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Collect the chain; whole, it has to be trusted."""
-        part = expect(Certificate, message)
+        part = machine.expect(Certificate, message)
         chain = self.portions + part.portion
         if part.slot != self.config.slot or not 0 < len(part.portion) <= _PORTION:
             raise UntrustedChainError(f"a portion of {len(part.portion)} bytes of slot {part.slot}")
@@ -704,14 +682,16 @@ class AwaitCertificate(_Looking):
             return state.look(GetCertificate(self.layout.version, part.slot, len(chain), wanted))
         return state._whole(Chain.parse(chain))
 
-    def _whole(self, chain: Chain) -> SessionStep:
+    def _whole(self, chain: Chain) -> machine.SessionStep:
         if chain.digest != self.digest:
             raise UntrustedChainError("the chain has another digest than DIGESTS said")
         self.config.trust(chain.certificates)
         chain.device_key()
         if self.config.challenge:
-            return becoming(AwaitChallengeAuth, self, chain=chain).challenge()
-        return identified(becoming(AwaitOpenSession, self, chain=chain), Identified(chain, challenged=False))
+            return machine.becoming(AwaitChallengeAuth, self, chain=chain).challenge()
+        return identified(
+            machine.becoming(AwaitOpenSession, self, chain=chain), machine.Identified(chain, challenged=False)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -724,7 +704,7 @@ class AwaitChallengeAuth(_Looking):
     slots: int
     context: bytes = b""
 
-    def challenge(self) -> SessionStep:
+    def challenge(self) -> machine.SessionStep:
         """Ask the device to prove that it has the key of its certificate, and agrees on all that was said."""
         version, draw = self.layout.version, self.config.random
         context = draw(CONTEXT_BYTES) if version >= Version.V1_3 else b""
@@ -732,9 +712,9 @@ class AwaitChallengeAuth(_Looking):
         layout = replace(self.layout, summary=self.config.summary is not Summary.NONE)
         return replace(self, context=context, layout=layout).look(request)
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check what the device says of itself, and its signature."""
-        proof = expect(ChallengeAuth, message)
+        proof = machine.expect(ChallengeAuth, message)
         if proof.slot & MUTUAL_REQUESTED:
             raise UnexpectedMessageError("no request for mutual authentication", f"{proof.slot:#04x}")
         if proof.slot & SLOT_MASK != self.config.slot or proof.slots != self.slots:
@@ -746,15 +726,15 @@ class AwaitChallengeAuth(_Looking):
         signed = self.vca + self.shown + raw[:-SIGNATURE_BYTES]
         key = self.chain.device_key()
         verify(key, self.layout.version, Purpose.CHALLENGE_AUTH, signed, proof.signature)
-        found = Identified(self.chain, challenged=True, summary=proof.summary)
-        return identified(becoming(AwaitOpenSession, self), found)
+        found = machine.Identified(self.chain, challenged=True, summary=proof.summary)
+        return identified(machine.becoming(AwaitOpenSession, self), found)
 
 
-def identified(state: AwaitOpenSession, found: Identified) -> SessionStep:
+def identified(state: AwaitOpenSession, found: machine.Identified) -> machine.SessionStep:
     """Go on to the session, unless the requester was told to wait."""
     if not state.config.session:
         return state, (found,)
-    after, effects = state.call(OpenSession())
+    after, effects = state.call(machine.OpenSession())
     return after, (found, *effects)
 
 
@@ -766,18 +746,18 @@ class AwaitOpenSession(_Handshake):
 
     chain: Chain
 
-    def call(self, event: SessionEvent) -> SessionStep:
+    def call(self, event: machine.SessionEvent) -> machine.SessionStep:
         """Open a session, or ask for a report outside of any."""
         match event:
-            case OpenSession():
+            case machine.OpenSession():
                 return key_exchange(self, self.config, self.vca, self.chain)
-            case Measure(nonce):
+            case machine.Measure(nonce):
                 request = measure(self.layout.version, nonce, self.config.slot)
-                return becoming(AwaitReport, self, request=request).say(request.encode())
+                return machine.becoming(AwaitReport, self, request=request).say(request.encode())
             case _:
                 raise UnexpectedMessageError(self.awaits, type(event).__name__)
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Refuse: nothing was asked."""
         raise UnexpectedMessageError(self.awaits, type(message).__name__)
 
@@ -791,11 +771,11 @@ class AwaitReport(_Handshake):
     chain: Chain
     request: GetMeasurements
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check who signed the report; nothing else binds it to the device."""
-        check_measurements(expect(Measurements, message), self.request)
+        check_measurements(machine.expect(Measurements, message), self.request)
         before = self.vca if self.layout.version >= Version.V1_2 else b""
         report = DeviceReport(
             self.request.nonce, self.request.encode(), raw, before, self.chain, self.layout.version, MINT
         )
-        return becoming(AwaitOpenSession, self), (MeasuredOutside(report),)
+        return machine.becoming(AwaitOpenSession, self), (machine.MeasuredOutside(report),)

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto.primitives import P384Share, Random, sha384
 from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.spdm import machine, messages
 from carnet_ref.spdm.errors import (
     DowngradeError,
     PskRefusedError,
@@ -23,53 +24,7 @@ from carnet_ref.spdm.errors import (
     UntrustedChainError,
 )
 from carnet_ref.spdm.layout import HASH_BYTES, RANDOM_BYTES, Layout, Message, Version
-from carnet_ref.spdm.machine import (
-    REFUSALS,
-    Closed,
-    Conversing,
-    Ended,
-    KeysUpdated,
-    Opened,
-    Secured,
-    SessionEffect,
-    SessionStep,
-    becoming,
-    expect,
-)
 from carnet_ref.spdm.measuring import NO_MEASUREMENTS, Reporter, UnsignedMeasurements
-from carnet_ref.spdm.messages import (
-    Certificate,
-    Challenge,
-    ChallengeAuth,
-    DeliverEncapsulatedResponse,
-    Digests,
-    EncapsulatedRequest,
-    EncapsulatedResponseAck,
-    EndSession,
-    EndSessionAck,
-    Error,
-    ErrorCode,
-    Finish,
-    FinishRsp,
-    GetCapabilities,
-    GetCertificate,
-    GetDigests,
-    GetEncapsulatedRequest,
-    GetMeasurements,
-    GetVersion,
-    Heartbeat,
-    HeartbeatAck,
-    KeyExchange,
-    KeyExchangeRsp,
-    KeyUpdate,
-    KeyUpdateAck,
-    MutualRequest,
-    NegotiateAlgorithms,
-    Payload,
-    Summary,
-    UpdateOperation,
-    parse_message,
-)
 from carnet_ref.spdm.profile import H100_DEVICE, Capability, Profile
 from carnet_ref.spdm.secured import HandshakeSecrets, RecordKeys, selected_version
 from carnet_ref.spdm.session import MINT, Chain, GpuSession, Purpose, Trust, encode_chain, sign, verify_finish
@@ -85,11 +40,11 @@ class MutualAuthentication:
     """
 
     trust: Trust
-    asked: MutualRequest = MutualRequest.ENCAPSULATED
+    asked: messages.MutualRequest = messages.MutualRequest.ENCAPSULATED
     provisioned: bytes = b""
 
     def __post_init__(self) -> None:
-        if bool(self.provisioned) is not (self.asked is MutualRequest.PROVISIONED):
+        if bool(self.provisioned) is not (self.asked is messages.MutualRequest.PROVISIONED):
             raise ValueError("a chain is provisioned if, and only if, it is not asked for")
 
     def check(self, chain: bytes) -> Chain:
@@ -125,19 +80,19 @@ class ResponderConfig:
         return encode_chain(self.certificates)
 
 
-def code_of(error: Exception) -> ErrorCode:
+def code_of(error: Exception) -> messages.ErrorCode:
     """Return how ERROR names an error."""
     match error:
         case DowngradeError():
-            return ErrorCode.VERSION_MISMATCH
+            return messages.ErrorCode.VERSION_MISMATCH
         case PskRefusedError():
-            return ErrorCode.UNSUPPORTED_REQUEST
+            return messages.ErrorCode.UNSUPPORTED_REQUEST
         case UnexpectedMessageError():
-            return ErrorCode.UNEXPECTED_REQUEST
+            return messages.ErrorCode.UNEXPECTED_REQUEST
         case MalformedError():
-            return ErrorCode.INVALID_REQUEST
+            return messages.ErrorCode.INVALID_REQUEST
         case _:
-            return ErrorCode.UNSPECIFIED
+            return messages.ErrorCode.UNSPECIFIED
 
 
 class Serves:
@@ -145,32 +100,32 @@ class Serves:
 
     __slots__ = ()
 
-    def take(self: Conversing, raw: bytes) -> SessionStep:  # type: ignore[misc]  # only states are mixed with it
+    def take(self: machine.Conversing, raw: bytes) -> machine.SessionStep:  # type: ignore[misc]  # only states are mixed with it
         """Take a whole request of the peer."""
         assert isinstance(self.transfer, Answering)
         try:
-            return Conversing.take(self, raw)
+            return machine.Conversing.take(self, raw)
         except PutOffError as why:
             return self.crossed(self.transfer.put_off(raw, why))
         except RequestRefusedError as error:
-            return self.say(Error(self.layout.version, error.code).encode())
+            return self.say(messages.Error(self.layout.version, error.code).encode())
 
 
 @dataclass(frozen=True, slots=True)
-class Plain(Serves, Conversing):
+class Plain(Serves, machine.Conversing):
     """A state of the responder before the session."""
 
     awaits: ClassVar[str] = ""
 
     config: ResponderConfig
 
-    def refusal(self, error: Exception) -> tuple[SessionEffect, ...]:
+    def refusal(self, error: Exception) -> tuple[machine.SessionEffect, ...]:
         """Tell the peer in the clear what kind of error it was; there is no session to say it in."""
-        return self.wrapped(Error(self.layout.version, code_of(error)).encode())[1]
+        return self.wrapped(messages.Error(self.layout.version, code_of(error)).encode())[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded(Serves, Secured):
+class Guarded(Serves, machine.Secured):
     """A state of the responder inside the session.
 
     What does not authenticate is not answered, because it has no known sender. What does, and is refused, is answered
@@ -182,13 +137,13 @@ class Guarded(Serves, Secured):
     config: ResponderConfig
     vca: bytes
 
-    def opened(self, raw: bytes) -> SessionStep:
+    def opened(self, raw: bytes) -> machine.SessionStep:
         """Take a request whose record authenticated."""
         try:
-            return Secured.opened(self, raw)
-        except REFUSALS as error:
-            _, effects = self.wrapped(Error(self.layout.version, code_of(error)).encode())
-            return Ended(), (*effects, Closed(error))
+            return machine.Secured.opened(self, raw)
+        except machine.REFUSALS as error:
+            _, effects = self.wrapped(messages.Error(self.layout.version, code_of(error)).encode())
+            return machine.Ended(), (*effects, machine.Closed(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,31 +154,31 @@ class AwaitRequest(Guarded):
 
     measured: UnsignedMeasurements = NO_MEASUREMENTS
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Answer a request."""
         version = self.layout.version
-        if isinstance(message, GetMeasurements):
+        if isinstance(message, messages.GetMeasurements):
             measured, response = self.measured.answer(self.config.reporter, self.vca, message, raw)
             return replace(self, measured=measured).say(response)
         state = replace(self, measured=NO_MEASUREMENTS)
         match message:
-            case Heartbeat():
-                return state.say(HeartbeatAck(version).encode())
-            case KeyUpdate() as request:
+            case messages.Heartbeat():
+                return state.say(messages.HeartbeatAck(version).encode())
+            case messages.KeyUpdate() as request:
                 return state._update(request)
             case _:
-                expect(EndSession, message)
-                _, effects = state.say(EndSessionAck(version).encode())
-                return Ended(), (*effects, Closed(None))
+                machine.expect(messages.EndSession, message)
+                _, effects = state.say(messages.EndSessionAck(version).encode())
+                return machine.Ended(), (*effects, machine.Closed(None))
 
-    def _update(self, request: KeyUpdate) -> SessionStep:
+    def _update(self, request: messages.KeyUpdate) -> machine.SessionStep:
         """Move to the next keys; the acknowledgement comes under the next one, if the responder's is updated, too."""
-        if request.operation is UpdateOperation.VERIFY_NEW_KEY:
-            raise RequestRefusedError(ErrorCode.INVALID_REQUEST, "no key was updated that could be verified")
-        moved = becoming(AwaitNewKey, self, receiving=self.receiving.updated())
-        if request.operation is UpdateOperation.UPDATE_ALL_KEYS:
+        if request.operation is messages.UpdateOperation.VERIFY_NEW_KEY:
+            raise RequestRefusedError(messages.ErrorCode.INVALID_REQUEST, "no key was updated that could be verified")
+        moved = machine.becoming(AwaitNewKey, self, receiving=self.receiving.updated())
+        if request.operation is messages.UpdateOperation.UPDATE_ALL_KEYS:
             moved = replace(moved, sending=self.sending.updated())
-        return moved.say(KeyUpdateAck(self.layout.version, request.operation, request.tag).encode())
+        return moved.say(messages.KeyUpdateAck(self.layout.version, request.operation, request.tag).encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,14 +192,14 @@ class AwaitNewKey(Guarded):
         """Between keys nothing but the update is carried."""
         return False
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Acknowledge; the update is over."""
-        request = expect(KeyUpdate, message)
-        if request.operation is not UpdateOperation.VERIFY_NEW_KEY:
+        request = machine.expect(messages.KeyUpdate, message)
+        if request.operation is not messages.UpdateOperation.VERIFY_NEW_KEY:
             raise UnexpectedMessageError(self.awaits, f"one of {request.operation.name}")
-        ack = KeyUpdateAck(self.layout.version, request.operation, request.tag)
-        state, effects = becoming(AwaitRequest, self).say(ack.encode())
-        return state, (*effects, KeysUpdated())
+        ack = messages.KeyUpdateAck(self.layout.version, request.operation, request.tag)
+        state, effects = machine.becoming(AwaitRequest, self).say(ack.encode())
+        return state, (*effects, machine.KeysUpdated())
 
 
 _HEARTBEAT_SECONDS: Final = 4
@@ -254,18 +209,14 @@ _LONGEST_CHAIN: Final = 0xFFFF
 _LAST_REQUEST: Final = 0xFF
 
 
-def summary_kind(asked: int) -> Summary:
-    """Return which measurements a request wants to have summed up.
-
-    Raises:
-        MalformedError: there is no such kind.
-    """
-    if asked not in set(Summary):
+def summary_kind(asked: int) -> messages.Summary:
+    """Return which measurements a request wants to have summed up. Raises MalformedError if there is no such kind."""
+    if asked not in set(messages.Summary):
         raise MalformedError("measurement summary", "none, rooted or all", f"{asked:#04x}")
-    return Summary(asked)
+    return messages.Summary(asked)
 
 
-def key_exchange(state: Plain, vca: bytes, request: KeyExchange, raw: bytes) -> SessionStep:
+def key_exchange(state: Plain, vca: bytes, request: messages.KeyExchange, raw: bytes) -> machine.SessionStep:
     """Answer KEY_EXCHANGE, signed.
 
     Raises:
@@ -277,10 +228,10 @@ def key_exchange(state: Plain, vca: bytes, request: KeyExchange, raw: bytes) -> 
     if request.slot:
         raise MalformedError("KEY_EXCHANGE", "slot 0", f"slot {request.slot}")
     config, version, draw = state.config, state.layout.version, state.config.random
-    summary = config.reporter.summary(kind) if kind is not Summary.NONE else b""
+    summary = config.reporter.summary(kind) if kind is not messages.Summary.NONE else b""
     share = P384Share(draw)
     shared = share.agree(request.exchange)
-    unsigned = KeyExchangeRsp(
+    unsigned = messages.KeyExchangeRsp(
         version,
         _HEARTBEAT_SECONDS,
         int.from_bytes(draw(2), "little"),
@@ -301,7 +252,7 @@ def key_exchange(state: Plain, vca: bytes, request: KeyExchange, raw: bytes) -> 
     session = request.session | unsigned.session << 16
     transcript = signed + signature + response.verify_data
     then = _after_exchange(state, vca, session, transcript, secrets, summary)
-    return becoming(AwaitCollection, state, then=then).say(response.encode())
+    return machine.becoming(AwaitCollection, state, then=then).say(response.encode())
 
 
 def _after_exchange(
@@ -311,11 +262,11 @@ def _after_exchange(
     mutual = state.config.mutual
     kind: type[_Opening] = AwaitFinish
     requester = None
-    if mutual is not None and mutual.asked is MutualRequest.PROVISIONED:
+    if mutual is not None and mutual.asked is messages.MutualRequest.PROVISIONED:
         requester = mutual.check(mutual.provisioned)
     elif mutual is not None:
-        kind = AwaitDigests if mutual.asked is MutualRequest.DIGESTS else AwaitGetEncapsulatedRequest
-    return becoming(
+        kind = AwaitDigests if mutual.asked is messages.MutualRequest.DIGESTS else AwaitGetEncapsulatedRequest
+    return machine.becoming(
         kind,
         state,
         vca=vca,
@@ -337,7 +288,7 @@ class AwaitCollection(Plain):
 
     then: _Opening
 
-    def crossed(self, crossing: Crossing[Asking | Answering]) -> SessionStep:
+    def crossed(self, crossing: Crossing[Asking | Answering]) -> machine.SessionStep:
         """Go on inside the session once the last piece is out."""
         _, effects = Plain.crossed(self, crossing)
         if crossing.transfer.outgoing is None:
@@ -361,13 +312,15 @@ class _Opening(Guarded):
         """Nothing but the handshake is carried before it is over."""
         return False
 
-    def acknowledge(self, came: int, request: Message | None) -> SessionStep:
+    def acknowledge(self, came: int, request: Message | None) -> machine.SessionStep:
         """Acknowledge a response, and make the next request, if there is one."""
         version = self.layout.version
         if request is None:
-            return self.say(EncapsulatedResponseAck(version, 0, Payload.ABSENT, came).encode())
+            return self.say(messages.EncapsulatedResponseAck(version, 0, messages.Payload.ABSENT, came).encode())
         number = came + 1
-        return self.say(EncapsulatedResponseAck(version, number, Payload.REQUEST, came, request.encode()).encode())
+        return self.say(
+            messages.EncapsulatedResponseAck(version, number, messages.Payload.REQUEST, came, request.encode()).encode()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,11 +329,11 @@ class AwaitGetEncapsulatedRequest(_Opening):
 
     awaits: ClassVar[str] = "GET_ENCAPSULATED_REQUEST"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Ask for the requester's digests."""
-        expect(GetEncapsulatedRequest, message)
-        state, version = becoming(AwaitDigests, self, request_id=1), self.layout.version
-        return state.say(EncapsulatedRequest(version, 1, GetDigests(version).encode()).encode())
+        machine.expect(messages.GetEncapsulatedRequest, message)
+        state, version = machine.becoming(AwaitDigests, self, request_id=1), self.layout.version
+        return state.say(messages.EncapsulatedRequest(version, 1, messages.GetDigests(version).encode()).encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,14 +344,14 @@ class _Asking(_Opening):
 
     request_id: int = 0
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Take the response that the requester delivers."""
-        delivered = expect(DeliverEncapsulatedResponse, message)
+        delivered = machine.expect(messages.DeliverEncapsulatedResponse, message)
         if delivered.request_id != self.request_id:
             raise UnexpectedMessageError(f"the response to request {self.request_id}", f"one to {delivered.request_id}")
-        return self.response(parse_message(delivered.carried, self.layout))
+        return self.response(messages.parse_message(delivered.carried, self.layout))
 
-    def response(self, response: Message) -> SessionStep:
+    def response(self, response: Message) -> machine.SessionStep:
         """Take the response, and ask for what is missing."""
         raise NotImplementedError  # each state awaits a response of its own
 
@@ -409,13 +362,13 @@ class AwaitDigests(_Asking):
 
     awaits: ClassVar[str] = "DIGESTS, encapsulated"
 
-    def response(self, response: Message) -> SessionStep:
+    def response(self, response: Message) -> machine.SessionStep:
         """Remember the digest of the chain in slot 0 and ask for the chain."""
-        digests = expect(Digests, response)
+        digests = machine.expect(messages.Digests, response)
         if not digests.slots & 1:
             raise UntrustedChainError("the requester has no certificate in slot 0")
-        state = becoming(AwaitCertificate, self, digest=digests.digests[0], request_id=self.request_id + 1)
-        return state.acknowledge(self.request_id, GetCertificate(self.layout.version, 0, 0, _PORTION))
+        state = machine.becoming(AwaitCertificate, self, digest=digests.digests[0], request_id=self.request_id + 1)
+        return state.acknowledge(self.request_id, messages.GetCertificate(self.layout.version, 0, 0, _PORTION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,9 +380,9 @@ class AwaitCertificate(_Asking):
     digest: bytes = b""
     portions: bytes = b""
 
-    def response(self, response: Message) -> SessionStep:
+    def response(self, response: Message) -> machine.SessionStep:
         """Collect the chain; whole, it has to be trusted."""
-        part = expect(Certificate, response)
+        part = machine.expect(messages.Certificate, response)
         chain = self.portions + part.portion
         if part.slot or not 0 < len(part.portion) <= _PORTION:
             raise UntrustedChainError(f"a portion of {len(part.portion)} bytes of the requester's slot {part.slot}")
@@ -438,12 +391,14 @@ class AwaitCertificate(_Asking):
         if part.remainder:
             wanted = min(part.remainder, _PORTION)
             state = replace(self, portions=chain, request_id=self.request_id + 1)
-            return state.acknowledge(self.request_id, GetCertificate(self.layout.version, 0, len(chain), wanted))
+            return state.acknowledge(
+                self.request_id, messages.GetCertificate(self.layout.version, 0, len(chain), wanted)
+            )
         if sha384(chain) != self.digest:
             raise UntrustedChainError("the requester's chain has another digest than DIGESTS said")
         assert self.config.mutual is not None
         requester = self.config.mutual.check(chain)
-        return becoming(AwaitFinish, self, requester=requester).acknowledge(self.request_id, None)
+        return machine.becoming(AwaitFinish, self, requester=requester).acknowledge(self.request_id, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,9 +407,9 @@ class AwaitFinish(_Opening):
 
     awaits: ClassVar[str] = "FINISH"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check that the requester agrees on all that was said, and open the session."""
-        finish, transcript = expect(Finish, message), self.transcript
+        finish, transcript = machine.expect(messages.Finish, message), self.transcript
         if bool(finish.signature) is not (self.requester is not None):
             wanted, found = ("FINISH without a signature", "one with a signature")
             if self.requester is not None:
@@ -468,22 +423,22 @@ class AwaitFinish(_Opening):
             verify_finish(key, self.layout.version, transcript + finish.unsigned(), finish.signature)
         before = transcript + raw[:-HASH_BYTES]
         self.secrets.request.check_verify_data(sha384(before), finish.verify_data, "RequesterVerifyData")
-        response = FinishRsp(self.layout.version).encode()
+        response = messages.FinishRsp(self.layout.version).encode()
         return self._open(sha384(before + finish.verify_data + response), response)
 
-    def _open(self, th2: bytes, response: bytes) -> SessionStep:
+    def _open(self, th2: bytes, response: bytes) -> machine.SessionStep:
         answered, effects = self.say(response)
         assert isinstance(answered, AwaitFinish)
         secrets = self.secrets.session(th2)
         chain = Chain(self.config.certificates, sha384(self.config.chain))
         session = GpuSession(self.sending.session, self.layout.version, th2, chain, MINT, self.requester, self.summary)
-        established = becoming(
+        established = machine.becoming(
             AwaitRequest,
             answered,
             sending=RecordKeys(session.id, secrets.response),
             receiving=RecordKeys(session.id, secrets.request),
         )
-        return established, (*effects, Opened(session, OneTimeSecret(secrets.export)))
+        return established, (*effects, machine.Opened(session, OneTimeSecret(secrets.export)))
 
 
 SLOTS: Final = 1
@@ -510,11 +465,11 @@ class AwaitGetVersion(_Negotiating):
         """Return the state that a responder begins in."""
         return cls(Layout(), Answering(), config, b"")
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Say which versions there are."""
-        expect(GetVersion, message)
+        machine.expect(messages.GetVersion, message)
         versions = self.config.profile.version_list().encode()
-        return becoming(AwaitGetCapabilities, self, vca=raw + versions).say(versions)
+        return machine.becoming(AwaitGetCapabilities, self, vca=raw + versions).say(versions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,20 +478,20 @@ class AwaitGetCapabilities(_Negotiating):
 
     awaits: ClassVar[str] = "GET_CAPABILITIES"
 
-    def take(self, raw: bytes) -> SessionStep:
+    def take(self, raw: bytes) -> machine.SessionStep:
         """Read the request in the version that it chooses, if the profile has it."""
         state = self
-        if raw[1:2] == bytes([GetCapabilities.CODE]):
+        if raw[1:2] == bytes([messages.GetCapabilities.CODE]):
             state = replace(self, layout=Layout(self.config.profile.check_version(raw[0])))
         return Plain.take(state, raw)
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check the requester's abilities."""
         profile, version, mutual = self.config.profile, self.layout.version, self.config.mutual is not None
-        sizes = profile.check_capabilities(expect(GetCapabilities, message), mutual=mutual)
+        sizes = profile.check_capabilities(machine.expect(messages.GetCapabilities, message), mutual=mutual)
         response = profile.capabilities(version, mutual=mutual).encode()
         transfer = self.transfer.agreed(version, sizes)
-        state = becoming(AwaitNegotiateAlgorithms, self, transfer=transfer, vca=self.vca + raw + response)
+        state = machine.becoming(AwaitNegotiateAlgorithms, self, transfer=transfer, vca=self.vca + raw + response)
         return state.say(response)
 
 
@@ -546,11 +501,11 @@ class AwaitNegotiateAlgorithms(_Negotiating):
 
     awaits: ClassVar[str] = "NEGOTIATE_ALGORITHMS"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Choose the profile's suite."""
-        offered, mutual = expect(NegotiateAlgorithms, message), self.config.mutual is not None
+        offered, mutual = machine.expect(messages.NegotiateAlgorithms, message), self.config.mutual is not None
         response = self.config.profile.answer(offered, mutual=mutual).encode()
-        return becoming(AwaitKeyExchange, self, vca=self.vca + raw + response).say(response)
+        return machine.becoming(AwaitKeyExchange, self, vca=self.vca + raw + response).say(response)
 
 
 @dataclass(frozen=True, slots=True)
@@ -566,44 +521,44 @@ class AwaitKeyExchange(_Negotiating):
     shown: bytes = b""
     measured: UnsignedMeasurements = NO_MEASUREMENTS
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Show the chain, prove to have its key, measure, or sign the key exchange."""
         match message:
-            case GetDigests():
+            case messages.GetDigests():
                 return self._show(raw, self._digests().encode(), before=b"")
-            case GetCertificate() as request:
+            case messages.GetCertificate() as request:
                 portion = portion_of(self.config.chain, request, self.transfer.sizes)
                 return self._show(raw, portion.encode(), before=self.shown)
-            case Challenge() as request if self.config.profile.abilities & Capability.CHAL:
+            case messages.Challenge() as request if self.config.profile.abilities & Capability.CHAL:
                 return self._prove(request, raw)
-            case GetMeasurements() as request:
+            case messages.GetMeasurements() as request:
                 measured, response = self.measured.answer(self.config.reporter, self.vca, request, raw)
                 return replace(self, shown=b"", measured=measured).say(response)
             case _:
-                return key_exchange(self, self.vca, expect(KeyExchange, message), raw)
+                return key_exchange(self, self.vca, machine.expect(messages.KeyExchange, message), raw)
 
-    def _digests(self) -> Digests:
+    def _digests(self) -> messages.Digests:
         version = self.layout.version
         supported = SLOTS if version >= Version.V1_3 else 0
-        return Digests(version, supported, SLOTS, (sha384(self.config.chain),))
+        return messages.Digests(version, supported, SLOTS, (sha384(self.config.chain),))
 
-    def _show(self, raw: bytes, response: bytes, *, before: bytes) -> SessionStep:
+    def _show(self, raw: bytes, response: bytes, *, before: bytes) -> machine.SessionStep:
         shown = before + raw + response
         if len(shown) > _MOST_SHOWN:
             raise UnexpectedMessageError("a challenge or a key exchange", f"{len(shown)} bytes of certificates")
         return replace(self, shown=shown, measured=NO_MEASUREMENTS).say(response)
 
-    def _prove(self, request: Challenge, raw: bytes) -> SessionStep:
+    def _prove(self, request: messages.Challenge, raw: bytes) -> machine.SessionStep:
         if request.slot:
             raise MalformedError("CHALLENGE", "slot 0", str(request.slot))
         version, kind = self.layout.version, summary_kind(request.summary)
-        unsigned = ChallengeAuth(
+        unsigned = messages.ChallengeAuth(
             version,
             0,
             SLOTS,
             sha384(self.config.chain),
             self.config.random(RANDOM_BYTES),
-            self.config.reporter.summary(kind) if kind is not Summary.NONE else b"",
+            self.config.reporter.summary(kind) if kind is not messages.Summary.NONE else b"",
             b"",
             request.context,
             b"",

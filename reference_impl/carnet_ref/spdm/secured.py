@@ -67,11 +67,7 @@ class DirectionSecret:
         return hmac_sha384(self.finished_key, transcript_hash)
 
     def check_verify_data(self, transcript_hash: bytes, found: bytes, what: str) -> None:
-        """Check the peer's verify data.
-
-        Raises:
-            AuthenticationError: it is another.
-        """
+        """Check the peer's verify data. Raises AuthenticationError if it is another."""
         verify_hmac_sha384(self.finished_key, transcript_hash, found, what)
 
     def updated(self) -> DirectionSecret:
@@ -151,11 +147,7 @@ class SecuredRecord:
 
     @classmethod
     def parse(cls, data: bytes) -> SecuredRecord:
-        """Read a record.
-
-        Raises:
-            MalformedError: the bytes are none, or not exactly one.
-        """
+        """Read a record. Raises MalformedError if the bytes are none, or not exactly one."""
         reader = Reader(data, "secured record")
         reader.constant(bytes([SECURED]), "message type")
         session, sequence = reader.number(4, "session id"), reader.number(2, "sequence number")

@@ -54,11 +54,7 @@ class Chain:
 
     @classmethod
     def parse(cls, data: bytes) -> Chain:
-        """Read a chain in SPDM's form.
-
-        Raises:
-            MalformedError: it is none, or its root is not the one it names.
-        """
+        """Read a chain in SPDM's form. Raises MalformedError if it is none, or its root is not the one it names."""
         reader = Reader(data, "certificate chain")
         if (size := reader.number(2, "size")) != len(data):
             raise MalformedError("certificate chain", f"a size of {len(data)}", str(size), 0)
@@ -75,22 +71,14 @@ class Chain:
         return self.certificates[-1]
 
     def device_key(self) -> ec.EllipticCurvePublicKey:
-        """Return the device's key.
-
-        Raises:
-            UntrustedChainError: it is no P-384 key.
-        """
+        """Return the device's key. Raises UntrustedChainError if it is no P-384 key."""
         key = self.leaf.public_key()
         if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
             raise UntrustedChainError("the device's key is no P-384 key")
         return key
 
     def requester_key(self) -> rsa.RSAPublicKey:
-        """Return the requester's key.
-
-        Raises:
-            UntrustedChainError: it is no RSA key of 3072 bits.
-        """
+        """Return the requester's key. Raises UntrustedChainError if it is no RSA key of 3072 bits."""
         key = self.leaf.public_key()
         if not isinstance(key, rsa.RSAPublicKey) or key.key_size != RSA_BITS:
             raise UntrustedChainError(f"the requester's key is no RSA key of {RSA_BITS} bits")

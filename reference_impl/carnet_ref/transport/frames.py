@@ -142,11 +142,7 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def parse_frame(data: bytes) -> Frame:
-    """Return the frame that ``data`` encodes, without the length.
-
-    Raises:
-        MalformedError: it encodes none.
-    """
+    """Return the frame that ``data`` encodes, without the length. Raises MalformedError if it encodes none."""
     source, target, kind, clock, body = split(data, "frame", "source", "target", "kind", "clock", "body")
     known = {bytes([each.value]): each for each in FrameKind}
     if kind not in known:

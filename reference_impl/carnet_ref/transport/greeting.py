@@ -84,11 +84,7 @@ async def welcome(keys: Mapping[str, bytes], random: Random, send: Send, receive
 
 
 def parse_introduction(data: bytes) -> tuple[str, bytes]:
-    """Return the name and the nonce that a party begins with.
-
-    Raises:
-        MalformedError: there are none.
-    """
+    """Return the name and the nonce that a party begins with. Raises MalformedError if there are none."""
     name, nonce = split(data, _INTRODUCTION, "name", "nonce")
     return to_text(name, _INTRODUCTION, "name"), nonce
 

@@ -44,11 +44,7 @@ class World:
         return self.nodes[self.platform.owner].ended is not None
 
     def run(self, limit: int = 1_000_000) -> None:
-        """Go on until the device's owner is done.
-
-        Raises:
-            StuckError: it never is.
-        """
+        """Go on until the device's owner is done. Raises StuckError if it never is."""
         idle = 0.0
         for _ in range(limit):
             if self.over:

@@ -125,11 +125,7 @@ STALLED_SECONDS: Final = 5.0
 
 
 def listen(port: int) -> socket.socket:
-    """Listen on loopback; port 0 stands for any.
-
-    Raises:
-        ListenError: the port is in use.
-    """
+    """Listen on loopback; port 0 stands for any. Raises ListenError if the port is in use."""
     try:
         listening = socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
     except OSError as error:

@@ -142,7 +142,10 @@ def check_guest(
     """
     _check_binding(steps, report, report_data, runtime_data)
     _check_powers_of_the_host(steps, report, policy)
-    _check_vmpl(steps, report, policy)
+    level, most = report.vmpl, policy.maximum_vmpl
+    who = "the host" if level == OF_THE_HOST else f"VMPL {level}"
+    otherwise = f"asked for by {who}; accepted: VMPL 0 to {most}"
+    steps.require(level <= most, "vmpl", f"asked for by {who}", otherwise, REPORT)
     _check_platform_info(steps, report, policy)
     _check_launch(steps, report, policy)
 
@@ -189,13 +192,6 @@ def _policy_problem(report: SnpReport, policy: Policy) -> str | None:
             return f"{word} is set, which the policy does not allow"
     missing = sorted(policy.required_guest_policy - words)
     return f"not set: {', '.join(missing)}" if missing else None
-
-
-def _check_vmpl(steps: Checklist, report: SnpReport, policy: Policy) -> None:
-    level, most = report.vmpl, policy.maximum_vmpl
-    who = "the host" if level == OF_THE_HOST else f"VMPL {level}"
-    otherwise = f"asked for by {who}; accepted: VMPL 0 to {most}"
-    steps.require(level <= most, "vmpl", f"asked for by {who}", otherwise, REPORT)
 
 
 def _check_platform_info(steps: Checklist, report: SnpReport, policy: Policy) -> None:

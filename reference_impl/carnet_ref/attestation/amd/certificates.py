@@ -213,7 +213,11 @@ def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
         raise MalformedError(WHAT, "a key on secp384r1", type(key).__name__)
     product_name = _decoded(ours, PRODUCT_NAME, asn1.IA5String).as_str()
-    product = _product(product_name)
+    # The line out of a product name, which may have a stepping behind it, as in ``Milan-B0``
+    line = product_name.partition("-")[0]
+    if line not in set(Product):
+        raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", ascii(product_name)[:100])
+    product = Product(line)
     hardware_id = _hardware_id(ours[HARDWARE_ID], product) if HARDWARE_ID in ours else None
     cloud = _decoded(ours, CLOUD, asn1.IA5String).as_str() if CLOUD in ours else None
     if (hardware_id is None) == (cloud is None):
@@ -221,14 +225,6 @@ def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
         raise MalformedError(WHAT, "either a hardware id (VCEK) or a cloud (VLEK)", both)
     kind = KeyKind.VLEK if hardware_id is None else KeyKind.VCEK
     return EndorsementKey(certificate, kind, product, product_name, _tcb(ours, product), hardware_id, cloud)
-
-
-def _product(text: str) -> Product:
-    """Return the line out of a product name, which may have a stepping behind it, as in ``Milan-B0``."""
-    line = text.partition("-")[0]
-    if line not in set(Product):
-        raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", ascii(text)[:100])
-    return Product(line)
 
 
 def _hardware_id(value: bytes, product: Product) -> bytes:

@@ -252,11 +252,7 @@ class SignedReport:
 
 
 def parse_report(data: bytes) -> SignedReport:
-    """Read a report.
-
-    Raises:
-        MalformedError: it has another length or version, or a reserved byte that is not zero.
-    """
+    """Read a report. Raises MalformedError if it has another length or version, or a reserved byte that is not zero."""
     reader = Reader(data, WHAT)
     version = reader.number(4, "version")
     if version not in VERSIONS:

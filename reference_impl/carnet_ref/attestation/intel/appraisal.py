@@ -93,7 +93,13 @@ class PlatformAppraisal:
             RefusedError: a step failed.
         """
         self._check_signatures()
-        self._check_fmspc()
+        # Insist that the TCB info is about platforms of this kind
+        leaf, info = self.chain.leaf, self.collateral.tcb_info
+        detail = f"FMSPC {leaf.fmspc.hex()}, PCEID {leaf.pceid.hex()}"
+        otherwise = f"the quote's platform has {detail}; the collateral is for FMSPC {info.fmspc.hex()}, "
+        otherwise += f"PCEID {info.pceid.hex()}"
+        same = (leaf.fmspc, leaf.pceid) == (info.fmspc, info.pceid)
+        self.steps.require(same, "fmspc", detail, otherwise, PCS_API)
         self._check_validity()
         self._check_revocation()
         return self._matched(quote)
@@ -138,15 +144,6 @@ class PlatformAppraisal:
         other = next((each for each in chain[1:] if each not in self.anchors), None)
         if other is not None:
             raise PathError(f"the PCK revocation list comes with {name(other)}, which is no trust anchor")
-
-    def _check_fmspc(self) -> None:
-        """Insist that the TCB info is about platforms of this kind."""
-        leaf, info = self.chain.leaf, self.collateral.tcb_info
-        detail = f"FMSPC {leaf.fmspc.hex()}, PCEID {leaf.pceid.hex()}"
-        otherwise = f"the quote's platform has {detail}; the collateral is for FMSPC {info.fmspc.hex()}, "
-        otherwise += f"PCEID {info.pceid.hex()}"
-        same = (leaf.fmspc, leaf.pceid) == (info.fmspc, info.pceid)
-        self.steps.require(same, "fmspc", detail, otherwise, PCS_API)
 
     def _check_validity(self) -> None:
         """Insist that every piece of collateral is current, and as young as the policy wants."""

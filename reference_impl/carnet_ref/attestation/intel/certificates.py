@@ -26,11 +26,7 @@ HALF: Final = 32
 
 
 def p256_point(raw: bytes) -> ec.EllipticCurvePublicKey:
-    """Return the key whose point is x and y in ``raw``.
-
-    Raises:
-        KeyMaterialError: the point is not on the curve.
-    """
+    """Return the key whose point is x and y in ``raw``. Raises KeyMaterialError if the point is not on the curve."""
     try:
         return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\x04" + raw)
     except ValueError:
@@ -43,11 +39,7 @@ def raw_point(key: ec.EllipticCurvePublicKey) -> bytes:
 
 
 def verify_p256(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str) -> None:
-    """Check a raw signature.
-
-    Raises:
-        AuthenticationError: it is not 64 bytes or does not verify.
-    """
+    """Check a raw signature. Raises AuthenticationError if it is not 64 bytes or does not verify."""
     if len(signature) != 2 * HALF:
         raise AuthenticationError(what)
     r, s = (int.from_bytes(half, "big") for half in (signature[:HALF], signature[HALF:]))
@@ -178,11 +170,7 @@ def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
 
 
 def p256_key(certificate: x509.Certificate) -> ec.EllipticCurvePublicKey:
-    """Return the P-256 key of a certificate.
-
-    Raises:
-        MalformedError: its key is of another kind.
-    """
+    """Return the P-256 key of a certificate. Raises MalformedError if its key is of another kind."""
     key = certificate.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise MalformedError("certificate", "a key on secp256r1", type(key).__name__)

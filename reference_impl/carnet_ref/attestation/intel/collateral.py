@@ -196,11 +196,7 @@ def _check_module(identity: ModuleIdentity, report: TdReport) -> None:
 
 
 def check_enclave(identity: EnclaveIdentity, report: EnclaveReport) -> None:
-    """Insist that a report is of an enclave.
-
-    Raises:
-        NoMatchError: it is of another.
-    """
+    """Insist that a report is of an enclave. Raises NoMatchError if it is of another."""
     if report.miscselect & identity.miscselect_mask != identity.miscselect:
         raise NoMatchError(f"MISCSELECT is {report.miscselect:#x}, published {identity.miscselect:#x}")
     if _masked(report.attributes, identity.attributes_mask) != identity.attributes:
@@ -337,11 +333,7 @@ def split_reply(reply: bytes, key: str) -> SignedDocument:
 
 
 def parse_tcb_info(body: bytes) -> TcbInfo:
-    """Read the TCB info of TDX platforms.
-
-    Raises:
-        MalformedError: it is something else, such as that of SGX.
-    """
+    """Read the TCB info of TDX platforms. Raises MalformedError if it is something else, such as that of SGX."""
     document = Document.parse(body, "TCB info")
     _expect(document, "TDX", TCB_INFO_VERSION, "TCB info")
     if document.number("tcbType") != TCB_TYPE:

@@ -49,11 +49,7 @@ class MeasuredEvent:
 
 
 def parse_event_log(data: bytes) -> tuple[MeasuredEvent, ...]:
-    """Read a log of either form.
-
-    Raises:
-        MalformedError: it is something else, or has no SHA-384 digests.
-    """
+    """Read a log of either form. Raises MalformedError if it is something else, or has no SHA-384 digests."""
     if len(data) > LARGEST_LOG:
         raise MalformedError("event log", f"at most {LARGEST_LOG} bytes", f"{len(data)}")
     return _json_log(data) if data.lstrip()[:1] == b"[" else _binary_log(data)

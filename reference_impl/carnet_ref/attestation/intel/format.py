@@ -81,10 +81,6 @@ def quote_evidence(data: bytes) -> QuoteEvidence:
         document = json_value(data)
     except ValueError as error:
         raise MalformedError(WHAT, "a quote or JSON", " ".join(str(error).split())[:200]) from None
-    return _found(document)
-
-
-def _found(document: object) -> QuoteEvidence:
     match document:
         case {"platform": str(), "evidence": Mapping() as inner}:
             return _known(inner)

@@ -23,21 +23,7 @@ from typing import Final
 from carnet_command.errors import UsageError
 from carnet_command.files import create_durably, read_plain, reason
 from carnet_ref.attestation.documents import Document
-from carnet_ref.attestation.live.sources import (
-    LARGEST_BLOB,
-    AbsentError,
-    CollectedGpu,
-    CollectedGpus,
-    CollectedVm,
-    CollectionError,
-    DriverWords,
-    Nvml,
-    StatedGpu,
-    TsmFolder,
-    collect_gpus,
-    collect_vm,
-    this_nvml,
-)
+from carnet_ref.attestation.live import sources
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
 from carnet_ref.crypto.primitives import sha256
 from carnet_ref.wire import MalformedError, join
@@ -61,15 +47,15 @@ _BINDING: Final = b"carnet live binding 1\0"
 class Machine:
     """Where evidence is looked for."""
 
-    nvml: Callable[[], Nvml]
+    nvml: Callable[[], sources.Nvml]
     """Returns the binding of NVML, or raises ``AbsentError``."""
-    tsm: TsmFolder
+    tsm: sources.TsmFolder
     """The folder of configfs-tsm."""
 
 
 def this_machine() -> Machine:
     """Return the machine that this runs on."""
-    return Machine(this_nvml, TsmFolder())
+    return Machine(sources.this_nvml, sources.TsmFolder())
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +80,7 @@ class Collection:
 
     nonce: bytes
     """The 32 bytes that everything was asked with."""
-    driver: DriverWords | None
+    driver: sources.DriverWords | None
     """What the driver says of the GPUs; ``None`` where there are none."""
     parts: tuple[Part, ...]
     """The evidence to appraise, at least one."""
@@ -116,24 +102,26 @@ def collect(machine: Machine, nonce: bytes) -> Collection:
     absent: dict[str, str] = {}
     gpus, vm = None, None
     try:
-        gpus = collect_gpus(machine.nvml(), nonce)
-    except AbsentError as error:
+        gpus = sources.collect_gpus(machine.nvml(), nonce)
+    except sources.AbsentError as error:
         absent["gpus"] = str(error)
     reports = [gpu.report for gpu in gpus.devices] if gpus else []
     try:
-        vm = collect_vm(machine.tsm, report_data(nonce, reports))
-    except AbsentError as error:
+        vm = sources.collect_vm(machine.tsm, report_data(nonce, reports))
+    except sources.AbsentError as error:
         absent["vm"] = str(error)
     if vm is not None and vm.provider not in PROVIDERS:
         absent["vm"] = f"reports of the provider {vm.provider!r} are not appraised"
         vm = None
     if gpus is None and vm is None:
-        raise CollectionError(f"no evidence on this machine. GPUs: {absent['gpus']}. Virtual machine: {absent['vm']}")
+        raise sources.CollectionError(
+            f"no evidence on this machine. GPUs: {absent['gpus']}. Virtual machine: {absent['vm']}"
+        )
     return assembled(nonce, gpus, vm, absent)
 
 
 def assembled(
-    nonce: bytes, gpus: CollectedGpus | None, vm: CollectedVm | None, absent: Mapping[str, str]
+    nonce: bytes, gpus: sources.CollectedGpus | None, vm: sources.CollectedVm | None, absent: Mapping[str, str]
 ) -> Collection:
     """Return evidence that should have been asked for with the nonce, as parts to appraise."""
     parts = [] if gpus is None else [_of_gpus(gpus, nonce)]
@@ -149,20 +137,20 @@ def report_data(nonce: bytes, gpu_reports: Sequence[bytes]) -> bytes:
     return nonce + commitment
 
 
-def _of_gpus(gpus: CollectedGpus, nonce: bytes) -> Part:
+def _of_gpus(gpus: sources.CollectedGpus, nonce: bytes) -> Part:
     """Write the reports as NVIDIA's SDKs do, which ``carnet attest node`` reads."""
     document = json.dumps([_entry(gpu) for gpu in gpus.devices])
     return Part(NODE, GPUS_FILE, document.encode(), {"nonce": nonce})
 
 
-def _entry(gpu: CollectedGpu) -> dict[str, str]:
+def _entry(gpu: sources.CollectedGpu) -> dict[str, str]:
     return {
         "evidence": base64.b64encode(gpu.report).decode(),
         "certificate": base64.b64encode(gpu.chain).decode(),
     }
 
 
-def _of_vm(vm: CollectedVm, asked: bytes) -> Part:
+def _of_vm(vm: sources.CollectedVm, asked: bytes) -> Part:
     kind = PROVIDERS[vm.provider]
     return Part(kind, VM_FILE.format(kind), vm.report, {"report-data": asked}, vm.auxiliary)
 
@@ -171,7 +159,7 @@ WORDS: Final = "collected.json"
 """What is not evidence: the nonce, and what the driver and the kernel say."""
 WHAT: Final = "collected evidence"
 CHAIN: Final = "{}-chain.bin"
-LARGEST: Final = 16 * LARGEST_BLOB
+LARGEST: Final = 16 * sources.LARGEST_BLOB
 NOT_KEPT: Final = "it is not in the folder"
 
 
@@ -190,11 +178,7 @@ def prepare(folder: Path) -> None:
 
 
 def keep(collection: Collection, folder: Path, at: datetime) -> None:
-    """Write every part.
-
-    Raises:
-        UsageError: a file could not be written.
-    """
+    """Write every part. Raises UsageError if a file could not be written."""
     files = {part.file: part.evidence for part in collection.parts}
     files |= {CHAIN.format(part.kind): part.chain for part in collection.parts if part.chain is not None}
     files[WORDS] = json.dumps(_words(collection, at), indent=2).encode()
@@ -234,26 +218,24 @@ def kept(folder: Path, nonce: bytes) -> Collection:
     return assembled(nonce, gpus, vm, absent)
 
 
-def _vm(folder: Path, provider: str, report: bytes | None) -> CollectedVm:
+def _vm(folder: Path, provider: str, report: bytes | None) -> sources.CollectedVm:
     assert report is not None, "only evidence that is there is taken"
-    return CollectedVm(provider, report, _file(folder, CHAIN.format(PROVIDERS[provider])))
+    return sources.CollectedVm(provider, report, _file(folder, CHAIN.format(PROVIDERS[provider])))
 
 
-def parse_driver_words(data: bytes) -> DriverWords:
-    """Read what the driver said, out of ``WORDS``.
-
-    Raises:
-        MalformedError: it is something else.
-    """
+def parse_driver_words(data: bytes) -> sources.DriverWords:
+    """Read what the driver said, out of ``WORDS``. Raises MalformedError if it is something else."""
     driver = Document.parse(data, WHAT).document("driver")
-    gpus = tuple(StatedGpu(each.text("uuid"), each.text("vbios_version")) for each in driver.documents("gpus"))
-    return DriverWords(driver.text("version"), driver.flag("devtools"), gpus)
+    gpus = tuple(sources.StatedGpu(each.text("uuid"), each.text("vbios_version")) for each in driver.documents("gpus"))
+    return sources.DriverWords(driver.text("version"), driver.flag("devtools"), gpus)
 
 
-def _gpus(driver: DriverWords, devices: Sequence[DeviceEvidence]) -> CollectedGpus:
+def _gpus(driver: sources.DriverWords, devices: Sequence[DeviceEvidence]) -> sources.CollectedGpus:
     if len(driver.gpus) != len(devices):
         raise MalformedError(WHAT, f"{len(driver.gpus)} GPUs, as the driver counted", f"{len(devices)}")
-    return CollectedGpus(tuple(CollectedGpu(each.report, each.chain or b"") for each in devices), driver)
+    return sources.CollectedGpus(
+        tuple(sources.CollectedGpu(each.report, each.chain or b"") for each in devices), driver
+    )
 
 
 def _file(folder: Path, name: str) -> bytes | None:

@@ -89,11 +89,7 @@ class CollectedGpus:
 
 
 def this_nvml() -> Nvml:
-    """Return NVIDIA's binding for Python.
-
-    Raises:
-        AbsentError: it is not installed.
-    """
+    """Return NVIDIA's binding for Python. Raises AbsentError if it is not installed."""
     try:
         import pynvml
     except ImportError:

@@ -169,11 +169,7 @@ def recognise_node(data: bytes, given: Given) -> NodeEvidence:
 
 
 def combine_nodes(files: Sequence[NodeEvidence]) -> NodeEvidence:
-    """Return the devices of all files as one node.
-
-    Raises:
-        MalformedError: they are more than any node has.
-    """
+    """Return the devices of all files as one node. Raises MalformedError if they are more than any node has."""
     devices = tuple(device for file in files for device in file.devices)
     if len(devices) > MOST_DEVICES:
         raise MalformedError("node", f"at most {MOST_DEVICES} devices", f"{len(devices)}")

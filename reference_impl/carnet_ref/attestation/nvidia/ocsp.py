@@ -86,11 +86,7 @@ class OcspReply:
 
 
 def parse_ocsp(data: bytes) -> OcspReply:
-    """Read a successful reply about one certificate.
-
-    Raises:
-        MalformedError: ``data`` is something else.
-    """
+    """Read a successful reply about one certificate. Raises MalformedError if ``data`` is something else."""
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:

@@ -83,11 +83,7 @@ def parse_policy(data: bytes) -> Policy:
 
 
 def policy_object(data: bytes) -> dict[str, object]:
-    """Read the JSON object that every policy is.
-
-    Raises:
-        MalformedError: ``data`` is something else.
-    """
+    """Read the JSON object that every policy is. Raises MalformedError if ``data`` is something else."""
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:

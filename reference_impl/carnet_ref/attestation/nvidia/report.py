@@ -222,13 +222,13 @@ def _text(value: bytes | None) -> str | None:
 
 
 def parse_report(data: bytes) -> GpuReport:
-    """Read a report; nothing may follow its signature.
-
-    Raises:
-        MalformedError: ``data`` is something else.
-    """
+    """Read a report; nothing may follow its signature. Raises MalformedError if ``data`` is something else."""
     reader = Reader(data, WHAT)
-    nonce, slot = _read_request(reader)
+    reader.constant(SPDM_1_1, "SPDM version of the request")
+    reader.constant(GET_MEASUREMENTS, "request code GET_MEASUREMENTS")
+    reader.constant(SIGNATURE_REQUESTED, "attributes asking for a signature")
+    reader.constant(ALL_BLOCKS, "operation asking for all blocks")
+    nonce, slot = reader.take(NONCE_LENGTH, "requester nonce"), reader.number(1, "slot")
     measurements, stated = _read_measurements(reader)
     responder_nonce = reader.take(NONCE_LENGTH, "responder nonce")
     opaque = _read_opaque(reader.take(reader.number(2, "length of opaque data"), "opaque data"))
@@ -236,14 +236,6 @@ def parse_report(data: bytes) -> GpuReport:
     signature = reader.take(SIGNATURE_LENGTH, "signature")
     reader.end()
     return GpuReport(signed, signature, nonce, slot, responder_nonce, measurements, opaque, stated)
-
-
-def _read_request(reader: Reader) -> tuple[bytes, int]:
-    reader.constant(SPDM_1_1, "SPDM version of the request")
-    reader.constant(GET_MEASUREMENTS, "request code GET_MEASUREMENTS")
-    reader.constant(SIGNATURE_REQUESTED, "attributes asking for a signature")
-    reader.constant(ALL_BLOCKS, "operation asking for all blocks")
-    return reader.take(NONCE_LENGTH, "requester nonce"), reader.number(1, "slot")
 
 
 def _read_measurements(reader: Reader) -> tuple[tuple[bytes, ...], DeviceMode | None]:
@@ -285,11 +277,6 @@ def _read_opaque(data: bytes) -> tuple[OpaqueField, ...]:
     while reader.remaining:
         type_ = reader.number(2, "field type")
         fields.append(OpaqueField(type_, reader.take(reader.number(2, "field size"), "field value")))
-    _check_opaque(fields)
-    return tuple(fields)
-
-
-def _check_opaque(fields: list[OpaqueField]) -> None:
     types = [field.type for field in fields]
     if len(set(types)) != len(types):
         raise MalformedError("opaque data", "each field once", "a type twice")
@@ -301,3 +288,4 @@ def _check_opaque(fields: list[OpaqueField]) -> None:
     firmware_ids = [field.value for field in fields if field.type == OpaqueType.FIRMWARE_ID]
     if any(len(value) != DIGEST_LENGTH for value in firmware_ids):
         raise MalformedError("opaque data", f"a firmware id of {DIGEST_LENGTH} bytes", f"{len(firmware_ids[0])}")
+    return tuple(fields)

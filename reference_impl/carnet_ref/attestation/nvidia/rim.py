@@ -63,20 +63,7 @@ def parse_bounded(data: bytes, what: str) -> etree._Element:
     """
     if len(data) > LARGEST:
         raise MalformedError(what, f"at most {LARGEST} bytes", f"{len(data)}")
-    _check_encoding(data, what)
-    if _DOCUMENT_TYPE in data:
-        raise MalformedError(what, "no document type", "one")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False)
-    try:
-        root = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise MalformedError(what, "an XML document", " ".join(str(error).split())[:200] or "nothing") from None
-    _check_limits(root, what)
-    return root
-
-
-def _check_encoding(data: bytes, what: str) -> None:
-    """Insist on UTF-8, in which a document type looks like one; other encodings could hide it from the check."""
+    # Insist on UTF-8, in which a document type looks like one; other encodings could hide it from the check
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -84,14 +71,19 @@ def _check_encoding(data: bytes, what: str) -> None:
     declared = _UTF8.match(data)
     if "\0" in text or (data.startswith(_DECLARATION) and not (declared and declared[0])):
         raise MalformedError(what, "an XML document in UTF-8", "another encoding")
-
-
-def _check_limits(root: etree._Element, what: str) -> None:
+    if _DOCUMENT_TYPE in data:
+        raise MalformedError(what, "no document type", "one")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False)
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise MalformedError(what, "an XML document", " ".join(str(error).split())[:200] or "nothing") from None
     counts: Counter[str] = Counter()
     for unit, count in _counted(root):
         counts[unit] += count
         if counts[unit] > LIMITS[unit]:
             raise MalformedError(what, f"at most {LIMITS[unit]} {unit}", "more")
+    return root
 
 
 def _counted(root: etree._Element) -> Iterator[tuple[str, int]]:
@@ -183,11 +175,7 @@ class _Content:
 
 
 def parse_rim(data: bytes) -> Rim:
-    """Read a RIM; its signature is for `appraise_rim` to check.
-
-    Raises:
-        MalformedError: ``data`` is something else.
-    """
+    """Read a RIM; its signature is for `appraise_rim` to check. Raises MalformedError if ``data`` is something else."""
     root = _parsed(data)
     content = _content(root)
     return Rim(content.version, content.product, content.tag_id, content.golden, _certificates(root), data)

@@ -297,14 +297,10 @@ class SimulatedGpu:
         reader.constant(gpu_request(bytes(NONCE_LENGTH))[:4], "header")
         reader.take(NONCE_LENGTH + 1, "nonce and slot")
         reader.end()
-        response = self._response(request)
-        return response + self._signature(request + response)
-
-    def _response(self, request: bytes) -> bytes:
-        """Return the response up to its signature."""
+        # The response up to its signature
         record = b"".join(block.encode() for block in self.blocks)
         opaque = self.opaque
-        return b"".join(
+        response = b"".join(
             (
                 SPDM_1_1 + b"\x60\0\0",
                 bytes([BLOCKS + 1]),
@@ -315,6 +311,7 @@ class SimulatedGpu:
                 opaque,
             )
         )
+        return response + self._signature(request + response)
 
     @property
     def blocks(self) -> tuple[Block, ...]:

@@ -49,7 +49,7 @@ def test_a_device_that_signs_a_request_for_mutual_authentication_is_refused(monk
     def asking(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), mutual=1)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder.KeyExchangeRsp", asking)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", asking)
     effects = closings(requester(), responder())
     assert isinstance(effects[0].error, UnexpectedMessageError)
 
@@ -71,7 +71,7 @@ def test_an_update_acknowledged_with_another_tag_ends_the_session(
         return KeyUpdateAck(version, asked, tag ^ (asked is operation))
 
     ours, theirs = established()
-    monkeypatch.setattr("carnet_ref.spdm.responder.KeyUpdateAck", acknowledging)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyUpdateAck", acknowledging)
     closed = [effect for effect in deliver(ours, UpdateKeys(), theirs) if isinstance(effect, Closed)]
     assert bool(closed) is (operation is not UpdateOperation.UPDATE_KEY)
     assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
@@ -105,7 +105,7 @@ def test_a_device_whose_certified_key_is_of_another_curve_is_refused() -> None:
 
 
 def test_a_session_does_not_open_with_anything_but_the_end_of_the_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_ref.spdm.responder.FinishRsp", HeartbeatAck)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.FinishRsp", HeartbeatAck)
     ours, theirs = requester(), responder()
     closed = [effect for effect in deliver(ours, Begin(), theirs) if isinstance(effect, Closed)]
     assert isinstance(closed[0].error, UnexpectedMessageError)

@@ -98,7 +98,7 @@ def test_a_requester_refuses_a_device_that_can_ask_and_does_not(asked: int, monk
     def otherwise(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), mutual=asked)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder.KeyExchangeRsp", otherwise)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
     error = reason(*both())
     assert isinstance(error, DowngradeError)
     assert "does not ask" in str(error)
@@ -108,7 +108,7 @@ def test_a_requester_refuses_to_sign_for_a_slot_that_it_does_not_have(monkeypatc
     def otherwise(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), requester_slot=1)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder.KeyExchangeRsp", otherwise)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
     assert isinstance(reason(*both(how=MutualRequest.PROVISIONED)), UnexpectedMessageError)
 
 
