@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.attestation.amd.certificate_files import parse_certificates
-from carnet_ref.attestation.amd.certificates import known_authorities, parse_endorsement_key
+from carnet_ref.attestation.amd.certificates import known_authorities, parse_certificates, parse_endorsement_key
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
-from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, parse_report
-from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, Product, parse_report
 from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.crypto.primitives import sha256
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.evidence.amd_table import TABLE, table
 from tests.fixtures import snp_evidence
 from tests.fixtures.simulated_reports import flipped
@@ -44,8 +42,8 @@ def test_every_report_in_the_evidence_is_asked_about_and_in_the_table_of_the_doc
     assert {claim["product"] for claim in claims} == {Product.MILAN, Product.GENOA}
     root = Path(snp_evidence.FOLDER or "")
     paths = [path for folder in snp_evidence.FOLDERS for path in (root / folder).rglob("*") if path.is_file()]
-    reports = {path.relative_to(root).as_posix() for path in paths if _is_a_report(path)}
-    assert reports == {case.evidence for case in GENUINE}
+    found = {path.relative_to(root).as_posix() for path in paths if _is_a_report(path)}
+    assert found == {case.evidence for case in GENUINE}
     assert TABLE.read_text("utf-8") == table(), "run python -m tests.evidence.amd_table"
 
 
@@ -72,7 +70,7 @@ def test_the_anchors_and_signing_keys_are_those_that_other_sources_have_as_well(
         *(f"{verify}/ask_ark_{each}.pem" for each in google),
         *(f"{certs}/cert_chain_{each}" for each in ("milan", "turin")),
     ]
-    pairs = [parse_pem_chain(snp_evidence.read(file)) for file in files]
+    pairs = [list(parse_pem_chain(snp_evidence.read(file))) for file in files]
     pairs += [[parse_certificates(snp_evidence.read(f"{azure}/imds-chain-{place}.der"))[0] for place in (0, 1)]]
     for authority, root in pairs:
         assert authority in known_authorities()

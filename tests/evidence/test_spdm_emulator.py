@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from carnet_ref import spdm
-from carnet_ref.spdm.messages import MutualRequest, Summary, Version
+from carnet_ref.spdm import machine
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.messages import MutualRequest, Summary
 from tests.evidence import spdm_emulator as emulator
 from tests.fixtures.spdm_ends import BLOCKS
 
@@ -34,22 +36,22 @@ def responder(**settings: Any) -> spdm.Responder:
 def test_the_requester_challenges_measures_and_uses_the_emulated_device(version: str) -> None:
     ours = requester(challenge=True, session=False, summary=Summary.ALL)
     with emulator.responder_emulator("--ver", version, "--cap", emulator.ANSWERING, "--mut_auth", "NO") as wire:
-        (found,) = emulator.ask(wire, ours, spdm.events.Begin())
-        assert isinstance(found, spdm.events.Identified)
+        (found,) = emulator.ask(wire, ours, machine.Begin())
+        assert isinstance(found, machine.Identified)
         assert found.challenged
-        (outside,) = emulator.ask(wire, ours, spdm.events.Measure(bytes(32)))
-        assert isinstance(outside, spdm.events.MeasuredOutside)
-        (opened,) = emulator.ask(wire, ours, spdm.events.OpenSession())
-        assert isinstance(opened, spdm.events.Opened)
+        (outside,) = emulator.ask(wire, ours, machine.Measure(bytes(32)))
+        assert isinstance(outside, machine.MeasuredOutside)
+        (opened,) = emulator.ask(wire, ours, machine.OpenSession())
+        assert isinstance(opened, machine.Opened)
         assert opened.session.version is VERSIONS[version]
         assert opened.session.summary == found.summary != b""
-        (inside,) = emulator.ask(wire, ours, spdm.events.Measure(bytes(32)))
-        assert isinstance(inside, spdm.events.Measured)
+        (inside,) = emulator.ask(wire, ours, machine.Measure(bytes(32)))
+        assert isinstance(inside, machine.Measured)
         inside.report.check_signature(opened.session.version, opened.session.responder)
-        assert emulator.ask(wire, ours, spdm.events.Beat()) == []
-        assert emulator.ask(wire, ours, spdm.events.UpdateKeys(both=False)) == [spdm.events.KeysUpdated()]
-        assert emulator.ask(wire, ours, spdm.events.UpdateKeys()) == [spdm.events.KeysUpdated()]
-        assert emulator.ask(wire, ours, spdm.events.End()) == [spdm.events.Closed(None)]
+        assert emulator.ask(wire, ours, machine.Beat()) == []
+        assert emulator.ask(wire, ours, machine.UpdateKeys(both=False)) == [machine.KeysUpdated()]
+        assert emulator.ask(wire, ours, machine.UpdateKeys()) == [machine.KeysUpdated()]
+        assert emulator.ask(wire, ours, machine.End()) == [machine.Closed(None)]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -59,10 +61,10 @@ def test_the_requester_proves_to_the_emulated_device_who_it_is(version: str, mod
     with emulator.responder_emulator(
         "--ver", version, "--cap", f"{emulator.ANSWERING},MUT_AUTH,ENCAP", "--mut_auth", mode
     ) as wire:
-        _, opened = emulator.ask(wire, ours, spdm.events.Begin())
-        assert isinstance(opened, spdm.events.Opened)
+        _, opened = emulator.ask(wire, ours, machine.Begin())
+        assert isinstance(opened, machine.Opened)
         assert opened.session.requester is not None
-        assert emulator.ask(wire, ours, spdm.events.Beat()) == []
+        assert emulator.ask(wire, ours, machine.Beat()) == []
 
 
 @pytest.mark.parametrize("transfer", [64, 300, 1000])
@@ -72,10 +74,10 @@ def test_the_requester_takes_large_messages_in_pieces(version: str, transfer: in
     with emulator.responder_emulator(
         "--ver", version, "--cap", f"{emulator.ANSWERING},CHUNK", "--mut_auth", "NO"
     ) as wire:
-        _, opened = emulator.ask(wire, ours, spdm.events.Begin())
-        assert isinstance(opened, spdm.events.Opened)
-        (inside,) = emulator.ask(wire, ours, spdm.events.Measure(bytes(32)))
-        assert isinstance(inside, spdm.events.Measured)
+        _, opened = emulator.ask(wire, ours, machine.Begin())
+        assert isinstance(opened, machine.Opened)
+        (inside,) = emulator.ask(wire, ours, machine.Measure(bytes(32)))
+        assert isinstance(inside, machine.Measured)
         inside.report.check_signature(opened.session.version, opened.session.responder)
 
 
@@ -89,9 +91,7 @@ def test_the_emulated_requester_challenges_measures_and_uses_the_responder(versi
         *("--exe_conn", "DIGEST,CERT,CHAL,MEAS", "--exe_session", "KEY_EX,KEY_UPDATE,HEARTBEAT,MEAS"),
     )
     assert code == 0, printed[-3000:]
-    assert [type(each) for each in happened] == [spdm.events.Opened, spdm.events.KeysUpdated, spdm.events.Closed], (
-        printed[-3000:]
-    )
+    assert [type(each) for each in happened] == [machine.Opened, machine.KeysUpdated, machine.Closed], printed[-3000:]
     assert "ERROR" not in printed
 
 
@@ -103,9 +103,7 @@ def test_the_emulated_requester_updates_one_direction_or_both(update: str) -> No
         *("--exe_session", "KEY_EX,KEY_UPDATE,HEARTBEAT"),
     )
     assert code == 0, printed[-3000:]
-    assert [type(each) for each in happened] == [spdm.events.Opened, spdm.events.KeysUpdated, spdm.events.Closed], (
-        printed[-3000:]
-    )
+    assert [type(each) for each in happened] == [machine.Opened, machine.KeysUpdated, machine.Closed], printed[-3000:]
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=lambda mode: mode.name)
@@ -127,7 +125,7 @@ def test_the_emulated_requester_proves_who_it_is(version: str, mode: MutualReque
     )
     assert code == 0, printed[-3000:]
     opened = happened[0]
-    assert isinstance(opened, spdm.events.Opened), printed[-3000:]
+    assert isinstance(opened, machine.Opened), printed[-3000:]
     assert opened.session.requester is not None
     assert opened.session.requester.certificates == emulator.requester_identity().certificates
 
@@ -141,5 +139,5 @@ def test_the_emulated_requester_sends_large_messages_in_pieces(transfer: int) ->
         *("--exe_session", "KEY_EX,HEARTBEAT,MEAS"),
     )
     assert code == 0, printed[-3000:]
-    assert [type(each) for each in happened] == [spdm.events.Opened, spdm.events.Closed], printed[-3000:]
+    assert [type(each) for each in happened] == [machine.Opened, machine.Closed], printed[-3000:]
     assert "CHUNK_SEND" in printed

@@ -10,19 +10,18 @@ from carnet_ref.attestation.anchors import Anchors, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.intel import policy as td
 from carnet_ref.attestation.nvidia import policy as nvidia
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
-from carnet_ref.attestation.simulated.vendor import SimulatedVendor
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.spdm import Responder, ResponderConfig
-from carnet_ref.spdm.events import Begin
+from carnet_ref.spdm.machine import Begin
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.evidence import GpuReporter, LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts
 from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import ProtocolError
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.gpu_verifiers import verifier_of
 from tests.fixtures.spdm_ends import Draws, deliver
 
@@ -264,8 +263,8 @@ def test_no_report_and_no_evidence_counts_in_another_session_or_twice() -> None:
     with pytest.raises(ProtocolError, match="report is refused: nonce"):
         seen_in_session(ends.report(b"y" * 32), ends)
     report, (near, far) = gpu_session("one").report(), channel("one")
-    stale = quoted(far.exporter, report.report, nonce=b"y" * 32)
-    assert seen_by_holder(stale, near.exporter).failed_step == "nonce"
+    old = quoted(far.exporter, report.report, nonce=b"y" * 32)
+    assert seen_by_holder(old, near.exporter).failed_step == "nonce"
 
 
 def test_the_running_parties_ask_with_a_nonce_of_the_session_too() -> None:

@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
-from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem
+from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
 from carnet_ref.attestation.formats import FORMATS, Registered
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, SNP_BYTES, kind_of, known_kind
-from carnet_ref.attestation.nvidia import bounded_xml
-from carnet_ref.attestation.nvidia.bounded_xml import LIMITS, parse_bounded
-from carnet_ref.attestation.nvidia.rim import appraise_rim
+from carnet_ref.attestation.nvidia import rim as nvidia_rim
+from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounded
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, device_evidence
 from carnet_ref.crypto.certificate_path import fingerprint, name
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from docs._ext.carnet_pages.evidence_formats import evidence_formats
 from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
@@ -218,9 +217,9 @@ def test_a_bundle_has_a_report_and_a_chain_for_each_of_a_bounded_number_of_devic
     switch = {"attestation_report": {"py/b64": BASE64}, "attestation_cert_chain": certificates}
     found = device_evidence(json.dumps({"gpus": [gpu], "nvswitches": [switch]}).encode())
     assert [(device.report, device.chain) for device in found] == [(REPORT, CHAIN)] * 2
-    device = b'{"evidence":"AA==","certificate":"%s"}' % b"LS0tLS1CRUdJTiA="
-    assert len(device_evidence(b"[" + b",".join([device] * MOST_DEVICES) + b"]")) == MOST_DEVICES
-    for bundle in (b"[" + b",".join([device] * (MOST_DEVICES + 1)) + b"]", b'{"gpus":[%s0]}' % (b"0," * MOST_DEVICES)):
+    one = b'{"evidence":"AA==","certificate":"%s"}' % b"LS0tLS1CRUdJTiA="
+    assert len(device_evidence(b"[" + b",".join([one] * MOST_DEVICES) + b"]")) == MOST_DEVICES
+    for bundle in (b"[" + b",".join([one] * (MOST_DEVICES + 1)) + b"]", b'{"gpus":[%s0]}' % (b"0," * MOST_DEVICES)):
         with pytest.raises(MalformedError, match=f"at most {MOST_DEVICES} devices"):
             device_evidence(bundle)
 
@@ -355,7 +354,7 @@ WITHIN = {
 @pytest.mark.mends("M1")
 def test_no_evidence_of_a_mebibyte_takes_long() -> None:
     """Measured in a process of its own, in seconds of its processor."""
-    assert all(len(rim(name)) <= bounded_xml.LARGEST for name in RIMS)
+    assert all(len(rim(name)) <= nvidia_rim.LARGEST for name in RIMS)
     ran = subprocess.run(
         (sys.executable, "-m", "tests.fixtures.slow_evidence"), cwd=ROOT, capture_output=True, check=True, timeout=90
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.formats import FORMATS
-from carnet_ref.attestation.results.result import EXTENSION
+from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from tests.fixtures.command_words import attest, found, with_defaults, written
 from tests.fixtures.ear_tokens import NONCE, OTHER, P384, RESULT, mac_token, private_pem, public_pem, result, token

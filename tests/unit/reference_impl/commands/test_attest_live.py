@@ -9,7 +9,7 @@ import pynvml
 import pytest
 
 from carnet_ref.attestation.live.collection import Machine
-from carnet_ref.attestation.live.tsm import TsmFolder
+from carnet_ref.attestation.live.sources import TsmFolder
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures import simulated_machine
 from tests.fixtures.command_words import attest, found

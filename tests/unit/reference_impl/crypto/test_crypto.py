@@ -143,5 +143,5 @@ def test_a_message_is_opened_once_and_in_its_turn() -> None:
             other.open(first)
         assert other.open(one.seal(b"third")) == b"third"
         assert second not in (first, b"")
-    other, _ = respond(hello.hello, draws("somebody else"))
-    assert hello.finish(other).exporter != near.exporter
+    answer, _ = respond(hello.hello, draws("somebody else"))
+    assert hello.finish(answer).exporter != near.exporter

@@ -40,7 +40,7 @@ from carnet_ref.datapath.schedules.speculation import Action, Speculation, specu
 from carnet_ref.datapath.throughput import Buffers, Throughput, bare_seconds, link_seconds, measure
 from carnet_ref.keys.bounds import log2
 from carnet_ref.keys.usage import Budget, UsageLimits
-from carnet_ref.spdm.records import LAST_SEQUENCE, MAX_PAYLOAD
+from carnet_ref.spdm.secured import LAST_SEQUENCE, MAX_PAYLOAD
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import rationing

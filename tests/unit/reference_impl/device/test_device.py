@@ -6,10 +6,7 @@ from typing import ClassVar
 import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
-from carnet_ref.device.engines import CopyEngines
-from carnet_ref.device.memory import BASE, CAPACITY, Memory, Region
-from carnet_ref.device.mode import Mode
-from carnet_ref.device.programs import TRAINING_CODE, parse
+from carnet_ref.device import BASE, CAPACITY, TRAINING_CODE, CopyEngines, Memory, Mode, Region, parse_program
 from carnet_ref.keys import Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, LinkKeys, Sealer, UsageLimits
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
@@ -22,7 +19,7 @@ from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.training import Outcome
 from carnet_ref.transport.frames import FrameKind, ProtocolError
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.worlds import draws
 
 DIGEST, OTHER = sha384(b"code"), sha384(b"model")
@@ -236,7 +233,7 @@ def test_the_report_on_memory_counts_what_runs_besides_the_firmware() -> None:
 )
 def test_what_spells_no_program_is_malformed(code: bytes) -> None:
     with pytest.raises(MalformedError):
-        parse(code)
+        parse_program(code)
 
 
 @pytest.mark.parametrize(("address", "size"), [(CAPACITY - 1, 2), (5 * CAPACITY, 1), (1 << 60, 1)])

@@ -29,11 +29,9 @@ from carnet_ref.keys import (
     SecretTakenError,
     UsageLimits,
     engine_label,
-    h100,
     ratchet,
 )
-from carnet_ref.keys.h100 import ENGINES
-from carnet_ref.keys.iv import LAST_CHANNEL, LAST_MESSAGE, ONE_CHANNEL, counter_after
+from carnet_ref.keys.schedule import ENGINES, LAST_CHANNEL, LAST_MESSAGE, ONE_CHANNEL, counter_after
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from tests.fixtures.worlds import draws
 
@@ -146,7 +144,7 @@ def test_ivs_are_the_same_exactly_if_both_counters_are(one: Iv, other: Iv, mask:
 
 def keys_of(channel: EngineChannel, masks: tuple[bytes, bytes]) -> LinkKeys:
     """Return the keys that a session has for a channel: engine and direction name the AES key."""
-    h2d, d2h = (SESSION.key(h100.engine_label(channel.engine, way)) for way in Direction)
+    h2d, d2h = (SESSION.key(engine_label(channel.engine, way)) for way in Direction)
     return LinkKeys(channel.epoch, "ana", channel.engine, channel.counter, h2d, d2h, *masks)
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
+from carnet_ref.spdm import machine
+from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import Ended
 from carnet_ref.spdm.measuring import LONGEST_RUN, summary_of
 from carnet_ref.spdm.messages import (
@@ -22,15 +24,12 @@ from carnet_ref.spdm.messages import (
     GetMeasurements,
     Heartbeat,
     HeartbeatAck,
-    Layout,
     Measurements,
-    Message,
     Summary,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.signing import Purpose, verify
+from carnet_ref.spdm.session import Purpose, verify
 from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
 from tests.fixtures.spdm_ends import BLOCKS, Draws, carry, deliver, key, reporter, requester, responder
 
@@ -122,9 +121,9 @@ def test_a_run_of_unsigned_measurements_has_an_end() -> None:
 @pytest.mark.parametrize("profile", [spdm.H100_DEVICE, spdm.H100, spdm.CURRENT])
 def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed_it(profile: object) -> None:
     ours, theirs = requester(spdm.CURRENT if profile is spdm.CURRENT else spdm.H100, session=False), responder(profile)  # type: ignore[arg-type]
-    deliver(ours, spdm.events.Begin(), theirs)
-    (found,) = deliver(ours, spdm.events.Measure(NONCE), theirs)
-    assert isinstance(found, spdm.events.MeasuredOutside)
+    deliver(ours, machine.Begin(), theirs)
+    (found,) = deliver(ours, machine.Measure(NONCE), theirs)
+    assert isinstance(found, machine.MeasuredOutside)
     assert found.report.nonce == NONCE
     found.report.check_signature(found.report.version, found.report.responder)
     assert not ours.established
@@ -132,21 +131,21 @@ def test_a_requester_takes_a_report_outside_of_any_session_and_checks_who_signed
 
 def test_a_report_outside_of_any_session_that_another_key_signed_is_refused() -> None:
     ours, theirs = requester(session=False), responder(reporter=reporter(key(9)))
-    deliver(ours, spdm.events.Begin(), theirs)
-    (closed,) = deliver(ours, spdm.events.Measure(NONCE), theirs)
-    assert isinstance(closed, spdm.events.Closed)
+    deliver(ours, machine.Begin(), theirs)
+    (closed,) = deliver(ours, machine.Measure(NONCE), theirs)
+    assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, AuthenticationError)
 
 
 @pytest.mark.parametrize("place", [3, 60])
 def test_a_report_of_another_slot_or_altered_is_refused(place: int) -> None:
     ours, theirs = requester(spdm.CURRENT, session=False), responder(spdm.CURRENT)
-    deliver(ours, spdm.events.Begin(), theirs)
-    (asked,) = (effect for effect in ours.handle(spdm.events.Measure(NONCE)) if isinstance(effect, spdm.events.Send))
+    deliver(ours, machine.Begin(), theirs)
+    (asked,) = (effect for effect in ours.handle(machine.Measure(NONCE)) if isinstance(effect, machine.Send))
     answer = bytearray(theirs.receive(asked.data)[0])
     answer[1 + place] ^= 1
-    (closed,) = ours.handle(spdm.events.Received(bytes(answer)))
-    assert isinstance(closed, spdm.events.Closed)
+    (closed,) = ours.handle(machine.Received(bytes(answer)))
+    assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, spdm.UnexpectedMessageError if place == 3 else AuthenticationError)
     assert isinstance(ours.state, Ended)
 
@@ -155,9 +154,9 @@ def test_a_report_of_another_slot_or_altered_is_refused(place: int) -> None:
 @pytest.mark.parametrize("profile", [spdm.H100, spdm.CURRENT])
 def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile: object) -> None:
     ours, theirs = requester(profile), responder(profile)  # type: ignore[arg-type]
-    deliver(ours, spdm.events.Begin(), theirs)
-    (found,) = deliver(ours, spdm.events.Measure(NONCE), theirs)
-    assert isinstance(found, spdm.events.Measured)
+    deliver(ours, machine.Begin(), theirs)
+    (found,) = deliver(ours, machine.Measure(NONCE), theirs)
+    assert isinstance(found, machine.Measured)
     assert ours.session is not None
     assert found.report.before[:1] == b"\x10"
     found.report.check_signature(ours.session.version, ours.session.responder)
@@ -167,8 +166,8 @@ def test_a_reporter_sees_what_was_negotiated_so_that_it_signs_by_itself(profile:
 @pytest.mark.parametrize("kind", Summary)
 def test_both_ends_have_the_summary_of_measurements_that_was_asked_for(kind: Summary) -> None:
     ours, theirs = requester(spdm.CURRENT, summary=kind), responder(spdm.CURRENT)
-    happened = deliver(ours, spdm.events.Begin(), theirs)
-    assert [each.session.summary for each in happened if isinstance(each, spdm.events.Opened)] == [
+    happened = deliver(ours, machine.Begin(), theirs)
+    assert [each.session.summary for each in happened if isinstance(each, machine.Opened)] == [
         summary_of(BLOCKS, kind)
     ] * 2
     rooted = b"".join(block.encode() for block in BLOCKS if block.index % 2 == 0)
@@ -200,23 +199,23 @@ def able(version: Version) -> spdm.Profile:
 def test_a_challenged_device_is_identified_before_any_session(version: Version, kind: Summary) -> None:
     ours = requester(able(version), challenge=True, session=False, summary=kind)
     theirs = responder(able(version))
-    (found,) = deliver(ours, spdm.events.Begin(), theirs)
-    assert isinstance(found, spdm.events.Identified)
+    (found,) = deliver(ours, machine.Begin(), theirs)
+    assert isinstance(found, machine.Identified)
     assert found.challenged
     assert found.summary == summary_of(BLOCKS, kind)
     assert not ours.established
-    assert [type(each) for each in deliver(ours, spdm.events.OpenSession(), theirs)] == [
-        spdm.events.Opened,
-        spdm.events.Opened,
+    assert [type(each) for each in deliver(ours, machine.OpenSession(), theirs)] == [
+        machine.Opened,
+        machine.Opened,
     ]
 
 
 def test_a_device_that_is_not_challenged_has_proved_nothing_and_is_refused_where_it_has_to() -> None:
-    (found,) = deliver(requester(session=False), spdm.events.Begin(), responder())
-    assert isinstance(found, spdm.events.Identified)
+    (found,) = deliver(requester(session=False), machine.Begin(), responder())
+    assert isinstance(found, machine.Identified)
     assert not found.challenged
-    (closed, *_) = deliver(requester(spdm.H100, challenge=True), spdm.events.Begin(), responder(spdm.H100))
-    assert isinstance(closed, spdm.events.Closed)
+    (closed, *_) = deliver(requester(spdm.H100, challenge=True), machine.Begin(), responder(spdm.H100))
+    assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, spdm.DowngradeError)
     assert "CHAL" in str(closed.error)
     hand, _ = negotiated(Version.V1_1, responder(spdm.H100))
@@ -233,9 +232,9 @@ def refused(alter: Alter, kind: type[Message], version: Version = Version.V1_3) 
             return data
         return b"\x05" + alter(parse_message(data[1:], Layout(version, summary=True))).encode()
 
-    happened = carry((ours, responder(able(version))), [(0, spdm.events.Begin())], on_the_way)
-    assert not any(isinstance(each, spdm.events.Identified) for each in happened)
-    error = next(each.error for each in happened if isinstance(each, spdm.events.Closed))
+    happened = carry((ours, responder(able(version))), [(0, machine.Begin())], on_the_way)
+    assert not any(isinstance(each, machine.Identified) for each in happened)
+    error = next(each.error for each in happened if isinstance(each, machine.Closed))
     assert error is not None
     return error
 
@@ -283,8 +282,8 @@ def test_a_device_without_the_key_of_its_certificate_is_not_identified() -> None
     theirs = responder(able(Version.V1_2))
     state: Any = theirs.state
     theirs = type(theirs)(replace(state.config, key=key(9)))
-    (closed, *_) = deliver(requester(able(Version.V1_2), challenge=True), spdm.events.Begin(), theirs)
-    assert isinstance(closed, spdm.events.Closed)
+    (closed, *_) = deliver(requester(able(Version.V1_2), challenge=True), machine.Begin(), theirs)
+    assert isinstance(closed, machine.Closed)
     assert isinstance(closed.error, AuthenticationError)
 
 

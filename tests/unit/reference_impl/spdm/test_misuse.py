@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import carnet_ref.spdm.responder_session
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.spdm import (
     CURRENT,
@@ -27,11 +26,27 @@ from carnet_ref.spdm import (
     TransferError,
     UnexpectedMessageError,
     UntrustedChainError,
-    opaque,
     profile,
+    secured,
 )
-from carnet_ref.spdm.events import Begin, Closed, Measure, Opened, Received, Send, SessionEvent, UpdateKeys
-from carnet_ref.spdm.machine import REFUSALS, Conversing, Ended, Secured, SessionState
+from carnet_ref.spdm import requester as requester_module
+from carnet_ref.spdm import responder as responder_module
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import (
+    REFUSALS,
+    Begin,
+    Closed,
+    Conversing,
+    Ended,
+    Measure,
+    Opened,
+    Received,
+    Secured,
+    Send,
+    SessionEvent,
+    SessionState,
+    UpdateKeys,
+)
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -49,21 +64,18 @@ from carnet_ref.spdm.messages import (
     KeyExchangeRsp,
     KeyUpdate,
     KeyUpdateAck,
-    Layout,
-    Message,
     NegotiateAlgorithms,
     NotReady,
     PskExchange,
     PskExchangeRsp,
     PskFinish,
     UpdateOperation,
-    Version,
     VersionList,
     parse_message,
 )
-from carnet_ref.spdm.opaque import check_selected, offered_versions, selected_version
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.secured import check_selected, offered_versions, selected_version
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
 from tests.fixtures.spdm_traces import CONVERSATIONS, trace
 
@@ -122,10 +134,8 @@ def acceptable(state: Conversing, awaited: bytes, message: bytes) -> bool:
 
 
 def test_the_conversations_visit_every_state_that_awaits_the_peer() -> None:
-    spdm = carnet_ref.spdm
-    modules = [spdm.requester, spdm.requester_exchange, spdm.requester_session]
-    modules += [spdm.responder, spdm.responder_exchange, spdm.responder_session]
-    states = {name for module in modules for name in vars(module) if name.startswith("Await")} | {"Established"}
+    names = (*vars(requester_module), *vars(responder_module))
+    states = {name for name in names if name.startswith("Await")} | {"Established"}
     visited = {type(state).__name__ for name in CONVERSATIONS for state, _ in trace(name)}
     assert states - visited == {"AwaitBegin", "AwaitOpenSession"}
 
@@ -221,7 +231,7 @@ ROWS = {
     "only an alpha version": (VersionList, set_(entries=(0x1101, 0x1201)), H100, DowngradeError),
     "the requester's version lowered": (
         GetCapabilities,
-        lambda _: GetCapabilities(Version.V1_1, 0x62C2),
+        lambda _: GetCapabilities(Version.V1_1, 0, 0x62C2),
         H100,
         MalformedError,
     ),
@@ -319,7 +329,7 @@ class Twisted(Finish):
 
 
 def selecting(version: Version, offered: bytes) -> bytes:
-    return opaque.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
+    return secured.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
 
 
 def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -> Finish:
@@ -328,17 +338,17 @@ def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -
 
 DISHONEST: dict[str, tuple[str, Any, type[Exception]]] = {
     "a device that asks for mutual authentication": (
-        "responder_exchange.KeyExchangeRsp",
+        "responder.messages.KeyExchangeRsp",
         lambda *fields: replace(KeyExchangeRsp(*fields), mutual=1),
         UnexpectedMessageError,
     ),
     "a device that selects records of another version": (
-        "responder_exchange.opaque",
-        SimpleNamespace(selected_version=selecting),
+        "responder.selected_version",
+        selecting,
         DowngradeError,
     ),
-    "a requester that proves another transcript": ("requester_exchange.Finish", Twisted, AuthenticationError),
-    "a requester that signs its finish": ("requester_exchange.Finish", signing, UnexpectedMessageError),
+    "a requester that proves another transcript": ("requester.Finish", Twisted, AuthenticationError),
+    "a requester that signs its finish": ("requester.Finish", signing, UnexpectedMessageError),
 }
 
 
@@ -359,7 +369,7 @@ def test_an_update_acknowledged_with_another_tag_ends_the_session(
         return KeyUpdateAck(version, asked, tag ^ (asked is operation))
 
     ours, theirs = established()
-    monkeypatch.setattr("carnet_ref.spdm.responder_session.KeyUpdateAck", acknowledging)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyUpdateAck", acknowledging)
     closed = [effect for effect in deliver(ours, UpdateKeys(), theirs) if isinstance(effect, Closed)]
     assert bool(closed) is (operation is not UpdateOperation.UPDATE_KEY)
     assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
@@ -374,7 +384,7 @@ def test_only_the_end_of_a_handshake_opens_a_session_and_only_measurements_are_a
     (closed,) = deliver(ours, Measure(bytes(32)), theirs)
     assert isinstance(closed, Closed)
     assert isinstance(closed.error, UnexpectedMessageError)
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.FinishRsp", HeartbeatAck)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.FinishRsp", HeartbeatAck)
     ours, theirs = requester(), responder()
     first, *_ = [each for each in deliver(ours, Begin(), theirs) if isinstance(each, Closed)]
     assert isinstance(first.error, UnexpectedMessageError)

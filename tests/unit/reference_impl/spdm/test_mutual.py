@@ -9,16 +9,16 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sign_rsa_pss, verify_rsa_pss
 from carnet_ref.spdm import messages
-from carnet_ref.spdm.events import Begin, Closed, Opened, Received, Send
-from carnet_ref.spdm.machine import Secured, SessionState
+from carnet_ref.spdm.layout import Message, Version
+from carnet_ref.spdm.machine import Begin, Closed, Opened, Received, Secured, Send, SessionState
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.records import SPDM, SecuredRecord
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.secured import SPDM, SecuredRecord
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_by_hand import ByHand
 from tests.fixtures.spdm_ends import carry, chain, deliver, identity, mutual, requester, responder, trust_requester
 
-VERSIONS = [messages.Version.V1_1, messages.Version.V1_2, messages.Version.V1_3, messages.Version.V1_4]
-V = messages.Version.V1_2
+VERSIONS = [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]
+V = Version.V1_2
 
 
 def both(
@@ -30,7 +30,7 @@ def both(
 @pytest.mark.mends("E2")
 @pytest.mark.parametrize("how", messages.MutualRequest)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_both_ends_know_who_the_requester_is(version: messages.Version, how: messages.MutualRequest) -> None:
+def test_both_ends_know_who_the_requester_is(version: Version, how: messages.MutualRequest) -> None:
     ours, theirs = both(spdm.Profile(version.label, (version,)), how)
     happened = deliver(ours, Begin(), theirs)
     opened = [each.session for each in happened if isinstance(each, Opened)]
@@ -61,7 +61,7 @@ def test_a_requester_refuses_a_device_that_can_ask_and_does_not(asked: int, monk
     def otherwise(*fields: Any) -> messages.KeyExchangeRsp:
         return replace(messages.KeyExchangeRsp(*fields), mutual=asked)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.KeyExchangeRsp", otherwise)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
     error = reason(*both())
     assert isinstance(error, spdm.DowngradeError)
     assert "does not ask" in str(error)
@@ -71,7 +71,7 @@ def test_a_requester_refuses_to_sign_for_a_slot_that_it_does_not_have(monkeypatc
     def otherwise(*fields: Any) -> messages.KeyExchangeRsp:
         return replace(messages.KeyExchangeRsp(*fields), requester_slot=1)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.KeyExchangeRsp", otherwise)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
     assert isinstance(reason(*both(how=messages.MutualRequest.PROVISIONED)), spdm.UnexpectedMessageError)
 
 
@@ -176,7 +176,7 @@ def test_a_finish_signed_by_another_slot_is_refused_and_the_honest_one_taken() -
     assert any(isinstance(each, Opened) for each in hand.effects)
 
 
-def delivered(number: int, response: messages.Message) -> messages.DeliverEncapsulatedResponse:
+def delivered(number: int, response: Message) -> messages.DeliverEncapsulatedResponse:
     return messages.DeliverEncapsulatedResponse(V, number, response.encode())
 
 
@@ -207,9 +207,7 @@ ANSWERS: dict[str, tuple[messages.DeliverEncapsulatedResponse, type[Exception]]]
     ),
     "that is none of digests": (delivered(1, messages.Heartbeat(V)), spdm.UnexpectedMessageError),
     "in another version": (
-        messages.DeliverEncapsulatedResponse(
-            V, 1, messages.Digests(messages.Version.V1_1, 0, 1, (bytes(48),)).encode()
-        ),
+        messages.DeliverEncapsulatedResponse(V, 1, messages.Digests(Version.V1_1, 0, 1, (bytes(48),)).encode()),
         MalformedError,
     ),
     "without certificates in slot 0": (delivered(1, messages.Digests(V, 0, 2, (bytes(48),))), spdm.UntrustedChainError),
@@ -267,18 +265,18 @@ class Asker:
         assert isinstance(state, Secured)
         self.sending = state.receiving
 
-    def say(self, message: messages.Message) -> Exception | None:
+    def say(self, message: Message) -> Exception | None:
         """Send a message inside the session, and return why the requester ended it, if it did."""
         self.sending, record = self.sending.seal(SPDM, message.encode())
         effects = self.ours.handle(Received(record))
         return next((each.error for each in effects if isinstance(each, Closed)), None)
 
 
-def request(number: int, carried: messages.Message) -> messages.EncapsulatedRequest:
+def request(number: int, carried: Message) -> messages.EncapsulatedRequest:
     return messages.EncapsulatedRequest(V, number, carried.encode())
 
 
-def next_request(came: int, number: int, carried: messages.Message) -> messages.EncapsulatedResponseAck:
+def next_request(came: int, number: int, carried: Message) -> messages.EncapsulatedResponseAck:
     return messages.EncapsulatedResponseAck(V, number, messages.Payload.REQUEST, came, carried.encode())
 
 
@@ -287,7 +285,7 @@ def next_request(came: int, number: int, carried: messages.Message) -> messages.
     [messages.Challenge(V, 0, 0, bytes(32)), messages.Heartbeat(V), messages.GetEncapsulatedRequest(V)],
     ids=lambda m: type(m).__name__,
 )
-def test_a_requester_shows_its_certificates_and_does_nothing_else_that_is_asked(carried: messages.Message) -> None:
+def test_a_requester_shows_its_certificates_and_does_nothing_else_that_is_asked(carried: Message) -> None:
     assert isinstance(Asker().say(request(1, carried)), spdm.UnexpectedMessageError)
 
 

@@ -12,18 +12,17 @@ import pytest
 from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.spdm import messages
-from carnet_ref.spdm.events import Begin, Closed, Measure, Measured, Opened, Received, SessionEffect
-from carnet_ref.spdm.key_schedule import HandshakeSecrets
-from carnet_ref.spdm.machine import Secured
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Secured, SessionEffect
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.records import SPDM, RecordKeys
+from carnet_ref.spdm.secured import SPDM, HandshakeSecrets, RecordKeys
 from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
 from tests.fixtures.spdm_ends import carry, deliver, established, identity, mutual, requester, responder
 
-V = messages.Version.V1_2
+V = Version.V1_2
 PSK_EXCHANGE = messages.PskExchange(V, 0, 1, b"hint", bytes(32), b"")
 PSK_FINISH = messages.PskFinish(V, bytes(48))
-Alter = Callable[[messages.Message], messages.Message]
+Alter = Callable[[Message], Message]
 
 
 def reasons(
@@ -38,15 +37,13 @@ def reasons(
     return [each.error for each in happened if isinstance(each, Closed)]
 
 
-def only(
-    kind: type[messages.Message], alter: Alter, version: messages.Version = messages.Version.V1_4
-) -> Callable[[bytes, bool], bytes]:
+def only(kind: type[Message], alter: Alter, version: Version = Version.V1_4) -> Callable[[bytes, bool], bytes]:
     """Return a platform that alters messages of one kind."""
 
     def platform(data: bytes, _: bool) -> bytes:
         if data[0] != SPDM or data[2] != kind.CODE:
             return data
-        return bytes([SPDM]) + alter(messages.parse_message(data[1:], messages.Layout(version))).encode()
+        return bytes([SPDM]) + alter(messages.parse_message(data[1:], Layout(version))).encode()
 
     return platform
 
@@ -78,7 +75,7 @@ def test_neither_a_key_exchange_nor_what_comes_before_certificates_is_followed_b
 
 def test_a_device_that_answers_a_key_exchange_as_a_pre_shared_key_is_refused() -> None:
     """The responder's signature would be missing."""
-    answer = messages.PskExchangeRsp(messages.Version.V1_4, 0, 1, b"", bytes(32), b"", bytes(48))
+    answer = messages.PskExchangeRsp(Version.V1_4, 0, 1, b"", bytes(32), b"", bytes(48))
 
     def platform(data: bytes, to_responder: bool) -> bytes:
         signed = not to_responder and data[0] == SPDM and data[2] == messages.KeyExchangeRsp.CODE
@@ -89,13 +86,13 @@ def test_a_device_that_answers_a_key_exchange_as_a_pre_shared_key_is_refused() -
 
 def test_a_device_that_could_be_switched_to_a_pre_shared_key_is_refused_as_soon_as_it_says_so() -> None:
     """Cremers, Dax, Naska 2024: the modes share keys' labels, so a device that has both can be confused."""
-    able = only(messages.Capabilities, lambda m: replace(m, flags=m.flags | 1 << 10))  # type: ignore[attr-defined, call-arg]
+    able = only(messages.Capabilities, lambda m: replace(m, flags=m.flags | 1 << 10))
     assert isinstance(reasons(able)[0], spdm.PskRefusedError)
 
 
 def test_secrets_of_the_two_modes_differ_from_1_3_on_even_for_one_secret() -> None:
     """The fix in the standard: another salt."""
-    for version, apart in ((V, False), (messages.Version.V1_3, True), (messages.Version.V1_4, True)):
+    for version, apart in ((V, False), (Version.V1_3, True), (Version.V1_4, True)):
         by_key, by_psk = (HandshakeSecrets.derive(version, bytes(48), bytes(48), psk=psk) for psk in (False, True))
         assert (by_key.handshake != by_psk.handshake) is apart
 
@@ -126,7 +123,7 @@ def test_nothing_is_finished_measured_or_ended_before_the_requester_said_who_it_
 def test_the_request_for_mutual_authentication_cannot_be_removed() -> None:
     """KEY_EXCHANGE_RSP says it under the device's signature."""
     ours, theirs = requester(spdm.CURRENT, identity=identity()), responder(spdm.CURRENT, mutual=mutual())
-    silent = only(messages.KeyExchangeRsp, lambda m: replace(m, mutual=0))  # type: ignore[call-arg]
+    silent = only(messages.KeyExchangeRsp, lambda m: replace(m, mutual=0))
     happened = carry((ours, theirs), [(0, Begin())], silent)
     assert not any(isinstance(each, Opened) for each in happened)
     assert isinstance(next(each.error for each in happened if isinstance(each, Closed)), AuthenticationError)
@@ -146,7 +143,7 @@ def test_the_request_for_mutual_authentication_cannot_be_removed() -> None:
     ],
     ids=lambda message: type(message).__name__,
 )
-def test_nothing_of_a_session_is_taken_without_a_key_exchange(message: messages.Message) -> None:
+def test_nothing_of_a_session_is_taken_without_a_key_exchange(message: Message) -> None:
     """FINISH without KEY_EXCHANGE: there is no session whose state it could change."""
     hand, _ = negotiated()
     assert isinstance(hand.say(message), messages.Error)
@@ -166,15 +163,15 @@ def test_a_record_before_any_session_is_not_opened() -> None:
 @pytest.mark.parametrize(
     ("begun", "message"),
     [
-        (True, messages.GetCapabilities(V, 0)),
+        (True, messages.GetCapabilities(V, 0, 0)),
         (True, spdm.CURRENT.negotiate(V)),
-        (True, messages.GetVersion(messages.Version.V1_0)),
+        (True, messages.GetVersion(Version.V1_0)),
         (False, spdm.CURRENT.negotiate(V)),
         (False, messages.GetDigests(V)),
-        (False, messages.GetCapabilities(V, 0)),
+        (False, messages.GetCapabilities(V, 0, 0)),
     ],
 )
-def test_no_step_of_negotiation_is_left_out_or_repeated(begun: bool, message: messages.Message) -> None:
+def test_no_step_of_negotiation_is_left_out_or_repeated(begun: bool, message: Message) -> None:
     """A second negotiation would replace what the first was bound to."""
     hand = negotiated()[0] if begun else ByHand(responder(spdm.CURRENT))
     assert isinstance(hand.say(message), messages.Error)
@@ -198,16 +195,16 @@ def test_a_second_key_exchange_does_not_begin_beside_the_first() -> None:
 def test_get_version_resets_no_session_wherever_it_comes() -> None:
     """Anybody can send it. The session ends, and no new negotiation begins under it."""
     ours, theirs = established()
-    effects = theirs.handle(Received(bytes([SPDM]) + messages.GetVersion(messages.Version.V1_0).encode()))
+    effects = theirs.handle(Received(bytes([SPDM]) + messages.GetVersion(Version.V1_0).encode()))
     assert [type(each) for each in effects] == [Closed]
     with pytest.raises(spdm.SessionOverError):
-        theirs.receive(bytes([SPDM]) + messages.GetVersion(messages.Version.V1_0).encode())
+        theirs.receive(bytes([SPDM]) + messages.GetVersion(Version.V1_0).encode())
     assert ours.established
     hand = inside()
-    assert isinstance(hand.say(messages.GetVersion(messages.Version.V1_0)), messages.Error)
+    assert isinstance(hand.say(messages.GetVersion(Version.V1_0)), messages.Error)
     assert hand.over
     hand, _ = exchanged()
-    effects = hand.theirs.handle(Received(bytes([SPDM]) + messages.GetVersion(messages.Version.V1_0).encode()))
+    effects = hand.theirs.handle(Received(bytes([SPDM]) + messages.GetVersion(Version.V1_0).encode()))
     assert [type(each) for each in effects] == [Closed]
 
 
@@ -215,7 +212,7 @@ def test_a_request_to_negotiate_anew_ends_the_session_of_the_requester() -> None
     """ERROR with RequestResynch is not obeyed, whoever sent it."""
     ours = requester()
     ours.begin()
-    (closed,) = ours.handle(Received(bytes([SPDM]) + messages.Error(messages.Version.V1_0, 0x43).encode()))
+    (closed,) = ours.handle(Received(bytes([SPDM]) + messages.Error(Version.V1_0, 0x43).encode()))
     assert isinstance(closed, Closed)
     assert isinstance(closed.error, spdm.PeerError)
 
@@ -254,9 +251,9 @@ def test_who_is_only_a_recording_opens_no_session(side: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [messages.VersionList, messages.Capabilities])
-def test_a_recorded_negotiation_is_no_part_of_a_session_that_negotiated_otherwise(kind: type[messages.Message]) -> None:
+def test_a_recorded_negotiation_is_no_part_of_a_session_that_negotiated_otherwise(kind: type[Message]) -> None:
     """Replay of VCA: what an older device said is put into the session with this one."""
-    older = spdm.Profile("older", (messages.Version.V1_2, messages.Version.V1_4), Capability.CHAL)
+    older = spdm.Profile("older", (Version.V1_2, Version.V1_4), Capability.CHAL)
     _, answers = recorded("older", older)
     (old,) = [answer for answer in answers if answer[0] == SPDM and answer[2] == kind.CODE]
     ours, theirs = requester(spdm.CURRENT), responder(spdm.CURRENT)
@@ -285,7 +282,7 @@ def test_a_report_is_of_its_session_and_answers_no_later_request() -> None:
 @pytest.mark.parametrize("kept", [0x1100, 0x1200, 0x1300])
 def test_newer_versions_cannot_be_hidden(kept: int) -> None:
     """VERSION is under the device's signature; a version that the profile refuses goes no further."""
-    hidden = only(messages.VersionList, lambda m: replace(m, entries=(kept,)))  # type: ignore[call-arg]
+    hidden = only(messages.VersionList, lambda m: replace(m, entries=(kept,)))
     expected = spdm.DowngradeError if kept == 0x1100 else AuthenticationError
     assert isinstance(reasons(hidden)[0], expected)
 
@@ -295,30 +292,30 @@ NEEDED = [Capability.MEAS_SIGNED, Capability.ENCRYPT, Capability.MAC, Capability
 
 @pytest.mark.parametrize("flag", [*NEEDED, Capability.CHAL, Capability.CHUNK, Capability.MEAS_FRESH])
 def test_neither_what_is_needed_nor_anything_else_can_be_hidden(flag: Capability) -> None:
-    hidden = only(messages.Capabilities, lambda m: replace(m, flags=m.flags & ~flag))  # type: ignore[attr-defined, call-arg]
+    hidden = only(messages.Capabilities, lambda m: replace(m, flags=m.flags & ~flag))
     assert isinstance(reasons(hidden)[0], spdm.DowngradeError if flag in NEEDED else AuthenticationError)
 
 
 def test_no_weaker_algorithms_are_offered_or_chosen() -> None:
-    weaker = only(messages.NegotiateAlgorithms, lambda m: replace(m, base_hash=1))  # type: ignore[call-arg]
+    weaker = only(messages.NegotiateAlgorithms, lambda m: replace(m, base_hash=1))
     assert isinstance(reasons(weaker)[0], spdm.DowngradeError)
-    chosen = only(messages.Algorithms, lambda m: replace(m, base_asymmetric=0x10))  # type: ignore[call-arg]
+    chosen = only(messages.Algorithms, lambda m: replace(m, base_asymmetric=0x10))
     assert isinstance(reasons(chosen)[0], spdm.DowngradeError)
-    more = only(messages.NegotiateAlgorithms, lambda m: replace(m, base_hash=3))  # type: ignore[call-arg]
+    more = only(messages.NegotiateAlgorithms, lambda m: replace(m, base_hash=3))
     assert isinstance(reasons(more)[0], AuthenticationError)
 
 
 def test_h100_does_not_speak_what_nobody_compared_with_a_board() -> None:
     """SPDM 1.4 is refused by the profiles of the H100, at the message that chooses it."""
     hand = ByHand(responder(spdm.H100))
-    hand.say(messages.GetVersion(messages.Version.V1_0))
-    assert hand.say(spdm.CURRENT.get_capabilities(messages.Version.V1_4)) == messages.Error(
-        messages.Version.V1_2, messages.ErrorCode.VERSION_MISMATCH
+    hand.say(messages.GetVersion(Version.V1_0))
+    assert hand.say(spdm.CURRENT.get_capabilities(Version.V1_4)) == messages.Error(
+        Version.V1_2, messages.ErrorCode.VERSION_MISMATCH
     )
     assert isinstance(hand.error, spdm.DowngradeError)
     ours = requester(spdm.H100)
     ours.begin()
-    newest = messages.VersionList(messages.Version.V1_0, (0x1400,))
+    newest = messages.VersionList(Version.V1_0, (0x1400,))
     (closed,) = ours.handle(Received(bytes([SPDM]) + newest.encode()))
     assert isinstance(closed, Closed)
     assert "accepts SPDM 1.1 or 1.2, and the peer offers 1.4" in str(closed.error)
@@ -329,7 +326,7 @@ def test_h100_does_not_speak_what_nobody_compared_with_a_board() -> None:
 
 def test_a_slot_that_is_dropped_is_not_replaced_by_another() -> None:
     """The requester asks for one slot; if it is gone, there is no session."""
-    moved = only(messages.Digests, lambda m: replace(m, slots=2, supported=2))  # type: ignore[call-arg]
+    moved = only(messages.Digests, lambda m: replace(m, slots=2, supported=2))
     assert isinstance(reasons(moved)[0], spdm.UntrustedChainError)
-    other = only(messages.Digests, lambda m: replace(m, digests=(bytes(48),)))  # type: ignore[call-arg]
+    other = only(messages.Digests, lambda m: replace(m, digests=(bytes(48),)))
     assert isinstance(reasons(other)[0], spdm.UntrustedChainError)

@@ -9,7 +9,8 @@ import pytest
 from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from carnet_ref.keys import H100KeySchedule, SecretTakenError
-from carnet_ref.spdm.key_schedule import DirectionSecret, HandshakeSecrets, bin_concat
+from carnet_ref.spdm import machine
+from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import Secured
 from carnet_ref.spdm.messages import (
     Digests,
@@ -23,15 +24,12 @@ from carnet_ref.spdm.messages import (
     KeyUpdate,
     KeyUpdateAck,
     UpdateOperation,
-    Version,
 )
-from carnet_ref.spdm.records import SPDM, RecordKeys, SecuredRecord
-from carnet_ref.spdm.requester import AwaitBegin
-from carnet_ref.spdm.requester_session import Established
-from carnet_ref.spdm.responder_session import AwaitRequest
-from carnet_ref.spdm.session import key_bytes
-from carnet_ref.spdm.signing import Purpose, signed_bytes
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.requester import AwaitBegin, Established
+from carnet_ref.spdm.responder import AwaitRequest
+from carnet_ref.spdm.secured import SPDM, DirectionSecret, HandshakeSecrets, RecordKeys, SecuredRecord, bin_concat
+from carnet_ref.spdm.session import Purpose, key_bytes, signed_bytes
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
 from tests.fixtures.spdm_ends import chain, deliver, established, key, reporter, requester, responder
 
@@ -48,7 +46,7 @@ def opened(
     asking: spdm.Profile = spdm.H100, answering: spdm.Profile = spdm.H100_DEVICE
 ) -> tuple[spdm.Requester, spdm.Responder]:
     ours, theirs = requester(asking), responder(answering)
-    deliver(ours, spdm.events.Begin(), theirs)
+    deliver(ours, machine.Begin(), theirs)
     assert isinstance(ours.state, Established)
     assert isinstance(theirs.state, AwaitRequest)
     return ours, theirs
@@ -60,8 +58,8 @@ def test_two_ends_open_a_session_of_the_newest_common_version(
     asking: spdm.Profile, answering: spdm.Profile, version: Version
 ) -> None:
     ours, theirs = requester(asking), responder(answering)
-    effects = deliver(ours, spdm.events.Begin(), theirs)
-    assert [type(effect) for effect in effects] == [spdm.events.Identified, spdm.events.Opened, spdm.events.Opened]
+    effects = deliver(ours, machine.Begin(), theirs)
+    assert [type(effect) for effect in effects] == [machine.Identified, machine.Opened, machine.Opened]
     assert ours.session is not None
     assert theirs.session is not None
     assert ours.session.version is version
@@ -84,7 +82,7 @@ def test_the_exported_secret_is_handed_out_once_and_not_after_the_end() -> None:
     with pytest.raises(SecretTakenError):
         requester().exported_master_secret()
     ours, theirs = opened()
-    deliver(ours, spdm.events.End(), theirs)
+    deliver(ours, machine.End(), theirs)
     for end in (ours, theirs):
         with pytest.raises(SecretTakenError):
             end.exported_master_secret()
@@ -95,8 +93,8 @@ def test_a_report_comes_marked_with_the_session_it_came_in(
     asking: spdm.Profile, answering: spdm.Profile, version: Version
 ) -> None:
     ours, theirs = opened(asking, answering)
-    (effect,) = deliver(ours, spdm.events.Measure(bytes(range(32))), theirs)
-    assert isinstance(effect, spdm.events.Measured)
+    (effect,) = deliver(ours, machine.Measure(bytes(range(32))), theirs)
+    assert isinstance(effect, machine.Measured)
     assert effect.report.session is ours.session
     assert effect.report.nonce == bytes(range(32))
     assert effect.report.report[:4] == bytes([version, 0xE0, 0x01, 0xFF])
@@ -105,19 +103,19 @@ def test_a_report_comes_marked_with_the_session_it_came_in(
 
 def test_at_version_1_1_the_request_is_the_37_bytes_that_nvidia_s_reports_start_with() -> None:
     ours, theirs = opened()
-    (effect,) = deliver(ours, spdm.events.Measure(bytes(range(32))), theirs)
-    assert isinstance(effect, spdm.events.Measured)
+    (effect,) = deliver(ours, machine.Measure(bytes(range(32))), theirs)
+    assert isinstance(effect, machine.Measured)
     assert effect.report.request == bytes.fromhex("11e001ff") + bytes(range(32)) + b"\0"
     ours, _ = opened()
     with pytest.raises(spdm.SpdmError):
-        ours.handle(spdm.events.Measure(bytes(31)))
+        ours.handle(machine.Measure(bytes(31)))
     assert isinstance(ours.state, Established)
 
 
 def test_applications_talk_inside_the_session_both_ways_and_not_on_the_wire() -> None:
     ours, theirs = opened()
-    assert deliver(ours, spdm.events.SendApplication(b"command"), theirs) == [spdm.events.ApplicationData(b"command")]
-    assert deliver(theirs, spdm.events.SendApplication(b"answer"), ours) == [spdm.events.ApplicationData(b"answer")]
+    assert deliver(ours, machine.SendApplication(b"command"), theirs) == [machine.ApplicationData(b"command")]
+    assert deliver(theirs, machine.SendApplication(b"answer"), ours) == [machine.ApplicationData(b"answer")]
     assert theirs.open(ours.seal(b"one")) == b"one"
     assert ours.open(theirs.seal(b"two")) == b"two"
     ours, _ = opened()
@@ -138,14 +136,14 @@ def test_what_has_to_be_taken_is_not_dropped() -> None:
 def test_keys_update_in_both_directions_and_everything_goes_on() -> None:
     ours, theirs = opened()
     states = ours.state, theirs.state
-    assert deliver(ours, spdm.events.UpdateKeys(), theirs) == [spdm.events.KeysUpdated(), spdm.events.KeysUpdated()]
+    assert deliver(ours, machine.UpdateKeys(), theirs) == [machine.KeysUpdated(), machine.KeysUpdated()]
     for before, end in zip(states, (ours, theirs), strict=True):
         assert isinstance(before, Established | AwaitRequest)
         assert isinstance(end.state, Established | AwaitRequest)
         assert end.state.sending.secret == before.sending.secret.updated()
         assert end.state.receiving.secret == before.receiving.secret.updated()
     assert theirs.open(ours.seal(b"after")) == b"after"
-    deliver(ours, spdm.events.UpdateKeys(), theirs)
+    deliver(ours, machine.UpdateKeys(), theirs)
     assert ours.open(theirs.seal(b"again")) == b"again"
 
 
@@ -155,7 +153,7 @@ def test_what_was_under_way_when_keys_were_updated_still_arrives(earlier: int) -
     for index in range(earlier):
         assert ours.open(theirs.seal(bytes([index]))) == bytes([index])
     under_way = [theirs.seal(b"one"), theirs.seal(b"two")]
-    (update,) = (effect for effect in ours.handle(spdm.events.UpdateKeys()) if isinstance(effect, spdm.events.Send))
+    (update,) = (effect for effect in ours.handle(machine.UpdateKeys()) if isinstance(effect, machine.Send))
     assert [ours.open(record) for record in under_way] == [b"one", b"two"]
     (ack,) = theirs.receive(update.data)
     (verify,) = ours.receive(ack)
@@ -168,28 +166,28 @@ def test_an_answer_under_the_key_before_an_update_ends_the_session() -> None:
     ours, theirs = opened()
     state = theirs.state
     assert isinstance(state, AwaitRequest)
-    (late,) = (effect.data for effect in state.say(b"\x11\x68\0\0")[1] if isinstance(effect, spdm.events.Send))
-    ours.handle(spdm.events.UpdateKeys())
+    (late,) = (effect.data for effect in state.say(b"\x11\x68\0\0")[1] if isinstance(effect, machine.Send))
+    ours.handle(machine.UpdateKeys())
     with pytest.raises(spdm.UnexpectedMessageError, match="key before"):
         ours.receive(late)
 
 
 def test_a_heartbeat_is_answered_until_the_session_is_over_for_both() -> None:
     ours, theirs = opened()
-    assert deliver(ours, spdm.events.Beat(), theirs) == []
+    assert deliver(ours, machine.Beat(), theirs) == []
     assert isinstance(ours.state, Established)
     ours, theirs = opened()
-    assert deliver(ours, spdm.events.End(), theirs) == [spdm.events.Closed(None), spdm.events.Closed(None)]
+    assert deliver(ours, machine.End(), theirs) == [machine.Closed(None), machine.Closed(None)]
     for end in (ours, theirs):
         with pytest.raises(spdm.SessionOverError):
-            end.handle(spdm.events.SendApplication(b"more"))
+            end.handle(machine.SendApplication(b"more"))
 
 
 def test_a_call_out_of_turn_raises_and_changes_nothing() -> None:
     for end in (requester(), responder()):
         before = end.state
         with pytest.raises(spdm.UnexpectedMessageError):
-            end.handle(spdm.events.End())
+            end.handle(machine.End())
         assert end.state == before
     assert isinstance(requester().state, AwaitBegin)
 
@@ -198,7 +196,7 @@ def test_sessions_differ_in_keys_and_name_even_with_the_same_device() -> None:
     names = set()
     for seed in ("one", "two"):
         ours, theirs = requester(seed=seed), responder(seed=seed)
-        deliver(ours, spdm.events.Begin(), theirs)
+        deliver(ours, machine.Begin(), theirs)
         names.add((ours.label, ours.exported_master_secret()))
     assert len({label for label, _ in names}) == len({secret for _, secret in names}) == 2
 
@@ -285,7 +283,7 @@ def test_one_direction_or_both_move_to_the_next_key(both: bool) -> None:
     ours, theirs = established()
     before = ours.state
     assert isinstance(before, Secured)
-    assert deliver(ours, spdm.events.UpdateKeys(both), theirs) == [spdm.events.KeysUpdated(), spdm.events.KeysUpdated()]
+    assert deliver(ours, machine.UpdateKeys(both), theirs) == [machine.KeysUpdated(), machine.KeysUpdated()]
     after = ours.state
     assert isinstance(after, Secured)
     assert after.sending.secret == before.sending.secret.updated()
@@ -298,9 +296,7 @@ def test_what_the_device_sends_while_the_requester_updates_its_own_key_arrives()
     ours, theirs = established()
     under_way = theirs.seal(b"one")
     (asked,) = (
-        effect.data
-        for effect in ours.handle(spdm.events.UpdateKeys(both=False))
-        if isinstance(effect, spdm.events.Send)
+        effect.data for effect in ours.handle(machine.UpdateKeys(both=False)) if isinstance(effect, machine.Send)
     )
     assert ours.open(under_way) == b"one"
     with pytest.raises(spdm.UnexpectedMessageError):
@@ -363,8 +359,8 @@ def test_what_does_not_belong_in_a_session_gets_an_error_or_no_answer_and_ends_i
 
 def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
     ours, theirs = established()
-    (effect,) = ours.handle(spdm.events.UpdateKeys())
-    assert isinstance(effect, spdm.events.Send)
+    (effect,) = ours.handle(machine.UpdateKeys())
+    assert isinstance(effect, machine.Send)
     theirs.receive(effect.data)
     state = ours.state
     assert isinstance(state, Secured)
@@ -389,7 +385,7 @@ def test_a_record_replayed_reordered_or_left_out_ends_the_session() -> None:
 def test_a_record_of_another_session_or_an_altered_one_does_not_open() -> None:
     ours, theirs = established()
     other = requester(seed="third")
-    deliver(other, spdm.events.Begin(), responder())
+    deliver(other, machine.Begin(), responder())
     with pytest.raises(spdm.RecordError, match="session"):
         theirs.open(other.seal(b"x"))
     ours, theirs = established()
@@ -404,8 +400,8 @@ def test_a_record_sent_back_a_failure_and_a_message_in_the_clear_end_a_session()
     with pytest.raises((spdm.RecordError, spdm.SequenceError)):
         ours.open(ours.seal(b"x"))
     _, theirs = established()
-    effects = theirs.handle(spdm.events.Received(b"\x06" + bytes(30)))
-    assert [type(effect) for effect in effects] == [spdm.events.Closed]
+    effects = theirs.handle(machine.Received(b"\x06" + bytes(30)))
+    assert [type(effect) for effect in effects] == [machine.Closed]
     ours, theirs = established()
     for end in (ours, theirs):
         with pytest.raises(spdm.UnexpectedMessageError):

@@ -9,16 +9,26 @@ from hypothesis import strategies as st
 
 from carnet_ref import spdm
 from carnet_ref.spdm import messages
-from carnet_ref.spdm.chunking import LEAST_CHUNK, LEAST_TRANSFER, Incoming, Outgoing
 from carnet_ref.spdm.errors import PutOffError
-from carnet_ref.spdm.events import Begin, Closed, Measure, Measured, Opened, Received, Send
-from carnet_ref.spdm.messages.common import Layout
-from carnet_ref.spdm.transfer import LONGEST_EXPONENT, MOST_TRIES, Answering, Asking, Crossing, Sizes
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Send
+from carnet_ref.spdm.transfer import (
+    LEAST_CHUNK,
+    LEAST_TRANSFER,
+    LONGEST_EXPONENT,
+    MOST_TRIES,
+    Answering,
+    Asking,
+    Crossing,
+    Incoming,
+    Outgoing,
+    Sizes,
+)
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_by_hand import ByHand, negotiated
 from tests.fixtures.spdm_ends import Draws, carry, deliver, reporter, requester, responder
 
-V = messages.Version.V1_2
+V = Version.V1_2
 SIZES = Sizes(pieces=True, peer_transfer=64, peer_message=500, own_message=500)
 REQUEST = messages.GetDigests(V).encode()
 LONG = REQUEST + bytes(range(200))
@@ -37,10 +47,8 @@ def error(code: int, extended: bytes = b"") -> bytes:
     return messages.Error(V, code, extended=extended).encode()
 
 
-@given(
-    st.binary(min_size=1, max_size=600), st.integers(LEAST_TRANSFER, 300), st.sampled_from([V, messages.Version.V1_4])
-)
-def test_a_message_in_pieces_is_the_message(data: bytes, transfer: int, version: messages.Version) -> None:
+@given(st.binary(min_size=1, max_size=600), st.integers(LEAST_TRANSFER, 300), st.sampled_from([V, Version.V1_4]))
+def test_a_message_in_pieces_is_the_message(data: bytes, transfer: int, version: Version) -> None:
     outgoing, incoming = Outgoing(data, 3, transfer), Incoming(3, 600)
     while not outgoing.finished:
         outgoing, piece = outgoing.piece(messages.ChunkSend, version)
@@ -195,7 +203,7 @@ def test_pieces_are_not_taken_from_a_peer_that_did_not_agree_to_them() -> None:
 @pytest.mark.parametrize(
     "message", [piece(), messages.ChunkGet(V, 0, 0), messages.ChunkSendAck(V, 0, 0), messages.RespondIfReady(V, 1, 1)]
 )
-def test_a_requester_gets_no_request_and_no_piece_that_it_did_not_ask_for(message: messages.Message) -> None:
+def test_a_requester_gets_no_request_and_no_piece_that_it_did_not_ask_for(message: Message) -> None:
     with pytest.raises(spdm.UnexpectedMessageError):
         asking().transfer.take(message.encode())
 
@@ -221,7 +229,7 @@ def test_a_request_in_pieces_is_no_piece_itself_and_no_response_is_too_long() ->
 @pytest.mark.parametrize(
     "message", [messages.ChunkGet(V, 0, 1), messages.ChunkGet(V, 1, 0), piece(), messages.GetDigests(V)]
 )
-def test_a_responder_hands_out_its_pieces_in_order_before_anything_else(message: messages.Message) -> None:
+def test_a_responder_hands_out_its_pieces_in_order_before_anything_else(message: Message) -> None:
     announced = answering().put(LONG)
     with pytest.raises((spdm.TransferError, spdm.UnexpectedMessageError)):
         announced.transfer.take(message.encode())
@@ -253,7 +261,7 @@ def test_an_error_of_the_peer_in_a_session_in_pieces_is_the_peer_s() -> None:
 
     def broken(data: bytes, to_responder: bool) -> bytes:
         if not to_responder and data[2] == messages.ChunkResponse.CODE:
-            return b"\x05" + messages.Error(messages.Version(data[1]), messages.ErrorCode.UNSPECIFIED).encode()
+            return b"\x05" + messages.Error(Version(data[1]), messages.ErrorCode.UNSPECIFIED).encode()
         return data
 
     happened = carry((ours, theirs), [(0, Begin())], broken)
@@ -332,8 +340,8 @@ def test_a_response_that_comes_later_is_refused(row: str) -> None:
         asking().transfer.take(message)
 
 
-@pytest.mark.parametrize("request_", [messages.GetVersion(messages.Version.V1_0), spdm.CURRENT.negotiate(V)])
-def test_what_takes_no_time_is_not_late(request_: messages.Message) -> None:
+@pytest.mark.parametrize("request_", [messages.GetVersion(Version.V1_0), spdm.CURRENT.negotiate(V)])
+def test_what_takes_no_time_is_not_late(request_: Message) -> None:
     crossing = asking(request=request_.encode())
     message = late(code=request_.CODE)
     assert crossing.transfer.take(message).whole == message
@@ -432,9 +440,7 @@ def test_what_is_put_off_is_no_part_of_any_transcript() -> None:
         def handle(self, event: Any) -> Any:
             if isinstance(event, Received) and event.data[:1] == b"\x05" and event.data not in told:
                 told.add(event.data)
-                version = (
-                    messages.Version.V1_0 if event.data[1] == messages.Version.V1_0 else messages.Version(event.data[1])
-                )
+                version = Version.V1_0 if event.data[1] == Version.V1_0 else Version(event.data[1])
                 again = spdm.Requester.handle(
                     self, Received(b"\x05" + messages.Error(version, messages.ErrorCode.BUSY).encode())
                 )

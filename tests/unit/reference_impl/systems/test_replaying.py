@@ -129,7 +129,8 @@ def carried_out(id: str, claim: str, steps: Sequence[dict[str, Any]]) -> dict[st
     replay = replay_of(id)
     assert replay is import_module(f"carnet_ref.systems.{id.replace('-', '_')}.exploits.replay").replay_here
     assert replay is not None
-    return replay({"variant": load(id).family.main[0], "removed": [], "claim": claim, "steps": steps})
+    done: dict[str, Any] = replay({"variant": load(id).family.main[0], "removed": [], "claim": claim, "steps": steps})
+    return done
 
 
 @pytest.mark.parametrize("id", STOPPED)

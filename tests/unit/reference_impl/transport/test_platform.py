@@ -9,10 +9,9 @@ from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.training import Trainer
-from carnet_ref.transport.crossings import Crossings, Stretch, Where, bytes_moved
+from carnet_ref.transport.crossings import Crossings, Stretch, Tally, Where, bytes_moved
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.platform import Platform
-from carnet_ref.transport.tally import Tally
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
 from tests.fixtures.worlds import TestWorld, world_of

@@ -20,10 +20,10 @@ from carnet_ref.attestation.amd.policy import (
     Policy,
     parse_policy,
 )
-from carnet_ref.attestation.amd.tcb import Product, TcbVersion
+from carnet_ref.attestation.amd.report import Product, TcbVersion
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.crypto.primitives import sha256
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_reports import (
     KINDS,
     NOW,

@@ -12,26 +12,30 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.amd import certificate_files
-from carnet_ref.attestation.amd.certificate_files import ARK, ASK, LARGEST_FILE, MOST_ENTRIES, parse_certificates
+from carnet_ref.attestation.amd import certificates
 from carnet_ref.attestation.amd.certificates import (
+    ARK,
+    ASK,
     CLOUD,
     HARDWARE_ID,
+    LARGEST_FILE,
+    MOST_ENTRIES,
     PRODUCT_NAME,
     SECURITY_VERSIONS,
     KeyKind,
     endorsement_key,
     endorsement_path,
     known_authorities,
+    parse_certificates,
     parse_endorsement_key,
 )
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY
-from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.attestation.appraisal import AppraisalStep
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.crypto.certificate_path import PathError, common_name
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_reports import (
     KINDS,
     NOW,
@@ -173,7 +177,7 @@ def test_amds_signing_keys_are_at_hand_and_no_anchors() -> None:
 LEAF, AUTHORITY, ROOT = endorsement(), amd().authority(KeyKind.VCEK), amd().root
 CLOUD_KEY = endorsement(kind=KeyKind.VLEK)
 ALL = (LEAF, AUTHORITY, ROOT)
-GUIDS = (certificate_files.VCEK.bytes, ASK.bytes, ARK.bytes)
+GUIDS = (certificates.VCEK.bytes, ASK.bytes, ARK.bytes)
 TABLE = certificate_table([(guid, der(each)) for guid, each in zip(GUIDS, ALL, strict=True)])
 OTHER = bytes(range(16))
 
@@ -198,12 +202,12 @@ def test_the_same_certificates_come_out_of_every_form(data: bytes) -> None:
 def test_a_table_has_guids_in_the_order_of_their_digits_and_the_rest_is_passed_over() -> None:
     assert TABLE.startswith(bytes.fromhex("63da758de6644564adc5f4b93be8accd"))
     with pytest.raises(MalformedError, match="certificate table"):
-        parse_certificates(certificate_table([(certificate_files.VCEK.bytes_le, der(LEAF))]))
+        parse_certificates(certificate_table([(certificates.VCEK.bytes_le, der(LEAF))]))
     table = certificate_table(
         [
             (OTHER, b"no certificate"),
-            (certificate_files.VCEK.bytes, der(LEAF)),
-            (certificate_files.VLEK.bytes, der(CLOUD_KEY)),
+            (certificates.VCEK.bytes, der(LEAF)),
+            (certificates.VLEK.bytes, der(CLOUD_KEY)),
         ]
     )
     assert parse_certificates(table) == (LEAF, CLOUD_KEY)
@@ -230,11 +234,11 @@ MALFORMED_FILES = {
     "a table of other things": certificate_table([(OTHER, b"no certificate")]),
     "a table with too many entries": certificate_table([(bytes([n]) * 16, b"") for n in range(1, MOST_ENTRIES + 2)]),
     "a table with two of a kind": certificate_table(
-        [(certificate_files.VCEK.bytes, der(LEAF)), (certificate_files.VCEK.bytes, der(LEAF))]
+        [(certificates.VCEK.bytes, der(LEAF)), (certificates.VCEK.bytes, der(LEAF))]
     ),
-    "a table that reaches beyond itself": certificate_table([(certificate_files.VCEK.bytes, der(LEAF))])[:-1],
-    "a table with an offset beyond all": certificate_files.VCEK.bytes + b"\xff" * 8 + bytes(24),
-    "a table with something else for a certificate": certificate_table([(certificate_files.VCEK.bytes, bytes(100))]),
+    "a table that reaches beyond itself": certificate_table([(certificates.VCEK.bytes, der(LEAF))])[:-1],
+    "a table with an offset beyond all": certificates.VCEK.bytes + b"\xff" * 8 + bytes(24),
+    "a table with something else for a certificate": certificate_table([(certificates.VCEK.bytes, bytes(100))]),
 }
 
 

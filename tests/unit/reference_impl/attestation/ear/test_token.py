@@ -22,12 +22,22 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from carnet_command.errors import UsageError
-from carnet_ref.attestation.ear.claims import DEEPEST, LATEST, MOST_SUBMODULES, parse_claims
-from carnet_ref.attestation.ear.keys import VerificationKey, signing_key, verification_key
-from carnet_ref.attestation.ear.token import LARGEST, SignatureError, parse_token, signed_token, verify
-from carnet_ref.attestation.results.result import EXTENSION
-from carnet_ref.attestation.results.trust import Tier, TrustClaim
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.ear import (
+    DEEPEST,
+    LARGEST_TOKEN,
+    LATEST,
+    MOST_SUBMODULES,
+    SignatureError,
+    VerificationKey,
+    parse_claims,
+    parse_token,
+    signed_token,
+    signing_key,
+    verification_key,
+    verify,
+)
+from carnet_ref.attestation.results import EXTENSION, Tier, TrustClaim
+from carnet_ref.wire import MalformedError
 from tests.fixtures.ear_tokens import (
     ENCODED_NONCE,
     KEYS,
@@ -167,7 +177,7 @@ FIRST, SECOND, THIRD = GOOD.split(".")
         (f"{FIRST}.{SECOND}.{'A' * 129}", "signature: expected"),
         (f"{FIRST}.{SECOND}.{'A' * 130}", "at most 96 bytes"),
         (f"{FIRST}.{SECOND}.é", "ASCII"),
-        ("A" * (LARGEST + 1), f"at most {LARGEST} bytes"),
+        ("A" * (LARGEST_TOKEN + 1), f"at most {LARGEST_TOKEN} bytes"),
     ],
 )
 def test_another_form_is_refused(text: str, why: str) -> None:
@@ -201,8 +211,8 @@ def test_the_twin_of_a_signature_verifies_and_says_the_same() -> None:
 
 
 def test_a_result_that_no_reader_takes_is_not_signed() -> None:
-    with pytest.raises(UsageError, match=f"of at most {LARGEST}"):
-        signed_token({"text": "x" * LARGEST}, KEYS["ES256"])
+    with pytest.raises(UsageError, match=f"of at most {LARGEST_TOKEN}"):
+        signed_token({"text": "x" * LARGEST_TOKEN}, KEYS["ES256"])
     with pytest.raises(ValueError, match="JSON"):
         signed_token({"number": float("nan")}, KEYS["ES256"])
     large = signed_token({"text": "x" * 90_000}, KEYS["ES256"]).encode()
@@ -273,7 +283,7 @@ BAD: list[tuple[object, str]] = [
     (b'{"submods":{"a":{},"a":{}}}', "a name comes twice"),
     (b"[" * 100_000, "nested too deeply"),
     (b'{"iat":' + b"9" * 5000 + b"}", "expected JSON"),
-    (b" " * (LARGEST + 1), f"at most {LARGEST} bytes"),
+    (b" " * (LARGEST_TOKEN + 1), f"at most {LARGEST_TOKEN} bytes"),
     (nested(DEEPEST), f"at most {DEEPEST} objects and lists"),
     (result(eat_profile=...), "eat_profile: expected the profile tag:.*, found None"),
     (result(eat_profile="tag:github.com,2023:veraison/ear"), "eat_profile"),

@@ -13,14 +13,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.intel import certificates
-from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_collateral, split_reply
-from carnet_ref.attestation.intel.collateral_files import PARTS, collateral_of
+from carnet_ref.attestation.intel.collateral import PARTS, PCK_CHAIN, collateral_of, parse_collateral, split_reply
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.revocation_lists import parse_crl
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import COMPONENTS, PCESVN, SimulatedPlatform
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, appraised
 
 FIELDS = json.loads(PLATFORM.collateral)

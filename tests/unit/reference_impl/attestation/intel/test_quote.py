@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.intel.event_log import LARGEST_LOG, MOST_EVENTS, NO_ACTION, parse_event_log, replay_rtmr
+from carnet_ref.attestation.intel.format import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, WrongKindError, parse_quote
-from carnet_ref.attestation.intel.wrappers import QuoteEvidence, quote_evidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE, REPORT_DATA, appraised, edited
 from tests.fixtures.wrapped_evidence import EVENTS, QUOTE_DOCUMENTS, event_log, logged_rtmrs, runtime_digest
 from tests.fuzz.test_parsers import mutated

@@ -13,12 +13,10 @@ from carnet_ref.attestation.formats import Value
 from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
 from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
 from carnet_ref.attestation.live.collection import Collection, Machine, collect
-from carnet_ref.attestation.live.tsm import TsmFolder
-from carnet_ref.attestation.nvidia.node_policy import DEFAULT_POLICY, NodePolicy
-from carnet_ref.attestation.nvidia.policy import Firmware, Policy
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu
+from carnet_ref.attestation.live.sources import TsmFolder
+from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, Firmware, NodePolicy, Policy
+from carnet_ref.attestation.simulated.gpu import CURRENT, SimulatedGpu, SimulatedVendor
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.attestation.simulated.vendor import CURRENT, SimulatedVendor
 from tests.fixtures.simulated_machine import (
     NO_NVML,
     NONCE,
@@ -77,9 +75,9 @@ def test_an_snp_guest_is_accepted_with_the_certificates_of_its_host_or_given_one
     def report(asked: bytes) -> tuple[bytes, bytes]:
         return snp_report(asked)[0], b"no certificates"
 
-    found = collected(machine(None, SimulatedTsm(tmp_path, "sev_guest", report)))
-    assert appraised(found).failed_step == "snp.parse"
-    assert appraised(found, given={"chain": snp_report(bytes(64))[1]}).accepted
+    alone = collected(machine(None, SimulatedTsm(tmp_path, "sev_guest", report)))
+    assert appraised(alone).failed_step == "snp.parse"
+    assert appraised(alone, given={"chain": snp_report(bytes(64))[1]}).accepted
     tsm = SimulatedTsm(tmp_path, "sev_guest", lambda asked: (snp_report(asked)[0], None))
     with pytest.raises(UsageError, match="a report alone needs --chain"):
         of(None, tsm)
@@ -89,9 +87,9 @@ def test_gpus_alone_are_accepted_and_bound_to_no_virtual_machine() -> None:
     found = of(SimulatedNvml([gpu()]), TsmFolder(Path(NOBODY)))
     assert (found.accepted, "binding" in {step.id for step in found.steps}) == (True, False)
     assert "virtual machine not appraised" in found.not_compared
-    found = collected(machine(SimulatedNvml([gpu()], state=DEVTOOLS), TsmFolder(Path(NOBODY))))
-    allowing = replace(DEFAULT_POLICY, device=replace(DEFAULT_POLICY.device, allow_debug=True))
-    assert appraised(found, {"node": allowing}).accepted
+    debugged = collected(machine(SimulatedNvml([gpu()], state=DEVTOOLS), TsmFolder(Path(NOBODY))))
+    allowing = replace(DEFAULT_NODE_POLICY, device=replace(DEFAULT_NODE_POLICY.device, allow_debug=True))
+    assert appraised(debugged, {"node": allowing}).accepted
 
 
 class Echo(SimulatedNvml):
@@ -177,7 +175,7 @@ def test_policies_are_asked_of_their_evidence(tmp_path: Path, policies: Mapping[
 
 def test_a_policy_asks_for_evidence_that_is_not_here(tmp_path: Path) -> None:
     found = collected(machine(None, td(tmp_path)))
-    refused = appraised(found, {"node": DEFAULT_POLICY})
+    refused = appraised(found, {"node": DEFAULT_NODE_POLICY})
     assert (refused.failed_step, refused.steps[-1].detail) == (
         "expected",
         "a policy asks for evidence of the format node, and there is none",

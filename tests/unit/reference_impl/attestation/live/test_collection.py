@@ -16,15 +16,32 @@ from carnet_command.errors import UsageError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
-from carnet_ref.attestation.live.collection import Collection, collect, report_data, this_machine
-from carnet_ref.attestation.live.errors import AbsentError, CollectionError
-from carnet_ref.attestation.live.kept import LARGEST, WORDS, keep, kept, parse_driver_words, prepare
-from carnet_ref.attestation.live.nvml import collect_gpus, this_nvml
-from carnet_ref.attestation.live.tsm import LARGEST_BLOB, ROOT, TsmFolder, collect_vm
+from carnet_ref.attestation.live.collection import (
+    LARGEST,
+    WORDS,
+    Collection,
+    collect,
+    keep,
+    kept,
+    parse_driver_words,
+    prepare,
+    report_data,
+    this_machine,
+)
+from carnet_ref.attestation.live.sources import (
+    LARGEST_BLOB,
+    ROOT,
+    AbsentError,
+    CollectionError,
+    TsmFolder,
+    collect_gpus,
+    collect_vm,
+    this_nvml,
+)
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.wrappers import device_evidence
-from carnet_ref.attestation.simulated.vendor import CURRENT
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.simulated.gpu import CURRENT
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_machine import NO_NVML, NONCE, NOW, anchors, gpu, machine, quote, snp_report, td
 from tests.fixtures.simulated_nvml import SimulatedNvml, SystemState
 from tests.fixtures.simulated_tsm import Deaf, Rival, SimulatedTsm

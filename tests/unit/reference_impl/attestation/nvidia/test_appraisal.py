@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu, counts_until
-from carnet_ref.attestation.nvidia.device_mode import DebugState, DeviceMode
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, HOUR, LARGEST, STEPS, Policy, at_least, parse_policy
-from carnet_ref.attestation.nvidia.report import Mode
+from carnet_ref.attestation.nvidia.report import DebugState, DeviceMode, Mode
 from carnet_ref.crypto.certificate_path import parse_pem_chain
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_pki
 from tests.fixtures import nvidia_pki as pki
 

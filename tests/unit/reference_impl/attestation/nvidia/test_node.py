@@ -9,11 +9,10 @@ import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.node_policy import DEFAULT_POLICY, NodePolicy, parse_node_policy
-from carnet_ref.attestation.nvidia.policy import Policy
+from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, NodePolicy, Policy, parse_node_policy
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_pki as pki
 from tests.fixtures.nvidia_node import GPUS, SWITCHES, Member, ends, evidence, gpu, identifier, links, members, switch
 from tests.fixtures.nvidia_pki import device
@@ -23,7 +22,7 @@ NODE = members()
 FULL = NodePolicy(gpus=GPUS, switches=SWITCHES, require_links=True)
 
 
-def appraised(node: list[Member], policy: NodePolicy = DEFAULT_POLICY, **given: Any) -> Appraisal:
+def appraised(node: list[Member], policy: NodePolicy = DEFAULT_NODE_POLICY, **given: Any) -> Appraisal:
     return appraise_node(evidence(node), at=pki.AT, policy=policy, anchors=W.anchors, **given)
 
 
@@ -192,9 +191,9 @@ def test_what_is_about_no_device_and_a_device_under_another_root_are_refused() -
     stranger = pki.sign_rim(pki.rim_xml("1", {0: [pki.measurement(0)]}, "GB100"), W.rim_signer, W.rim_root)
     assert appraised(NODE, rims=[stranger]).failed_step == "rims"
     assert appraised(NODE, ocsp=gpu().replies()).failed_step == "revocation"
-    stranger = replace(NODE[1], device=device(pki.issue("Another Device Identity CA", None)))
-    assert appraised(with_(1, stranger)).failed_step == "gpu1.chain"
-    assert appraised(with_(1, stranger), ocsp=stranger.replies()).failed_step == "gpu1.chain"
+    other = replace(NODE[1], device=device(pki.issue("Another Device Identity CA", None)))
+    assert appraised(with_(1, other)).failed_step == "gpu1.chain"
+    assert appraised(with_(1, other), ocsp=other.replies()).failed_step == "gpu1.chain"
 
 
 @pytest.mark.parametrize("given", [{"rims": [b"<no/>"]}, {"ocsp": [b"none"]}])
@@ -211,7 +210,7 @@ def test_what_cannot_be_read_is_refused_at_parse(given: dict[str, Any]) -> None:
     ],
 )
 def test_a_device_that_cannot_be_read_is_refused_at_parse(device: DeviceEvidence) -> None:
-    found = appraise_node([*evidence(NODE), device], at=pki.AT, policy=DEFAULT_POLICY, anchors=W.anchors)
+    found = appraise_node([*evidence(NODE), device], at=pki.AT, policy=DEFAULT_NODE_POLICY, anchors=W.anchors)
     assert (found.failed_step, "device 6" in found.steps[-1].detail) == ("parse", True)
 
 

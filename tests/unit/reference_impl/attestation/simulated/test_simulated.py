@@ -16,24 +16,21 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.amd import report as amd_report
 from carnet_ref.attestation.amd.certificates import KeyKind
-from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES
-from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, Product
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.nvidia import policy as nvidia_policy
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.device_mode import DebugState
 from carnet_ref.attestation.nvidia.ocsp import RevocationError, check_not_revoked, parse_ocsp
 from carnet_ref.attestation.nvidia.policy import STEPS, Policy
-from carnet_ref.attestation.nvidia.report import Mode, parse_report
+from carnet_ref.attestation.nvidia.report import DebugState, Mode, parse_report
 from carnet_ref.attestation.nvidia.rim import RimKind, appraise_rim, parse_rim
 from carnet_ref.attestation.simulated.authority import TEST
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.attestation.simulated.vendor import CURRENT, OUTDATED, SimulatedVendor, answer
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures import simulated_reports
 from tests.fixtures.simulated_reports import KINDS, amd, chip, endorsement, signed
 from tests.fixtures.simulated_snp import TCBS, SimulatedAmd, encode_report

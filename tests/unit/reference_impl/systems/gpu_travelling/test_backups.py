@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.crypto.primitives import KEY_BYTES, AesGcm
-from carnet_ref.journal.store import Journal
+from carnet_ref.journal import Journal
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.parties.fault_injection import Fault, FaultInjection
 from carnet_ref.transport.node import Node
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.backups import Aftermath, Moments, NotedIvs, run_with
 from tests.fixtures.worlds import TestWorld, draws, world_of
 

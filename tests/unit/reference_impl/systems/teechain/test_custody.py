@@ -21,7 +21,7 @@ from carnet_ref.systems.teechain.replica import Replica
 from carnet_ref.systems.teechain.seats import draw_key
 from carnet_ref.systems.teechain.tee import Policy, Tee, certify, point
 from carnet_ref.systems.teechain.words import Update
-from carnet_ref.wire.fields import join, split
+from carnet_ref.wire import join, split
 
 ROOT = ec.generate_private_key(ec.SECP384R1())
 CUSTODY = b"the custody program".ljust(48, b".")

@@ -15,7 +15,7 @@ from carnet_ref.systems.tensortee.lines import LINE_BYTES, MOST, Address, decryp
 from carnet_ref.systems.tensortee.memory import Memory
 from carnet_ref.systems.tensortee.session import Keys
 from carnet_ref.systems.tensortee.table import VersionTable
-from carnet_ref.wire.fields import number
+from carnet_ref.wire import number
 
 
 @pytest.mark.verifies("tensortee-REQ-WRITE-02")

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.attestation.simulated.authority import derived_key
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
-from carnet_ref.device.memory import BASE, Region
+from carnet_ref.device import BASE, Region
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, Sealer, UsageLimits
 from carnet_ref.systems.gpu_travelling.ablations.deployment import NO_LIMITS, AblatedDeployment
 from carnet_ref.systems.gpu_travelling.device import orders
@@ -31,7 +31,7 @@ from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchest
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
 from carnet_ref.transport.frames import ProtocolError, Remark
-from carnet_ref.wire.fields import join
+from carnet_ref.wire import join
 from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
 from tests.fixtures.worlds import draws, world_of
 

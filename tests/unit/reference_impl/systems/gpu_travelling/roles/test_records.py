@@ -8,8 +8,7 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.keys import Budget
 from carnet_ref.systems.gpu_travelling.roles import channel_messages
 from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Entry, Kept, Progress
-from carnet_ref.wire.fields import join
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join
 
 GRANT = channel_messages.Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 MODEL = sha384(b"model")
