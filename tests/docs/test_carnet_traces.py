@@ -9,8 +9,6 @@ import pkgutil
 import sys
 from pathlib import Path
 
-import pytest
-
 from carnet_check.conformance.checks import silent_defences, undemanded
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
@@ -31,9 +29,15 @@ def test_every_sort_has_a_name_in_traces() -> None:
     assert set(ELEMENTS) == {sort.name for protocol in MAIN for sort in protocol.sorts}
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_every_place_in_the_code_exists(place: str) -> None:
-    assert pkgutil.resolve_name(place) is not None
+def test_every_place_in_the_code_exists() -> None:
+    assert [place for place in PLACES if not there(place)] == []
+
+
+def there(place: str) -> bool:
+    try:
+        return pkgutil.resolve_name(place) is not None
+    except (ImportError, AttributeError):
+        return False
 
 
 def test_the_pages_show_every_row() -> None:

@@ -1,4 +1,4 @@
-"""What the base install is enough for, and what is said where an extra is missing."""
+"""What a newcomer installs and types: the README's commands, pins, extras, and what an older Python is told."""
 
 from __future__ import annotations
 
@@ -16,8 +16,86 @@ from packaging.utils import canonicalize_name
 
 from carnet_check.commands.doctor import TOOLS
 from carnet_check.engines.registry import registered
-from tests.repo.tracked import read
+from tests.repo.tracked import ROOT, read
 from tests.unit.model_check.command import TOY
+
+VENV = "python3.11 -m venv .venv && . .venv/bin/activate && "
+COMMANDS = {
+    "verify": VENV + "pip install -c constraints.txt '.[fast]' && carnet verify gpu-travelling",
+    "test": VENV + "pip install -c constraints.txt -e '.[test]' && pytest -n auto",
+}
+
+
+def _shown_in_readme(name: str) -> str:
+    """Take the README's command as a reader would copy it: the one block between its markers."""
+    pattern = rf"<!-- command: {name} -->\n```sh\n(.*?)\n```\n<!-- end command -->"
+    blocks: list[str] = re.findall(pattern, read(Path("README.md")), flags=re.DOTALL)
+    assert len(blocks) == 1
+    return blocks[0]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_readme_shows_the_promised_command(name: str) -> None:
+    assert _shown_in_readme(name) == COMMANDS[name]
+
+
+def test_ci_runs_the_readme_command_word_for_word() -> None:
+    """The script takes the command out of the README; run that part of it and compare."""
+    script = read(Path(".ci/run"))
+    function = re.search(r"^readme_command\(\) \{.*?^\}", script, flags=re.DOTALL | re.MULTILINE)
+    assert function
+    shown = subprocess.run(
+        ["bash", "-c", f"{function[0]}\nreadme_command test"],
+        env={**os.environ, "clone": str(ROOT)},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert shown.strip() == _shown_in_readme("test")
+    assert "as_newcomer test" in script
+    assert not re.search(r"\bpytest\b", script), "tests run through the README's command only"
+
+
+def test_ci_is_executable() -> None:
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def _pins() -> dict[str, str]:
+    lines = [line for line in read(Path("constraints.txt")).splitlines() if not line.startswith("#")]
+    pins = [re.fullmatch(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)", line) for line in lines]
+    unpinned = [line for line, pin in zip(lines, pins, strict=True) if pin is None]
+    assert not unpinned, "a constraint is NAME==VERSION and nothing else"
+    return {_normal(pin[1]): pin[2] for pin in pins if pin}
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_constraints_pin_exact_versions_once_and_in_order() -> None:
+    names = [
+        line.partition("==")[0].lower()
+        for line in read(Path("constraints.txt")).splitlines()
+        if not line.startswith("#")
+    ]
+    assert len(_pins()) == len(names)
+    assert names == sorted(names)
+
+
+def test_every_declared_dependency_is_pinned() -> None:
+    project = tomllib.loads(read(Path("pyproject.toml")))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    declared = {_normal(re.split(r"[\[<>=!~ ]", entry, maxsplit=1)[0]) for group in groups for entry in group}
+    assert declared - {"carnet"} <= set(_pins())
+
+
+def test_the_solver_is_the_same_build_in_both_places() -> None:
+    dependencies = tomllib.loads(read(Path("pyproject.toml")))["project"]["dependencies"]
+    assert f"z3-solver=={_pins()['z3-solver']}" in dependencies
+
+
+# -- what the base install is enough for, and what is said where an extra is missing ---------------------
+
 
 PROJECT = tomllib.loads(read(Path("pyproject.toml")))["project"]
 FOR_DEVELOPMENT = {"dev", "docs", "lint", "test"}
@@ -122,3 +200,34 @@ def test_the_architecture_says_what_everything_is_for() -> None:
     said = {name for cell in first for name in re.findall(r"`([\w-]+)`", cell)}
     declared = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
     assert said == declared | set(PROJECT["optional-dependencies"])
+
+
+# -- who installs or runs Carnet with an older Python is told which one it needs -------------------------
+
+
+OLDER = "import setuptools, sys; sys.version_info = (3, 10, 13); sys.version = '3.10.13 (main)'; "
+NEEDED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["requires-python"].removeprefix(">=")
+
+
+def _said(code: str) -> tuple[int, str, str]:
+    ran = subprocess.run([sys.executable, "-c", OLDER + code], cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+@pytest.mark.mends("R469")
+def test_an_older_one_is_refused_before_pip_looks_for_what_it_cannot_have() -> None:
+    code, out, err = _said("import runpy; runpy.run_path('setup.py', run_name='__main__')")
+    assert (code, out) == (1, "")
+    assert err == f"Carnet needs Python {NEEDED} or newer, and this is Python 3.10: try python3.11 -m venv .venv\n"
+
+
+@pytest.mark.mends("R469")
+def test_the_command_says_so_in_one_line() -> None:
+    wanted = f"carnet: needs Python {NEEDED} or newer, and this is Python 3.10.13\n"
+    assert _said("from carnet_check.cli import main") == (2, "", wanted)
+
+
+@pytest.mark.parametrize("file", ["setup.py", "model_check/carnet_check/__init__.py"])
+def test_it_is_the_one_that_the_package_declares(file: str) -> None:
+    numbers = re.findall(r"sys\.version_info < \((\d+), (\d+)\)", (ROOT / file).read_text("utf-8"))
+    assert [".".join(each) for each in numbers] == [NEEDED]
