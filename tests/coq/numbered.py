@@ -8,23 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from carnet_check.obligations import Hypothesis, Obligation
-from carnet_spec.language import Sort, Symbol, Term
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-)
+from carnet_spec.language import Sort, Symbol, Term, terms
 
-WORDS = {And: "And", Or: "Or", Forall: "Forall", Exists: "Exists"}
+WORDS = {terms.And: "And", terms.Or: "Or", terms.Forall: "Forall", terms.Exists: "Exists"}
 
 
 class Numbering:
@@ -49,41 +35,41 @@ class Numbering:
         sorts = sum(name.startswith("sort:") for name, _ in found)
         return [*sorted(found[:sorts]), *found[sorts:]]
 
-    def formula(self, term: Term, scope: tuple[Var, ...], constants: Mapping[Symbol, int]) -> str:
+    def formula(self, term: Term, scope: tuple[terms.Var, ...], constants: Mapping[Symbol, int]) -> str:
         """Return a formula; ``scope`` lists the variables, the innermost first."""
 
         def said(*parts: Term) -> str:
             return " ".join(self.formula(part, scope, constants) for part in parts)
 
         match term:
-            case Truth(value):
+            case terms.Truth(value):
                 return f"(Const {str(value).lower()})"
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 return f"(Holds {self.symbols[symbol.name]} ({' '.join(self.term(a, scope, constants) for a in args)}))"
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 return f"(Equal {self.term(left, scope, constants)} {self.term(right, scope, constants)})"
-            case Not(body):
+            case terms.Not(body):
                 return f"(Not {said(body)})"
-            case And((left, right)) | Or((left, right)):
+            case terms.And((left, right)) | terms.Or((left, right)):
                 return f"({WORDS[type(term)]} {said(left, right)})"
-            case Implies(premise, conclusion):
+            case terms.Implies(premise, conclusion):
                 return f"(Implies {said(premise, conclusion)})"
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 return f"(Choose {said(test, then, otherwise)})"
-            case Forall((var,), body) | Exists((var,), body):
+            case terms.Forall((var,), body) | terms.Exists((var,), body):
                 inner = self.formula(body, (var, *scope), constants)
                 return f"({WORDS[type(term)]} {self.sorts[var.sort.name]} {inner})"
         raise AssertionError(f"no formula of an obligation: {term}")
 
-    def term(self, term: Term, scope: tuple[Var, ...], constants: Mapping[Symbol, int]) -> str:
+    def term(self, term: Term, scope: tuple[terms.Var, ...], constants: Mapping[Symbol, int]) -> str:
         """Return a term; a constant of the obligation is a variable beyond all that are bound."""
         match term:
-            case Var():
+            case terms.Var():
                 return f"(Bound {scope.index(term)})"
-            case Member(sort, name):
+            case terms.Member(sort, name):
                 return f"(Member {self.members[sort.name, name]})"
-            case Apply(symbol, ()) if symbol in constants:
+            case terms.Apply(symbol, ()) if symbol in constants:
                 return f"(Bound {len(scope) + constants[symbol]})"
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 return f"(Apply {self.symbols[symbol.name]} ({' '.join(self.term(a, scope, constants) for a in args)}))"
         raise AssertionError(f"no term of an obligation: {term}")

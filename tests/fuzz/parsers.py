@@ -81,17 +81,7 @@ from tests.fixtures.simulated_reports import chain as snp_chain
 from tests.fixtures.simulated_reports import signed as snp_report
 from tests.fixtures.spdm_ends import chain
 from tests.fixtures.wrapped_evidence import EVENTS, GPU_DOCUMENTS, QUOTE_DOCUMENTS, event_log
-from tests.fuzz.spdm_inputs import (
-    answering,
-    asking,
-    message_under_a_layout,
-    messages_under_layouts,
-    opaque_data,
-    opaque_seeds,
-    records,
-    requests,
-    responses,
-)
+from tests.fuzz import spdm_inputs
 from tests.unit.model_check.kernel.texts import CERTIFICATE, NAMES, PROVED
 
 Seeds = Callable[[], Iterable[bytes]]
@@ -312,12 +302,12 @@ PARSERS: Final = {
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),
         Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),
-        Parser("spdm-message", message_under_a_layout, messages_under_layouts),
-        Parser("spdm-record", SecuredRecord.parse, records),
+        Parser("spdm-message", spdm_inputs.message_under_a_layout, spdm_inputs.messages_under_layouts),
+        Parser("spdm-record", SecuredRecord.parse, spdm_inputs.records),
         Parser("spdm-chain", Chain.parse, lambda: [encode_chain(chain())], heavy=True),
-        Parser("spdm-asking", asking, responses, (SpdmError,)),
-        Parser("spdm-answering", answering, requests, (SpdmError,)),
-        Parser("spdm-opaque", opaque_data, opaque_seeds, (DowngradeError,)),
+        Parser("spdm-asking", spdm_inputs.asking, spdm_inputs.responses, (SpdmError,)),
+        Parser("spdm-answering", spdm_inputs.answering, spdm_inputs.requests, (SpdmError,)),
+        Parser("spdm-opaque", spdm_inputs.opaque_data, spdm_inputs.opaque_seeds, (DowngradeError,)),
         Parser("rotation-order", _order, _order_seeds, (OrderRefusedError, ProtocolError)),
         Parser("device-command", parse_command, _tagged),
         Parser("device-reply", parse_reply, _tagged),

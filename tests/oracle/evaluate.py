@@ -10,24 +10,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from carnet_spec.language.terms import (
-    BOOL,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Sort,
-    Symbol,
-    Term,
-    Truth,
-    Var,
-)
+from carnet_spec.language import terms
 
 Sizes = Mapping[str, int]
 """How many elements each uninterpreted sort has, by name."""
@@ -41,51 +24,51 @@ class Structure:
     """One state with everything in it: for each symbol, rigid or not, its value at every row."""
 
     sizes: Sizes
-    tables: Mapping[Symbol, Mapping[Row, Value]]
+    tables: Mapping[terms.Symbol, Mapping[Row, Value]]
 
 
-def size_of(sort: Sort, sizes: Sizes) -> int:
+def size_of(sort: terms.Sort, sizes: Sizes) -> int:
     """Return the number of elements of ``sort``: of an enumeration, its members."""
-    if sort == BOOL:
+    if sort == terms.BOOL:
         return 2
     return len(sort.members) if sort.members is not None else sizes[sort.name]
 
 
-def rows(symbol: Symbol, sizes: Sizes) -> list[Row]:
+def rows(symbol: terms.Symbol, sizes: Sizes) -> list[Row]:
     """Return every row of arguments that ``symbol`` can be applied to."""
     return list(itertools.product(*(range(size_of(sort, sizes)) for sort in symbol.domain)))
 
 
-def value(term: Term, env: Mapping[Var, int], structure: Structure) -> Value:
+def value(term: terms.Term, env: Mapping[terms.Var, int], structure: Structure) -> Value:
     """Return the value of ``term`` in ``structure``, with ``env`` as the values of its free variables."""
     match term:
-        case Var():
+        case terms.Var():
             return env[term]
-        case Member(sort, name):
+        case terms.Member(sort, name):
             return (sort.members or ()).index(name)
-        case Truth(truth):
+        case terms.Truth(truth):
             return truth
-        case Apply(symbol, args):
+        case terms.Apply(symbol, args):
             return structure.tables[symbol][tuple(int(value(arg, env, structure)) for arg in args)]
-        case Equal(left, right):
+        case terms.Equal(left, right):
             return value(left, env, structure) == value(right, env, structure)
-        case Not(body):
+        case terms.Not(body):
             return not value(body, env, structure)
-        case And(parts):
+        case terms.And(parts):
             return all(value(part, env, structure) for part in parts)
-        case Or(parts):
+        case terms.Or(parts):
             return any(value(part, env, structure) for part in parts)
-        case Implies(premise, conclusion):
+        case terms.Implies(premise, conclusion):
             return not value(premise, env, structure) or bool(value(conclusion, env, structure))
-        case IfThenElse(test, then, otherwise):
+        case terms.IfThenElse(test, then, otherwise):
             return value(then if value(test, env, structure) else otherwise, env, structure)
-        case Forall(bound, body):
+        case terms.Forall(bound, body):
             return all(value(body, inner, structure) for inner in extensions(bound, env, structure.sizes))
-        case Exists(bound, body):
+        case terms.Exists(bound, body):
             return any(value(body, inner, structure) for inner in extensions(bound, env, structure.sizes))
 
 
-def extensions(bound: tuple[Var, ...], env: Mapping[Var, int], sizes: Sizes) -> list[dict[Var, int]]:
+def extensions(bound: tuple[terms.Var, ...], env: Mapping[terms.Var, int], sizes: Sizes) -> list[dict[terms.Var, int]]:
     """Return ``env`` with every choice of elements for the ``bound`` variables, which hide outer ones."""
     choices = itertools.product(*(range(size_of(var.sort, sizes)) for var in bound))
     return [{**env, **dict(zip(bound, choice, strict=True))} for choice in choices]

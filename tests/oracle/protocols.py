@@ -6,20 +6,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from carnet_spec.language import Effect, Kind, Symbol, Term
+from carnet_spec.language import Effect, Kind, Symbol, Term, terms
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import (
-    BOOL,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    Implies,
-    Not,
-    Or,
-    Truth,
-    Var,
-)
 from tests.oracle.aims import aimed
 from tests.oracle.formulas import Reading, closed_formulas, individuals, literals
 from tests.oracle.recipe import ActionRecipe, ClaimRecipe, Closed, GuardRecipe, Params, Parts, Recipe, UpdateRecipe
@@ -45,7 +33,7 @@ def recipes(draw: st.DrawFn, clashing: bool = False) -> Recipe:
     threats = draw(_threats(spoken))
     stated = draw(_statements(spoken, acting, CLAIMS[: draw(draw_in((4, 5, 3, 6)))]))
     if not stated:
-        stated = [("claim", (), Truth(True))]
+        stated = [("claim", (), terms.Truth(True))]
     parts = Parts(
         tuple(acting),
         initial=tuple(draw(_initial(spoken))),
@@ -120,7 +108,7 @@ def _initial(draw: st.DrawFn, spoken: Words) -> list[tuple[Symbol, Params, Term]
     rigid = Reading(spoken.rigid)
     found: list[tuple[Symbol, Params, Term]] = []
     for symbol in spoken.places:
-        params = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+        params = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
         value = None if symbol in spoken.unset else draw(individuals(rigid, symbol.result, params))
         if value is not None:
             found.append((symbol, params, value))
@@ -132,9 +120,9 @@ def _initial(draw: st.DrawFn, spoken: Words) -> list[tuple[Symbol, Params, Term]
 
 @st.composite
 def _first_of_a_relation(draw: st.DrawFn, spoken: Words, symbol: Symbol) -> tuple[Symbol, Params, Term]:
-    params = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    params = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
     value = draw(literals(Reading(spoken.rigid), params))
-    return symbol, params, Truth(True) if value is None else value
+    return symbol, params, terms.Truth(True) if value is None else value
 
 
 @st.composite
@@ -147,23 +135,31 @@ def _axioms(draw: st.DrawFn, spoken: Words) -> list[Term]:
 def _axiom(draw: st.DrawFn, spoken: Words) -> Term | None:
     """Draw something about a rigid symbol that is usually consistent."""
     symbol = draw(draw_in(spoken.rigid))
-    x, y = (Var(name, symbol.domain[0] if symbol.domain else symbol.result) for name in ("x", "y"))
+    x, y = (terms.Var(name, symbol.domain[0] if symbol.domain else symbol.result) for name in ("x", "y"))
     if symbol.is_relation and len(symbol.domain) == 1:
-        some, all_ = Exists((x,), Apply(symbol, (x,))), Forall((x,), Apply(symbol, (x,)))
-        about: tuple[Term, ...] = (some, Not(all_), Not(some), all_)
+        some, all_ = terms.Exists((x,), terms.Apply(symbol, (x,))), terms.Forall((x,), terms.Apply(symbol, (x,)))
+        about: tuple[Term, ...] = (some, terms.Not(all_), terms.Not(some), all_)
         return draw(draw_in(about))
     if len(symbol.domain) == 2:
-        forth, back = Apply(symbol, (x, y)), Apply(symbol, (y, x))
-        total = Forall((x, y), Or((forth, Equal(x, y), back)))
-        return draw(draw_in((Forall((x,), Not(Apply(symbol, (x, x)))), total, Forall((x, y), Implies(forth, back)))))
+        forth, back = terms.Apply(symbol, (x, y)), terms.Apply(symbol, (y, x))
+        total = terms.Forall((x, y), terms.Or((forth, terms.Equal(x, y), back)))
+        return draw(
+            draw_in(
+                (
+                    terms.Forall((x,), terms.Not(terms.Apply(symbol, (x, x)))),
+                    total,
+                    terms.Forall((x, y), terms.Implies(forth, back)),
+                )
+            )
+        )
     if not symbol.is_relation and not symbol.domain:
         others = [s for s in spoken.rigid if s != symbol and not s.domain and s.result == symbol.result]
         if others:
-            return Not(Equal(Apply(symbol, ()), Apply(draw(draw_in(others)), ())))
+            return terms.Not(terms.Equal(terms.Apply(symbol, ()), terms.Apply(draw(draw_in(others)), ())))
     if symbol.domain == (symbol.result,):
-        once = Apply(symbol, (x,))
-        twice = Forall((x,), Equal(Apply(symbol, (once,)), x))
-        return draw(draw_in((twice, Forall((x,), Not(Equal(once, x))))))
+        once = terms.Apply(symbol, (x,))
+        twice = terms.Forall((x,), terms.Equal(terms.Apply(symbol, (once,)), x))
+        return draw(draw_in((twice, terms.Forall((x,), terms.Not(terms.Equal(once, x))))))
     return draw(closed_formulas(Reading(spoken.rigid), spoken.ranges, 1))
 
 
@@ -180,7 +176,7 @@ def _threats(draw: st.DrawFn, spoken: Words) -> list[tuple[str, tuple[Term, ...]
 def _layered(draw: st.DrawFn, recipe: Recipe) -> Recipe:
     """Draw a layer over the recipe: symbols of its own, additions to actions, actions and claims of its own."""
     below = recipe.words
-    mark = Symbol("mark", draw(draw_in(((), (below.sorts[0],)))), BOOL, Kind.STATE, mutable=True, role=HONEST)
+    mark = Symbol("mark", draw(draw_in(((), (below.sorts[0],)))), terms.BOOL, Kind.STATE, mutable=True, role=HONEST)
     spoken = replace(below, facts=(mark, *below.facts))
     changed = {update.place.symbol for action in recipe.parts.actions for update in action.updates}
     free = tuple(symbol for symbol in spoken.facts if symbol not in changed)

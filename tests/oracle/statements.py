@@ -6,22 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hypothesis import strategies as st
 
-from carnet_spec.language import Effect, Symbol, Term
+from carnet_spec.language import Effect, Symbol, Term, terms
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import (
-    TRUE,
-    Apply,
-    Equal,
-    Exists,
-    Implies,
-    Not,
-    Var,
-    conjunction,
-    disjunction,
-    free_variables,
-    substitute,
-    symbols_of,
-)
 from tests.oracle.formulas import Reading, formulas, literals
 from tests.oracle.recipe import ActionRecipe, Closed, Params, UpdateRecipe
 from tests.oracle.steps import parameters
@@ -54,7 +40,7 @@ def statements(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe], n
         return None if body is None else (name, params, body)
     parts = [draw(literals(goal_reading(words), params)) for _ in range(draw(draw_in((2, 1, 3))))]
     present = tuple(part for part in parts if part is not None)
-    return (name, params, Not(conjunction(present))) if present else None
+    return (name, params, terms.Not(terms.conjunction(present))) if present else None
 
 
 @st.composite
@@ -63,7 +49,7 @@ def goals(draw: st.DrawFn, words: Words, name: str) -> Closed | None:
     params = draw(parameters(words, least=1, most=2))
     parts = [draw(literals(goal_reading(words), params)) for _ in range(draw(draw_in((1, 2))))]
     present = tuple(part for part in parts if part is not None)
-    return (name, params, conjunction(present)) if present else None
+    return (name, params, terms.conjunction(present)) if present else None
 
 
 @st.composite
@@ -74,19 +60,23 @@ def _at_most_one(draw: st.DrawFn, words: Words, name: str) -> Closed | None:
         return None
     symbol = draw(draw_in(wide))
     place = draw(st.integers(0, len(symbol.domain) - 1))
-    first = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
-    second = tuple(var if n != place else Var("other", var.sort) for n, var in enumerate(first))
-    both = conjunction((Apply(symbol, first), Apply(symbol, second)))
-    return name, (*first, second[place]), Implies(both, Equal(first[place], second[place]))
+    first = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    second = tuple(var if n != place else terms.Var("other", var.sort) for n, var in enumerate(first))
+    both = terms.conjunction((terms.Apply(symbol, first), terms.Apply(symbol, second)))
+    return name, (*first, second[place]), terms.Implies(both, terms.Equal(first[place], second[place]))
 
 
 @st.composite
 def _about_one(draw: st.DrawFn, words: Words, name: str, alone: bool) -> Closed:
     """Claim that a relation is empty, or that something else is true of all its rows."""
     symbol = draw(draw_in(words.facts + words.derived))
-    row = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    row = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
     other = None if alone else draw(literals(claim_reading(words), row))
-    return name, row, Not(Apply(symbol, row)) if other is None else Implies(Apply(symbol, row), other)
+    return (
+        name,
+        row,
+        terms.Not(terms.Apply(symbol, row)) if other is None else terms.Implies(terms.Apply(symbol, row), other),
+    )
 
 
 @st.composite
@@ -97,7 +87,7 @@ def _from_writers(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe]
     if not candidates:
         return None
     symbol = draw(draw_in(candidates))
-    row = tuple(Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
+    row = tuple(terms.Var(f"x{n}", sort) for n, sort in enumerate(symbol.domain))
     ways = []
     for action in actions:
         for update in action.updates:
@@ -106,36 +96,36 @@ def _from_writers(draw: st.DrawFn, words: Words, actions: Sequence[ActionRecipe]
                 ways.append(_seen_from(row, update, ensured))
     if draw(st.integers(0, 5)) == 5 and len(ways) > 1:
         ways = ways[:-1]
-    body = disjunction(tuple(ways))
-    if body == TRUE:
+    body = terms.disjunction(tuple(ways))
+    if body == terms.TRUE:
         return None
-    return name, row, Implies(Apply(symbol, row), body)
+    return name, row, terms.Implies(terms.Apply(symbol, row), body)
 
 
 def _seen_from(row: Params, update: UpdateRecipe, ensured: Sequence[Term]) -> Term:
     """Say of a ``row`` that ``update`` inserted it, when all of ``ensured`` was so: somebody was its arguments."""
     args = update.place.args
-    if update.each or any(symbol.mutable for arg in args for symbol in symbols_of(arg)):
-        return TRUE
-    values = {arg: var for var, arg in reversed(list(zip(row, args, strict=True))) if isinstance(arg, Var)}
-    said = conjunction(tuple(ensured))
+    if update.each or any(symbol.mutable for arg in args for symbol in terms.symbols_of(arg)):
+        return terms.TRUE
+    values = {arg: var for var, arg in reversed(list(zip(row, args, strict=True))) if isinstance(arg, terms.Var)}
+    said = terms.conjunction(tuple(ensured))
     pairs = list(zip(row, args, strict=True))
-    equal = [Equal(var, arg) for var, arg in pairs if not isinstance(arg, Var) or values[arg] != var]
-    body = substitute(conjunction((said, *equal)), values)
-    rest = tuple(sorted(free_variables(body) - set(row), key=lambda var: (var.name, var.sort.name)))
-    return Exists(rest, body) if rest else body
+    equal = [terms.Equal(var, arg) for var, arg in pairs if not isinstance(arg, terms.Var) or values[arg] != var]
+    body = terms.substitute(terms.conjunction((said, *equal)), values)
+    rest = tuple(sorted(terms.free_variables(body) - set(row), key=lambda var: (var.name, var.sort.name)))
+    return terms.Exists(rest, body) if rest else body
 
 
 def _ensured(words: Words, action: ActionRecipe, update: UpdateRecipe) -> Iterator[Term]:
     """Yield what holds after ``update``: its conditions, and what is inserted with it; later steps may end it."""
     for guard in action.guards:
         yield guard.formula
-    if update.when != TRUE:
+    if update.when != terms.TRUE:
         yield update.when
     for var in action.fresh:
-        yield Apply(used_symbol(var.sort), (var,))
+        yield terms.Apply(used_symbol(var.sort), (var,))
     for other in action.updates:
-        if other != update and other.effect is Effect.INSERT and other.when == TRUE and not other.each:
+        if other != update and other.effect is Effect.INSERT and other.when == terms.TRUE and not other.each:
             yield other.place
 
 

@@ -17,38 +17,26 @@ from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction import ClaimProof, prove_claims
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol
-from tests.fixtures.travelling import (
-    BARE,
-    COLLUSION,
-    FAMILY,
-    SOURCE,
-    expected_to_fall,
-    explored,
-    kept,
-    stated,
-    without_condition,
-    without_guard,
-    without_update,
-)
+from tests.fixtures import travelling
 from tests.unit.model_check.command import carnet
 
-MAIN = FAMILY.main
-THREATS = ("outsider", "holder", "hypervisor", COLLUSION, "past-keys")
+MAIN = travelling.FAMILY.main
+THREATS = ("outsider", "holder", "hypervisor", travelling.COLLUSION, "past-keys")
 
 Proofs = dict[tuple[str, str], ClaimProof]
 
 
 @pytest.fixture(scope="module", params=MAIN)
 def proofs(request: pytest.FixtureRequest) -> tuple[Protocol, Proofs]:
-    protocol = SOURCE.protocol(request.param)
+    protocol = travelling.SOURCE.protocol(request.param)
     return protocol, prove_claims(protocol)
 
 
 @functools.cache
 def seen(variant: str, threat: str) -> Exploration:
     """Explore profile tiny with every claim and every lemma looked at, and every near goal looked for."""
-    protocol = SOURCE.protocol(variant)
-    return explored(protocol, threat, goals=tuple(goal for goal in protocol.goals if goal.rounds == 1))
+    protocol = travelling.SOURCE.protocol(variant)
+    return travelling.explored(protocol, threat, goals=tuple(goal for goal in protocol.goals if goal.rounds == 1))
 
 
 # -- proofs ---------------------------------------------------------------------------------------
@@ -59,7 +47,7 @@ def test_every_claim_is_proved_wherever_it_is_made(
 ) -> None:
     protocol, found = proofs
     record_property("verifies", ", ".join(f"{protocol.id}-{claim.requirement}" for claim in protocol.claims))
-    made = {(claim, threat.id) for threat in protocol.threats for claim in stated(protocol, threat.id)}
+    made = {(claim, threat.id) for threat in protocol.threats for claim in travelling.stated(protocol, threat.id)}
     assert set(found) == made
     assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
 
@@ -78,7 +66,7 @@ def test_every_claim_is_made_somewhere(proofs: tuple[Protocol, Proofs]) -> None:
 def test_confidentiality_rests_on_what_it_should(proofs: tuple[Protocol, Proofs]) -> None:
     """A proof that needs no defence and no assumption would be a proof of nothing."""
     _, found = proofs
-    proof = found["confidentiality", COLLUSION]
+    proof = found["confidentiality", travelling.COLLUSION]
     assert {"A1", "A5"} <= set(proof.assumptions)
     assert {"gpu-certificate", "mode-check", "rotation-ack", "scrub-ack", "quote-bound-to-channel"} <= set(
         proof.defences
@@ -91,7 +79,7 @@ def test_confidentiality_rests_on_what_it_should(proofs: tuple[Protocol, Proofs]
 LARGEST = ("hypervisor", "past-keys")
 SMALL = [
     *(pytest.param(MAIN[0], each, marks=[pytest.mark.slow] if each in LARGEST else []) for each in THREATS),
-    *((variant, COLLUSION) for variant in MAIN[1:]),
+    *((variant, travelling.COLLUSION) for variant in MAIN[1:]),
 ]
 small = pytest.mark.parametrize(("variant", "threat"), SMALL)
 
@@ -101,12 +89,12 @@ def test_claims_and_lemmas_hold_in_every_reachable_state(variant: str, threat: s
     """What fails is what is expected to fail, and a lemma that was proved fails nowhere."""
     found = seen(variant, threat)
     assert found.complete
-    assert set(found.violations) == expected_to_fall(SOURCE.protocol(variant), threat)
+    assert set(found.violations) == travelling.expected_to_fall(travelling.SOURCE.protocol(variant), threat)
 
 
 @small
 def test_the_adversary_does_something(variant: str, threat: str) -> None:
-    steps = [a for a in SOURCE.protocol(variant).actions if not a.by.honest and not a.deduction]
+    steps = [a for a in travelling.SOURCE.protocol(variant).actions if not a.by.honest and not a.deduction]
     assert [action.name for action in steps if seen(variant, threat).fired[action.name]]
 
 
@@ -116,7 +104,7 @@ WITH_AN_ADVERSARY = {
     "outsider": {"open-mode-reported", "own-gpu"},
     "holder": set[str](),
     "hypervisor": FLAWS,
-    COLLUSION: FLAWS | LENT,
+    travelling.COLLUSION: FLAWS | LENT,
     "past-keys": FLAWS | LENT,
 }
 """The goals that need an adversary: one with power over a GPU, where outsiders boot their own alone, which is never
@@ -125,31 +113,31 @@ attested, or a corrupt holder with somebody to help."""
 
 @small
 def test_what_is_promised_is_reached(variant: str, threat: str) -> None:
-    near = {goal.name for goal in SOURCE.protocol(variant).goals if goal.rounds == 1}
+    near = {goal.name for goal in travelling.SOURCE.protocol(variant).goals if goal.rounds == 1}
     honest = near - FLAWS - LENT - {"own-gpu", "two-chunks-returned"}
     assert set(seen(variant, threat).goals) == honest | WITH_AN_ADVERSARY[threat]
 
 
-@pytest.mark.parametrize("threat", ["holder", COLLUSION])
+@pytest.mark.parametrize("threat", ["holder", travelling.COLLUSION])
 def test_a_corrupt_holder_learns_the_model(threat: str) -> None:
     """The deck says so itself, hence a tool that does not find it is wrong."""
-    protocol = SOURCE.protocol(MAIN[0])
-    instance = SOURCE.instance(protocol, threat, BARE)
+    protocol = travelling.SOURCE.protocol(MAIN[0])
+    instance = travelling.SOURCE.instance(protocol, threat, travelling.BARE)
     final = Interpreter(protocol, instance).replay(seen(MAIN[0], threat).violations["model-confidentiality"])[-1]
     assert {agent for agent, data in final.relations["learned"] if data == "the model"} & {"mallory", "platform"}
 
 
 @pytest.mark.parametrize("variant", MAIN)
 def test_honest_parties_reach_a_third_round(variant: str) -> None:
-    far = tuple(goal.name for goal in SOURCE.protocol(variant).goals if goal.rounds > 1)
+    far = tuple(goal.name for goal in travelling.SOURCE.protocol(variant).goals if goal.rounds > 1)
     found = search(
         EXPLICIT,
         Search(
-            reference=SOURCE.reference,
+            reference=travelling.SOURCE.reference,
             variant=variant,
             without=(),
             threat="outsider",
-            profile=SOURCE.profile("directed"),
+            profile=travelling.SOURCE.profile("directed"),
             claims=(),
             goals=far,
             directed=True,
@@ -163,15 +151,15 @@ def test_honest_parties_reach_a_third_round(variant: str) -> None:
 
 
 def _forgotten(action: str, guard: str) -> Callable[[Protocol], Protocol]:
-    return lambda protocol: without_guard(protocol, action, guard)
+    return lambda protocol: travelling.without_guard(protocol, action, guard)
 
 
 def _not_done(action: str, update: str) -> Callable[[Protocol], Protocol]:
-    return lambda protocol: without_update(protocol, action, update)
+    return lambda protocol: travelling.without_update(protocol, action, update)
 
 
 def _always(action: str, update: str) -> Callable[[Protocol], Protocol]:
-    return lambda protocol: without_condition(protocol, action, update)
+    return lambda protocol: travelling.without_condition(protocol, action, update)
 
 
 MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
@@ -200,14 +188,14 @@ MISTAKES: dict[str, tuple[str, Callable[[Protocol], Protocol], str]] = {
 def test_a_planted_mistake_displeases_both_engines(mistake: str) -> None:
     """The proof breaks at the very action, and a reachable state breaks a claim that is proved without the mistake."""
     action, change, falls = MISTAKES[mistake]
-    wrong = change(SOURCE.protocol("sealed-under-master"))
-    assert not kept(wrong, action)
-    found = explored(wrong, COLLUSION, against=_claims, stop_at_first=True)
+    wrong = change(travelling.SOURCE.protocol("sealed-under-master"))
+    assert not travelling.kept(wrong, action)
+    found = travelling.explored(wrong, travelling.COLLUSION, against=_claims, stop_at_first=True)
     assert set(found.violations) == set(falls.split())
 
 
 def _claims(protocol: Protocol, threat: str) -> list[Invariant]:
-    return [protocol.claim(name).checked for name in stated(protocol, threat)]
+    return [protocol.claim(name).checked for name in travelling.stated(protocol, threat)]
 
 
 # -- long -----------------------------------------------------------------------------------------
@@ -223,6 +211,6 @@ def test_an_active_move_breaks_nothing_in_profile_ci() -> None:
     assert ran.code == 0
     pairs = {(row["variant"], row["threat"]) for row in rows}
     assert pairs >= {(variant, threat) for variant in MAIN for threat in THREATS}
-    assert {variant for variant, _ in pairs} == set(SOURCE.family.with_layers(MAIN))
+    assert {variant for variant, _ in pairs} == set(travelling.SOURCE.family.with_layers(MAIN))
     found = {(row["verdict"], row["bound"]) for row in rows if row["expected"] != "VIOLATED"}
     assert found == {("HOLDS-TO", 1)}

@@ -15,17 +15,7 @@ from carnet_check.engines.induction import prove_claims
 from carnet_check.engines.proving.solver import load_hints
 from carnet_check.results import Verdict
 from carnet_spec.language import Protocol
-from tests.fixtures.travelling import (
-    COLLUSION,
-    FAMILY,
-    SOURCE,
-    expected_to_fall,
-    hunted,
-    kept,
-    stated,
-    without_guard,
-    without_update,
-)
+from tests.fixtures import travelling
 
 DONE_WITHOUT = {
     "leaked-device": "A13",
@@ -101,9 +91,9 @@ designs = pytest.mark.parametrize("variant", DONE_WITHOUT)
 
 @designs
 def test_each_claim_is_expected_to_stand_or_to_fall(variant: str) -> None:
-    protocol = SOURCE.protocol(variant)
-    made = set(stated(protocol, COLLUSION))
-    assert expected_to_fall(protocol, COLLUSION) == FALL[variant]
+    protocol = travelling.SOURCE.protocol(variant)
+    made = set(travelling.stated(protocol, travelling.COLLUSION))
+    assert travelling.expected_to_fall(protocol, travelling.COLLUSION) == FALL[variant]
     assert made >= SURVIVE[variant]
     assert not made & FALL[variant]
     if variant != "endorsed-instance":
@@ -115,7 +105,7 @@ def test_each_claim_is_expected_to_stand_or_to_fall(variant: str) -> None:
 @designs
 def test_the_assumption_is_not_made(variant: str) -> None:
     """Neither an axiom states it nor the steps have it built in."""
-    protocol = SOURCE.protocol(variant)
+    protocol = travelling.SOURCE.protocol(variant)
     dropped = DONE_WITHOUT[variant]
     built_in = {each.id for each in protocol.assumptions if each.built_in}
     assert dropped not in built_in
@@ -123,8 +113,8 @@ def test_the_assumption_is_not_made(variant: str) -> None:
 
 
 def test_the_main_designs_say_that_nobody_is_rolled_back() -> None:
-    for variant in FAMILY.main:
-        assumptions = {each.id: each.built_in for each in SOURCE.protocol(variant).assumptions}
+    for variant in travelling.FAMILY.main:
+        assumptions = {each.id: each.built_in for each in travelling.SOURCE.protocol(variant).assumptions}
         assert assumptions["A15"]
 
 
@@ -142,22 +132,22 @@ def test_the_main_designs_say_that_nobody_is_rolled_back() -> None:
 @designs
 def test_what_survives_is_proved(variant: str) -> None:
     """With the hints of the main design below it, which change times only."""
-    protocol = SOURCE.protocol(variant)
+    protocol = travelling.SOURCE.protocol(variant)
     below = "engine-per-holder" if variant.endswith("engine") else "sealed-under-master"
-    proofs = prove_claims(protocol, hints=load_hints(SOURCE.protocol(below)), jobs=1)
+    proofs = prove_claims(protocol, hints=load_hints(travelling.SOURCE.protocol(below)), jobs=1)
     assert {pair: proof.missing for pair, proof in proofs.items() if not proof.proved} == {}
-    assert {claim for claim, threat in proofs if threat == COLLUSION} >= SURVIVE[variant]
+    assert {claim for claim, threat in proofs if threat == travelling.COLLUSION} >= SURVIVE[variant]
     used = {used for proof in proofs.values() for used in proof.assumptions}
     assert DONE_WITHOUT[variant] not in used
 
 
 def test_the_proof_is_marked_with_the_claims_that_only_these_designs_make() -> None:
     (mark,) = (each for each in vars(test_what_survives_is_proved)["pytestmark"] if each.name == "verifies")
-    usual = {claim.name for claim in SOURCE.protocol().claims}
+    usual = {claim.name for claim in travelling.SOURCE.protocol().claims}
     made = {
-        f"{FAMILY.id}-{claim.requirement}"
+        f"{travelling.FAMILY.id}-{claim.requirement}"
         for variant in DONE_WITHOUT
-        for claim in SOURCE.protocol(variant).claims
+        for claim in travelling.SOURCE.protocol(variant).claims
         if claim.name in SURVIVE[variant] - usual
     }
     assert set(mark.args) == made
@@ -165,8 +155,8 @@ def test_the_proof_is_marked_with_the_claims_that_only_these_designs_make() -> N
 
 def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
     """Clock, leases and counts are the orchestrator's and the senders' own: no GPU is asked."""
-    protocol = SOURCE.protocol("leaked-device-timed")
-    found = prove_claims(protocol, [protocol.threat(COLLUSION)], jobs=1)
+    protocol = travelling.SOURCE.protocol("leaked-device-timed")
+    found = prove_claims(protocol, [protocol.threat(travelling.COLLUSION)], jobs=1)
     proved = {claim for (claim, _), proof in found.items() if proof.proved}
     assert proved == {"key-lifetime", "fresh-attestation", "bounded-custody"}
 
@@ -177,7 +167,7 @@ def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
     ("variant", "claim"), [(variant, claim) for variant in FALL for claim in sorted(FALL[variant])]
 )
 def test_what_falls_is_attacked(variant: str, claim: str) -> None:
-    assert hunted(variant, claim=claim).verdict is Verdict.VIOLATED
+    assert travelling.hunted(variant, claim=claim).verdict is Verdict.VIOLATED
 
 
 @pytest.mark.parametrize(
@@ -190,14 +180,14 @@ def test_what_falls_is_attacked(variant: str, claim: str) -> None:
 )
 def test_what_falls_is_attacked_soon(variant: str, claim: str) -> None:
     """Those of the attacks above that are quick: a fake is attested, and a corrupt holder learns the model."""
-    assert hunted(variant, claim=claim).verdict is Verdict.VIOLATED
+    assert travelling.hunted(variant, claim=claim).verdict is Verdict.VIOLATED
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("variant", "defence", "claim"), ABLATIONS)
 def test_each_defence_is_needed(variant: str, defence: str, claim: str) -> None:
-    assert hunted(variant, (defence,), claim=claim).verdict is Verdict.VIOLATED
+    assert travelling.hunted(variant, (defence,), claim=claim).verdict is Verdict.VIOLATED
 
 
 # -- requirements of these designs ------------------------------------------------------------------------------------
@@ -214,13 +204,13 @@ REQUIREMENTS = {
 def test_a_requirement_that_is_forgotten_breaks_a_proof(
     id: str, record_property: Callable[[str, object], None]
 ) -> None:
-    record_property("verifies", f"{FAMILY.id}-{id}")
+    record_property("verifies", f"{travelling.FAMILY.id}-{id}")
     variant, action, part, invariant = REQUIREMENTS[id]
-    whole = SOURCE.protocol(variant)
+    whole = travelling.SOURCE.protocol(variant)
     assert id in whole.action(action).enforces
-    forget = without_update if part.startswith("insert") else without_guard
-    assert kept(whole, action, invariant)
-    assert not kept(forget(whole, action, part), action, invariant)
+    forget = travelling.without_update if part.startswith("insert") else travelling.without_guard
+    assert travelling.kept(whole, action, invariant)
+    assert not travelling.kept(forget(whole, action, part), action, invariant)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-LATE-02")
@@ -228,8 +218,8 @@ def test_a_requirement_that_is_forgotten_breaks_a_proof(
 @pytest.mark.timeout(900)
 def test_what_a_holder_need_not_keep_it_can_erase() -> None:
     """REQ-LATE-02 is advice: nothing is proved of a holder that erases nothing, and nothing keeps it from erasing."""
-    assert SOURCE.protocol("late-corruption").action("erase_chunk").enforces == ("REQ-LATE-02",)
-    assert hunted("late-corruption-engine", claim="late-secrecy").verdict is Verdict.VIOLATED
+    assert travelling.SOURCE.protocol("late-corruption").action("erase_chunk").enforces == ("REQ-LATE-02",)
+    assert travelling.hunted("late-corruption-engine", claim="late-secrecy").verdict is Verdict.VIOLATED
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
@@ -239,7 +229,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "assurance" / "late-adversary.md"
 
 def table() -> list[str]:
     """Say of each claim what becomes of it in each design under collusion."""
-    protocols = [SOURCE.protocol(variant) for variant in DONE_WITHOUT]
+    protocols = [travelling.SOURCE.protocol(variant) for variant in DONE_WITHOUT]
     claims = dict.fromkeys(claim.name for protocol in protocols for claim in protocol.claims)
     heads = [f"`{variant}`<br>without {dropped}" for variant, dropped in DONE_WITHOUT.items()]
     rows = [[f"`{claim}`", *(_verdict(protocol, claim) for protocol in protocols)] for claim in claims]
@@ -248,9 +238,9 @@ def table() -> list[str]:
 
 
 def _verdict(protocol: Protocol, claim: str) -> str:
-    if claim in expected_to_fall(protocol, COLLUSION):
+    if claim in travelling.expected_to_fall(protocol, travelling.COLLUSION):
         return "falls"
-    return "proved" if claim in stated(protocol, COLLUSION) else ""
+    return "proved" if claim in travelling.stated(protocol, travelling.COLLUSION) else ""
 
 
 def test_the_page_shows_what_is_expected_here() -> None:

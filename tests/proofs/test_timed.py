@@ -16,22 +16,12 @@ from carnet_check.engines.induction import prove_claims
 from carnet_check.results import Verdict
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.terms import symbols_of
-from tests.fixtures.travelling import (
-    COLLUSION,
-    FAMILY,
-    SOURCE,
-    explored,
-    hunted,
-    kept,
-    stated,
-    without_guard,
-    without_update,
-)
+from tests.fixtures import travelling
 from tests.unit.model_check.command import carnet, carnet_once
 
-TIMED = FAMILY.with_layers(FAMILY.main)[1::2]
+TIMED = travelling.FAMILY.with_layers(travelling.FAMILY.main)[1::2]
 CLAIMS = {"key-lifetime", "fresh-attestation", "bounded-custody"}
-THREATS = ("outsider", "holder", "hypervisor", COLLUSION)
+THREATS = ("outsider", "holder", "hypervisor", travelling.COLLUSION)
 DEFENCES = {"attestation-age": "fresh-attestation", "lease": "bounded-custody", "key-usage-limit": "key-lifetime"}
 QUICK = ("attestation-age", "lease")
 SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in DEFENCES if each not in QUICK]
@@ -40,15 +30,17 @@ timed = pytest.mark.parametrize("variant", TIMED)
 
 
 def test_there_is_a_layer_over_each_main_variant() -> None:
-    assert [FAMILY.variants[name].over for name in TIMED] == list(FAMILY.main)
+    assert [travelling.FAMILY.variants[name].over for name in TIMED] == list(travelling.FAMILY.main)
 
 
 @timed
 def test_every_timed_claim_is_proved_wherever_it_is_made(
     variant: str, record_property: Callable[[str, object], None]
 ) -> None:
-    protocol = SOURCE.protocol(variant)
-    record_property("verifies", ", ".join(f"{FAMILY.id}-{protocol.claim(name).requirement}" for name in sorted(CLAIMS)))
+    protocol = travelling.SOURCE.protocol(variant)
+    record_property(
+        "verifies", ", ".join(f"{travelling.FAMILY.id}-{protocol.claim(name).requirement}" for name in sorted(CLAIMS))
+    )
     found = prove_claims(protocol, jobs=1)
     assert set(found) == {(claim, threat) for claim in CLAIMS for threat in THREATS}
     assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
@@ -57,8 +49,8 @@ def test_every_timed_claim_is_proved_wherever_it_is_made(
 @timed
 def test_timed_claims_and_lemmas_hold_at_every_tick_of_a_small_instance(variant: str) -> None:
     """Every time to live and every lease that three instants allow is among them."""
-    protocol = SOURCE.protocol(variant)
-    found = explored(protocol, "hypervisor", goals=protocol.goals)
+    protocol = travelling.SOURCE.protocol(variant)
+    found = travelling.explored(protocol, "hypervisor", goals=protocol.goals)
     assert found.complete
     assert not found.violations
     assert set(found.goals) == {goal.name for goal in protocol.goals}
@@ -68,7 +60,7 @@ def test_timed_claims_and_lemmas_hold_at_every_tick_of_a_small_instance(variant:
 @pytest.mark.parametrize("defence", [*QUICK, *SLOW])
 def test_without_a_timed_defence_there_is_an_attack(defence: str) -> None:
     """Its own claim falls; a lease keeps the evidence fresh as well."""
-    found = hunted(without=(defence,), claim=DEFENCES[defence])
+    found = travelling.hunted(without=(defence,), claim=DEFENCES[defence])
     assert (found.verdict, found.claim) == (Verdict.VIOLATED, DEFENCES[defence])
 
 
@@ -78,7 +70,10 @@ def test_without_a_timed_defence_there_is_an_attack(defence: str) -> None:
 @timed
 def test_erasing_the_layer_leaves_the_untimed_design(variant: str) -> None:
     """Each action is an untimed one with guards and updates added, or changes nothing that is untimed."""
-    protocol, base = SOURCE.protocol(variant), SOURCE.protocol(FAMILY.variants[variant].over)
+    protocol, base = (
+        travelling.SOURCE.protocol(variant),
+        travelling.SOURCE.protocol(travelling.FAMILY.variants[variant].over),
+    )
     below = {update.symbol for action in base.actions for update in action.updates}
     untimed = {action.name: action for action in base.actions}
     for action in protocol.actions:
@@ -106,8 +101,10 @@ def erased(action: Action, plain: Action) -> Action:
 
 @timed
 def test_nothing_untimed_reads_the_clock(variant: str) -> None:
-    base = SOURCE.protocol(FAMILY.variants[variant].over)
-    new = {symbol.name for symbol in SOURCE.protocol(variant).symbols} - {symbol.name for symbol in base.symbols}
+    base = travelling.SOURCE.protocol(travelling.FAMILY.variants[variant].over)
+    new = {symbol.name for symbol in travelling.SOURCE.protocol(variant).symbols} - {
+        symbol.name for symbol in base.symbols
+    }
     assert {"clock", "earlier", "limit", "evidence_end", "lease_end"} <= new
     assert not {s.name for action in base.actions for g in action.guards for s in symbols_of(g.formula)} & new
 
@@ -116,19 +113,19 @@ def test_nothing_untimed_reads_the_clock(variant: str) -> None:
 
 
 def _old_lease(protocol: Protocol) -> Protocol:
-    return without_update(protocol, "grant", "set lease_end")
+    return travelling.without_update(protocol, "grant", "set lease_end")
 
 
 def _old_evidence(protocol: Protocol) -> Protocol:
-    return without_update(protocol, "open_session", "set evidence_end")
+    return travelling.without_update(protocol, "open_session", "set evidence_end")
 
 
 def _endless_save(protocol: Protocol) -> Protocol:
-    return without_guard(protocol, "exec_save", "below the key's limit")
+    return travelling.without_guard(protocol, "exec_save", "below the key's limit")
 
 
 def _late_return(protocol: Protocol) -> Protocol:
-    return without_guard(protocol, "take_back", "within the lease")
+    return travelling.without_guard(protocol, "take_back", "within the lease")
 
 
 MISTAKES = {
@@ -142,26 +139,26 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_planted_mistake_displeases_the_proof(mistake: str) -> None:
     action, change, _ = MISTAKES[mistake]
-    assert not kept(change(SOURCE.protocol(TIMED[1])), action)
+    assert not travelling.kept(change(travelling.SOURCE.protocol(TIMED[1])), action)
 
 
 @pytest.mark.parametrize("mistake", ["it saves past the limit", "it takes a late return"])
 def test_a_planted_mistake_is_seen_in_a_small_instance(mistake: str) -> None:
     """The others need a round or a session before."""
     _, change, falls = MISTAKES[mistake]
-    wrong = change(SOURCE.protocol(TIMED[1]))
-    against = [wrong.claim(name).checked for name in stated(wrong, "hypervisor")]
-    found = explored(wrong, "hypervisor", against=lambda *_: against, stop_at_first=True, sizes={"limit": 1})
+    wrong = change(travelling.SOURCE.protocol(TIMED[1]))
+    against = [wrong.claim(name).checked for name in travelling.stated(wrong, "hypervisor")]
+    found = travelling.explored(wrong, "hypervisor", against=lambda *_: against, stop_at_first=True, sizes={"limit": 1})
     assert set(found.violations) == {falls}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_run_over_a_variant_checks_its_layer_too() -> None:
-    asked = carnet("verify", "gpu-travelling", "--variant", FAMILY.main[0], "--claim", "lease", "--json")
+    asked = carnet("verify", "gpu-travelling", "--variant", travelling.FAMILY.main[0], "--claim", "lease", "--json")
     assert asked.code == 2
     ran = carnet(
-        *("verify", "gpu-travelling", "--variant", FAMILY.main[0], "--claim", "bounded-custody"),
+        *("verify", "gpu-travelling", "--variant", travelling.FAMILY.main[0], "--claim", "bounded-custody"),
         *("--engine", "induction", "--jobs", "1", "--json"),
     )
     assert {(row["variant"], row["verdict"]) for row in ran.json["results"]} == {(TIMED[0], "PROVED")}

@@ -23,18 +23,12 @@ from carnet_ref.datapath.quantities import QuantityError, Size
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
 from carnet_ref.datapath.schedules.asymmetric import Split, asymmetric
 from carnet_ref.datapath.schedules.sharing import TO_GPU, Journey, conventional, gpu_travelling
-from tests.fixtures.datapath import (
-    COSTS,
-    DELIVERIES,
-    JOURNEYS,
-    splits,
-    transfers,
-)
+from tests.fixtures import datapath
 from tests.fixtures.datapath_platforms import FREE, Fault, Meddler, deliver_with_retries, payload_of
 from tests.fixtures.splitting import infer, low_rank_and_residual
 
 
-@given(DELIVERIES, st.integers(0, 2**32))
+@given(datapath.DELIVERIES, st.integers(0, 2**32))
 def test_every_chunk_arrives_once_in_order_and_unaltered(schedule: Schedule, seed: int) -> None:
     payload = payload_of(schedule, seed)
     delivery = deliver(schedule, payload, random.Random(seed).randbytes)
@@ -42,7 +36,7 @@ def test_every_chunk_arrives_once_in_order_and_unaltered(schedule: Schedule, see
     assert list(delivery.delivered) == sorted(payload)
 
 
-@given(DELIVERIES, st.sampled_from(Fault), st.integers(0, 2**32), st.data())
+@given(datapath.DELIVERIES, st.sampled_from(Fault), st.integers(0, 2**32), st.data())
 def test_whatever_the_platform_does_to_a_message_is_noticed(
     schedule: Schedule, fault: Fault, seed: int, data: st.DataObject
 ) -> None:
@@ -63,7 +57,7 @@ def model_of(schedule: Schedule) -> set[int | None]:
     return {task.chunk for task in schedule.tasks if task.stage is Stage.GPU_DECRYPT and task.channel == TO_GPU}
 
 
-@given(DELIVERIES)
+@given(datapath.DELIVERIES)
 def test_a_computation_reads_only_what_was_released_and_a_scrub_leaves_the_model_alone(schedule: Schedule) -> None:
     delivery = deliver(schedule, payload_of(schedule, 1), random.Random(1).randbytes)
     computes = [position for position, task in enumerate(schedule.tasks) if task.stage is Stage.COMPUTE]
@@ -77,7 +71,7 @@ def test_a_computation_reads_only_what_was_released_and_a_scrub_leaves_the_model
         assert delivery.resident == model_of(schedule)
 
 
-@given(JOURNEYS, st.data())
+@given(datapath.JOURNEYS, st.data())
 def test_a_computation_while_anything_waits_for_its_release_is_refused(journey: Journey, data: st.DataObject) -> None:
     tasks = gpu_travelling(journey, Costs({stage: StageCost() for stage in Stage})).tasks
     at = data.draw(st.sampled_from([index for index, task in enumerate(tasks) if task.stage is Stage.GPU_DECRYPT]))
@@ -95,7 +89,7 @@ def test_a_schedule_that_releases_before_it_verifies_is_refused() -> None:
         deliver(replace(schedule, tasks=tasks), payload_of(schedule, 1), random.Random(1).randbytes)
 
 
-@given(transfers(), COSTS, st.integers(1, 5), st.integers(0, 2**32))
+@given(datapath.transfers(), datapath.COSTS, st.integers(1, 5), st.integers(0, 2**32))
 def test_rotations_in_mid_transfer_lose_nothing_and_reuse_no_iv(
     transfer: Transfer, costs: Costs, every: int, seed: int
 ) -> None:
@@ -114,7 +108,7 @@ def test_a_rotation_that_leaves_the_key_as_it_was_is_caught() -> None:
         deliver(schedule, payload_of(schedule, 1), bytes)
 
 
-@given(DELIVERIES, st.lists(st.sampled_from(Fault), max_size=3), st.integers(0, 2**32))
+@given(datapath.DELIVERIES, st.lists(st.sampled_from(Fault), max_size=3), st.integers(0, 2**32))
 def test_retries_use_new_keys_and_reuse_no_iv(schedule: Schedule, faults: list[Fault], seed: int) -> None:
     payload, ledger, once = payload_of(schedule, seed), IvLedger(), IvLedger()
     deliver(schedule, payload, random.Random(seed).randbytes, ledger=once)
@@ -131,7 +125,7 @@ def test_a_retry_under_the_same_key_is_caught() -> None:
         deliver_with_retries(schedule, payload_of(schedule, 1), bytes, platforms, IvLedger())
 
 
-@given(JOURNEYS, COSTS, st.integers(0, 2**32))
+@given(datapath.JOURNEYS, datapath.COSTS, st.integers(0, 2**32))
 def test_the_link_of_a_travelling_gpu_carries_each_byte_once_and_nothing_else(
     journey: Journey, costs: Costs, seed: int
 ) -> None:
@@ -141,7 +135,7 @@ def test_the_link_of_a_travelling_gpu_carries_each_byte_once_and_nothing_else(
     assert [len(message) for message in platform.seen] == [len(chunk) + TAG_BYTES for chunk in payload.values()]
 
 
-@given(splits(), COSTS, st.integers(0, 2**32))
+@given(datapath.splits(), datapath.COSTS, st.integers(0, 2**32))
 def test_the_asymmetric_split_delivers_both_ways(split: Split, costs: Costs, seed: int) -> None:
     schedule = asymmetric(split, costs)
     payload = payload_of(schedule, seed)
@@ -172,7 +166,7 @@ def test_what_has_a_higher_rank_leaves_its_strongest_part_in_the_tee() -> None:
     assert np.array_equal(residual, np.diag([0, 10, 1]))
 
 
-@given(networks(), COSTS)
+@given(networks(), datapath.COSTS)
 def test_tee_and_gpu_together_compute_what_one_machine_would(network: tuple[Any, list[Any], int], costs: Costs) -> None:
     activations, weights, rank = network
     platform = Meddler(Fault.TAMPER, -2)
@@ -184,7 +178,7 @@ def test_tee_and_gpu_together_compute_what_one_machine_would(network: tuple[Any,
     assert [len(message) for message in platform.seen] == [activations.nbytes + TAG_BYTES] * (2 * len(weights))
 
 
-@given(networks(), COSTS, st.sampled_from(Fault), st.data())
+@given(networks(), datapath.COSTS, st.sampled_from(Fault), st.data())
 def test_what_is_altered_on_the_split_is_never_added(
     network: tuple[Any, list[Any], int], costs: Costs, fault: Fault, data: st.DataObject
 ) -> None:

@@ -26,18 +26,16 @@ from carnet_ref.datapath.schedules.speculation import (
     plan,
     speculative,
 )
-from tests.fixtures.datapath import (
-    BLOCKS,
-    COSTS,
-    RINGS,
-    SPECULATIONS,
-    servings,
-)
+from tests.fixtures import datapath
 from tests.fixtures.datapath_platforms import FREE, Fault, Meddler
 from tests.fixtures.datapath_serving import all_reduce, serve_speculatively
 
 
-@given(servings(), SPECULATIONS, st.lists(st.dictionaries(BLOCKS, st.binary(min_size=4, max_size=4)), max_size=8))
+@given(
+    datapath.servings(),
+    datapath.SPECULATIONS,
+    st.lists(st.dictionaries(datapath.BLOCKS, st.binary(min_size=4, max_size=4)), max_size=8),
+)
 def test_speculation_serves_what_was_asked_for_and_reuses_no_iv(
     serving: tuple[list[int], list[int]], speculation: Speculation, writes: list[dict[int, bytes]]
 ) -> None:
@@ -51,7 +49,7 @@ def test_speculation_serves_what_was_asked_for_and_reuses_no_iv(
     assert len(served) == len(requests)
 
 
-@given(servings(), SPECULATIONS, st.integers(1, 14))
+@given(datapath.servings(), datapath.SPECULATIONS, st.integers(1, 14))
 def test_speculation_goes_on_under_a_new_key_and_reuses_no_iv(
     serving: tuple[list[int], list[int]], speculation: Speculation, at: int
 ) -> None:
@@ -70,7 +68,7 @@ def test_speculation_that_goes_on_under_the_old_key_is_caught() -> None:
         serve_speculatively([1], [1], {1: b"1"}, bytes, Speculation(), ledger=ledger)
 
 
-@given(servings(), SPECULATIONS)
+@given(datapath.servings(), datapath.SPECULATIONS)
 def test_what_is_sent_uses_every_message_counter_once_and_in_order(
     serving: tuple[list[int], list[int]], speculation: Speculation
 ) -> None:
@@ -81,7 +79,7 @@ def test_what_is_sent_uses_every_message_counter_once_and_in_order(
     assert len(sealed) == len(set(sealed))
 
 
-@given(servings(), SPECULATIONS, COSTS)
+@given(datapath.servings(), datapath.SPECULATIONS, datapath.COSTS)
 def test_the_bus_carries_what_was_planned_and_sealed_in_the_order_of_its_ivs(
     serving: tuple[list[int], list[int]], speculation: Speculation, costs: Costs
 ) -> None:
@@ -94,7 +92,7 @@ def test_the_bus_carries_what_was_planned_and_sealed_in_the_order_of_its_ivs(
         assert at[Stage.RE_ENCRYPT, counter] < at[Stage.PCIE, counter] < at[Stage.GPU_VERIFY, counter]
 
 
-@given(servings(), SPECULATIONS, st.sampled_from(Fault), st.data())
+@given(datapath.servings(), datapath.SPECULATIONS, st.sampled_from(Fault), st.data())
 def test_whatever_the_platform_does_to_a_speculated_message_is_noticed(
     serving: tuple[list[int], list[int]], speculation: Speculation, fault: Fault, data: st.DataObject
 ) -> None:
@@ -110,7 +108,7 @@ SEALING_ONLY = Costs({stage: StageCost() for stage in Stage} | {Stage.RE_ENCRYPT
 
 
 @example(([1, 2, 3], [1, 5, 5]), Speculation(2, 2, 1), SEALING_ONLY, Size(1))  # the worker is busy with wrong guesses
-@given(servings(), SPECULATIONS, COSTS, st.integers(1, 4096).map(Size))
+@given(datapath.servings(), datapath.SPECULATIONS, datapath.COSTS, st.integers(1, 4096).map(Size))
 def test_pipellm_loses_at_most_its_declared_misprediction_cost(
     serving: tuple[list[int], list[int]], speculation: Speculation, costs: Costs, block: Size
 ) -> None:
@@ -120,7 +118,7 @@ def test_pipellm_loses_at_most_its_declared_misprediction_cost(
     assert makespan(schedule) <= allowed * (1 + 1e-12)
 
 
-@given(st.lists(BLOCKS, min_size=1, max_size=15), st.integers(1, 4), st.integers(1, 3), COSTS)
+@given(st.lists(datapath.BLOCKS, min_size=1, max_size=15), st.integers(1, 4), st.integers(1, 3), datapath.COSTS)
 def test_perfect_prediction_never_loses(requests: list[int], window: int, workers: int, costs: Costs) -> None:
     speculation = Speculation(window, 0, workers)
     block = Size(100)
@@ -129,7 +127,7 @@ def test_perfect_prediction_never_loses(requests: list[int], window: int, worker
     assert ahead <= on_demand * (1 + 1e-12)
 
 
-@given(RINGS, COSTS, st.integers(0, 2**32))
+@given(datapath.RINGS, datapath.COSTS, st.integers(0, 2**32))
 def test_every_rank_ends_with_the_sum(ring: Ring, costs: Costs, seed: int) -> None:
     source = random.Random(seed)
     gradients = [source.randbytes(ring.gradient.octets) for _ in range(ring.ranks)]
@@ -137,7 +135,7 @@ def test_every_rank_ends_with_the_sum(ring: Ring, costs: Costs, seed: int) -> No
     assert all_reduce(ring, costs, gradients, source.randbytes) == (total,) * ring.ranks
 
 
-@given(RINGS, COSTS, st.sampled_from(Fault), st.data())
+@given(datapath.RINGS, datapath.COSTS, st.sampled_from(Fault), st.data())
 def test_what_is_altered_on_the_ring_is_never_summed(
     ring: Ring, costs: Costs, fault: Fault, data: st.DataObject
 ) -> None:
@@ -148,7 +146,7 @@ def test_what_is_altered_on_the_ring_is_never_summed(
         all_reduce(ring, costs, gradients, random.Random(1).randbytes, meddler)
 
 
-@given(RINGS, COSTS)
+@given(datapath.RINGS, datapath.COSTS)
 def test_a_ring_takes_2n_minus_2_sub_steps_for_each_bucket(ring: Ring, costs: Costs) -> None:
     schedule = ring_all_reduce(ring, costs)
     hops = sum(task.stage is Stage.PEER_LINK for task in schedule.tasks)

@@ -17,20 +17,10 @@ from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Action, Draft, Effect, Instance, Protocol, Symbol, Term, Update
 from carnet_spec.language.terms import TRUE, Equal, Exists, Forall, Var
 from tests.fixtures.thorough import share
-from tests.property.random_protocols import (
-    ANYONE,
-    KEY,
-    PARTY,
-    SYMBOLS,
-    applications,
-    formulas,
-    individuals,
-    instances,
-    updates,
-)
+from tests.property import random_protocols
 
-RELATIONS = [symbol for symbol in SYMBOLS if symbol.mutable and symbol.is_relation]
-FUNCTIONS = [symbol for symbol in SYMBOLS if symbol.mutable and not symbol.is_relation]
+RELATIONS = [symbol for symbol in random_protocols.SYMBOLS if symbol.mutable and symbol.is_relation]
+FUNCTIONS = [symbol for symbol in random_protocols.SYMBOLS if symbol.mutable and not symbol.is_relation]
 
 Transformer = Callable[[Iterable[Update]], Callable[[Term], Term]]
 relaxed = settings(max_examples=share(150), suppress_health_check=[HealthCheck.too_slow])
@@ -49,7 +39,7 @@ class Case:
 
     @property
     def protocol(self) -> Protocol:
-        return replace(Draft("small", "Small").protocol(), actions=(self.action,), symbols=SYMBOLS)
+        return replace(Draft("small", "Small").protocol(), actions=(self.action,), symbols=random_protocols.SYMBOLS)
 
     def judge(self) -> Interpreter:
         """The interpreter, with the constants that stand for parameters given their values."""
@@ -67,14 +57,15 @@ class Case:
 def cases(draw: st.DrawFn) -> Case:
     """Draw a step without guards, a state, and a formula whose variables may be called like parameters."""
     params = tuple(
-        Var(name, draw(st.sampled_from((PARTY, KEY)))) for name in ("party.0", "key.0")[: draw(st.integers(0, 2))]
+        Var(name, draw(st.sampled_from((random_protocols.PARTY, random_protocols.KEY))))
+        for name in ("party.0", "key.0")[: draw(st.integers(0, 2))]
     )
     changes = tuple(
-        replace(draw(updates(f"update {n}", params)), defence=draw(st.sampled_from((None, "shield"))))
+        replace(draw(random_protocols.updates(f"update {n}", params)), defence=draw(st.sampled_from((None, "shield"))))
         for n in range(draw(st.integers(1, 3)))
     )
-    action = Action("act", ANYONE, params, (), changes, "act", "random")
-    instance = draw(instances(Case(action, {}, Instance({}), State({}, {}), TRUE).protocol))
+    action = Action("act", random_protocols.ANYONE, params, (), changes, "act", "random")
+    instance = draw(random_protocols.instances(Case(action, {}, Instance({}), State({}, {}), TRUE).protocol))
     instance = replace(instance, pools={}, budget=None)
 
     def rows(symbol: Symbol) -> list[tuple[str, ...]]:
@@ -86,7 +77,7 @@ def cases(draw: st.DrawFn) -> Case:
         for symbol in FUNCTIONS
     }
     env = {param.name: draw(st.sampled_from(instance.of(param.sort))) for param in params}
-    formula = draw(st.one_of(formulas(()), _about(changes[-1].symbol)))
+    formula = draw(st.one_of(random_protocols.formulas(()), _about(changes[-1].symbol)))
     return Case(action, env, instance, State(relations, functions), formula)
 
 
@@ -95,8 +86,8 @@ def _about(draw: st.DrawFn, symbol: Symbol) -> Term:
     """Draw a formula that reads ``symbol`` for certain, under a quantifier as often as not."""
     bound = tuple(Var(f"{sort.name.lower()}.{n}", sort) for n, sort in enumerate(symbol.domain))
     scope = bound if draw(st.booleans()) else ()
-    read = draw(applications(symbol, scope))
-    said = read if symbol.is_relation else Equal(read, draw(individuals(symbol.result, scope)))
+    read = draw(random_protocols.applications(symbol, scope))
+    said = read if symbol.is_relation else Equal(read, draw(random_protocols.individuals(symbol.result, scope)))
     if not scope:
         return said
     return Forall(scope, said) if draw(st.booleans()) else Exists(scope, said)
@@ -141,7 +132,7 @@ def test_a_structure_is_the_state_that_the_judge_goes_on_from(case: Case) -> Non
 
 def _structure(case: Case) -> Structure:
     told = case.judge().instance
-    rigid = [symbol for symbol in SYMBOLS if not symbol.mutable]
+    rigid = [symbol for symbol in random_protocols.SYMBOLS if not symbol.mutable]
     rigid += [stand_in(Purpose.PARAMETER, param).symbol for param in case.action.params]
     relations = {symbol: case.before.relations[symbol.name] for symbol in RELATIONS}
     functions = {symbol: case.before.functions[symbol.name] for symbol in FUNCTIONS}
