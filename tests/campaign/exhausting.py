@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from carnet_check.coq.exhaustion import judged, write
+from carnet_check.coq.program import judged, write
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.exports.exhaustion import States
 from carnet_check.loading.meanings import TooMany, every_meaning

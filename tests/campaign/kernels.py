@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from carnet_check.certificates.file import Entry
 from carnet_check.coq.certificates import Converted, Converter, Required, required
-from carnet_check.coq.files import program_files
+from carnet_check.coq.folder import program_files
 from carnet_check.coq.program import asked
 from carnet_check.errors import CarnetError
 from carnet_check.exports.coq_data import GENERAL, program_text

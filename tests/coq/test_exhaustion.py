@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.coq.exhaustion import INSTANCE, judged, write
+from carnet_check.coq.program import INSTANCE, judged, write
 from carnet_check.engines.explicit.visited import visit
 from carnet_check.errors import CarnetError
 from carnet_check.exports.exhaustion import States

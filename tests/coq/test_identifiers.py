@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.coq.certificates import Converted
-from carnet_check.coq.files import CoqFiles, write_makefile
+from carnet_check.coq.folder import CoqFiles, write_makefile
 from carnet_check.exports.coq_data import RESERVED
 from carnet_check.exports.systems import System, system
 from carnet_spec.language import Protocol, SpecificationError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.coq.files import program_files
+from carnet_check.coq.folder import program_files
 from carnet_check.coq.program import KIBIBYTES, MALFORMED, REFUSED, SECONDS, asked
 from carnet_check.exports.coq_data import program_text
 from tests.coq.built import program

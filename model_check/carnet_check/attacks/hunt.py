@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from carnet_check.attacks.describing import Decisive, as_html, decisive_step
-from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring.searches import GIBIBYTE, search_scope, within
 from carnet_check.engines.interface import Explores, ProvesWeakened
@@ -20,6 +19,7 @@ from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_check.loading.scope import scope_of
+from carnet_check.minimise import minimise
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
 from carnet_check.wording import silent

@@ -15,10 +15,10 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from carnet_check.attacks.hunt import Hunt
-from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploration import Caps
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
+from carnet_check.minimise import minimise
 from carnet_check.results import steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.wording import silent, told_place

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_check.commands.common import (
+    CLAIM,
+    DEFENCE,
+    THREAT,
+    VARIANT,
     cores,
     defences,
     finish,
@@ -21,14 +25,12 @@ from carnet_check.commands.common import (
     protocol_argument,
     say,
 )
-from carnet_check.commands.completion import CLAIM, DEFENCE, THREAT, VARIANT
 from carnet_check.errors import EngineError, UsageError
 from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from carnet_check.attacks import Hunt
-    from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.report.closing import Closing
+    from carnet_check.attacks.hunt import AttackTarget, Hunt
+    from carnet_check.commands.common import Closing
 
 AS_TEST = "Write a pytest file that fails until the defect is gone."
 OUT = "Add the attack to a folder that carnet verify --out made."
@@ -80,8 +82,7 @@ def attack(
     from carnet_check.attacks.hunt import attack_target, caps_within, hunt
     from carnet_check.attacks.replaying import replayed
     from carnet_check.loading.families import files_of, load
-    from carnet_check.report.artefacts import claimed
-    from carnet_command.files import require_apart, require_writable_file
+    from carnet_command.files import claimed, require_apart, require_writable_file
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
@@ -213,11 +214,10 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
 
 def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Path | None, out: Path | None) -> None:
     """Write what was asked for; everything is known before the first file is written."""
-    from carnet_check.attacks.record import of_hunt
-    from carnet_check.attacks.regression import as_test, works
+    from carnet_check.attacks.regression import as_test, of_hunt, works
     from carnet_check.exports.itf import itf
-    from carnet_check.report.artefacts import write_json, write_text
     from carnet_check.report.run_folder import write_attack
+    from carnet_command.files import write_json, write_text
 
     assert result.trace is not None
     trace = itf(result.target.protocol, result.states, result.trace)
@@ -235,9 +235,9 @@ def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Pat
 
 def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], seconds: float) -> Closing:
     from carnet_check.attacks.hunt import STAGE_CAPS
+    from carnet_check.commands.common import Closing, rerun_command
     from carnet_check.engines.interface import ProvesWeakened
     from carnet_check.engines.registry import able
-    from carnet_check.report.closing import Closing, rerun_command
 
     outcome = {
         "VIOLATED": "attack found, minimised and replayed by the interpreter",

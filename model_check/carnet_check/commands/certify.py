@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet_check.commands.common import cores, jobs_option, json_option, protocol_argument, say
-from carnet_check.commands.completion import VARIANT
+from carnet_check.commands.common import VARIANT, cores, jobs_option, json_option, protocol_argument, say
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode
 
@@ -44,10 +43,10 @@ def certify(
     all main variants and the layers over them are meant.
     """
     from carnet_check.certificates.file import NAME, load_certificates, place_of, save_certificates
+    from carnet_check.commands.common import rerun_command, rerun_line
     from carnet_check.loading.families import load
     from carnet_check.obligations import layers
-    from carnet_check.report.artefacts import claimed
-    from carnet_check.report.closing import rerun_command, rerun_line
+    from carnet_command.files import claimed
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
@@ -104,10 +103,10 @@ def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: C
     """Write the texts that certificates are bound to, the index of obligations, and the variants."""
     from carnet_check.certificates.folder import SYSTEMS
     from carnet_check.certificates.production import cores as used
+    from carnet_check.commands.export import ObligationFolder, clear_protocols, write_protocol
     from carnet_check.exports.obligation_index import index, rows
-    from carnet_check.report.artefacts import make_folder
-    from carnet_check.report.obligation_folder import ObligationFolder, clear_protocols, write_protocol
     from carnet_check.wording import as_file_name
+    from carnet_command.files import make_folder
 
     folder, cells = ObligationFolder(out, "smt2"), []
     make_folder(out / SYSTEMS)

@@ -5,19 +5,221 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from platform import python_version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
-from carnet_check.commands.completion import PROTOCOL
-from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED
+from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED, Walks
+from carnet_check.engines.interface import Engine, installed
 from carnet_check.errors import UsageError
-from carnet_check.report.closing import Closing
 from carnet_command.printable import printable
+from carnet_command.text import LABEL_WIDTH, report_width, wrapped
 
 if TYPE_CHECKING:
     from carnet_check.engines.runner import Shard
+
+
+class ProtocolName(click.ParamType[str]):
+    """A registered id, which can be completed, or anything else that names a protocol."""
+
+    name = "protocol"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the registered ids, or files if none begins like this."""
+        from carnet_spec.protocols.registry import registered
+
+        return _beginning(registered(), incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class NameIn(click.ParamType[str]):
+    """The name of something in the protocol on the line: of one of its ``claims``, ``threats``, ``variants`` ….
+
+    Where no word of the line is a protocol, in those that its options name, or else in all that are registered.
+
+    In a list with commas the last name is completed.
+    """
+
+    name = "text"
+
+    def __init__(self, of: str) -> None:
+        self._of = of
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the names that begin like this."""
+        before, comma, _ = incomplete.rpartition(",")
+        return _beginning((before + comma + name for name in _names(ctx, self._of)), incomplete)
+
+
+PROTOCOL = ProtocolName()
+CLAIM, THREAT, VARIANT, DEFENCE, PROFILE, STATED, ID = (
+    NameIn(of) for of in ("claims", "threats", "variants", "defences", "profiles", "stated", "ids")
+)
+
+
+def _names(context: click.Context, of: str) -> Iterable[str]:
+    """Return the names in the protocols on the line, or none if one of these cannot be read."""
+    from carnet_check.commands.listing import offered
+    from carnet_check.errors import CarnetError
+    from carnet_check.loading.families import load
+
+    try:
+        return dict.fromkeys(name for protocol in _protocols_on(context) for name in offered(load(protocol), of))
+    except CarnetError:
+        return []
+
+
+def _protocols_on(context: click.Context) -> Sequence[str]:
+    """Return the protocols on an unfinished line: its words are not assigned yet, as the last option has no value."""
+    from carnet_check.loading.families import known_protocols
+
+    argument: Any = next((each for each in context.command.params if each.name == "protocol"), None)
+    if argument is None:
+        return context.params.get("protocols") or list(known_protocols())
+    words = (word for word in context.args if not word.startswith("-"))
+    default = argument.default if isinstance(argument.default, str) else None
+    protocol = next(words, None) or context.params.get("protocol") or default
+    return [str(protocol)] if protocol else list(known_protocols())
+
+
+def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(begun)]
+
+
+class EngineName(click.ParamType[str]):
+    """The name of an engine, which can be completed."""
+
+    name = "choice"
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        from carnet_check.engines import registry
+
+        return click.Choice(sorted(registry.ENGINES))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name.
+
+        Raises:
+            click.BadParameter: no engine is called so.
+        """
+        return self._choice.convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """List the names."""
+        return self._choice.get_metavar(param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the names that begin like this."""
+        return self._choice.shell_complete(ctx, param, incomplete)
+
+
+DIGEST_SHOWN = 16
+UNSAID = "carnet.unsaid"
+"""The key in a context's ``meta`` for options that only another command gives, so that nobody can type them again."""
+
+
+def tool_versions(*engines: Engine, solver: bool = True) -> dict[str, str]:
+    """Return the versions that decide verdicts: of what the engines ask, and of Z3 unless none was asked."""
+    z3 = {"z3": installed("z3-solver")} if solver else {}
+    found = {name: version for engine in engines for name, version in engine.versions().items() if name != "z3-solver"}
+    return {"carnet": installed("carnet"), **z3, **found, "python": python_version()}
+
+
+@dataclass(frozen=True)
+class Closing:
+    """The facts of the closing block, in the order in which they are printed."""
+
+    verdicts: Mapping[str, int]
+    outcome: str
+    strength: str
+    budget: str
+    profile: str
+    digests: Mapping[str, str]
+    artefacts: str
+    rerun: str
+    seconds: float = 0.0
+    kept_by: str = ""
+    """The option that would have kept something, where there is one."""
+    versions: Mapping[str, str] = field(default_factory=tool_versions)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the same facts as JSON values."""
+        return {
+            "verdicts": dict(self.verdicts),
+            "outcome": self.outcome,
+            "strength": self.strength,
+            "budget": self.budget,
+            "profile": self.profile,
+            "versions": dict(self.versions),
+            "spec_digests": dict(self.digests),
+            "artefacts": self.artefacts,
+            "rerun": self.rerun,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def lines(self) -> list[str]:
+        """Return the block as text."""
+        digests = " · ".join(f"{name} {digest[:DIGEST_SHOWN]}" for name, digest in self.digests.items())
+        counts = " · ".join(f"{word} {count}" for word, count in self.verdicts.items()) or "none"
+        facts = {
+            "verdicts": f"{counts}: {self.outcome}",
+            "strength": self.strength,
+            "budget": self.budget,
+            "profile": self.profile,
+            "versions": " · ".join(f"{name} {version}" for name, version in self.versions.items()),
+            "spec digest": digests,
+            "artefacts": self.artefacts or (f"none kept ({self.kept_by} keeps them)" if self.kept_by else "none"),
+            "time": f"{self.seconds:.1f} s",
+        }
+        block = ["─" * report_width()]
+        for label, text in facts.items():
+            block += wrapped(label, text)
+        return [*block, rerun(self.rerun)]
+
+
+def profile_line(name: str, walks: Walks | None) -> str:
+    """Say which profile a run had, and what its random walks were drawn from if it took any."""
+    return f"{name}; nothing is random, so there is no seed" if walks is None else f"{name}; seed {walks.seed}"
+
+
+def rerun_line(context: click.Context) -> str:
+    """Return the line that every command ends with: what to type to get the same again."""
+    return rerun(rerun_command(context))
+
+
+def rerun(command: str) -> str:
+    """Return the line that shows the command to type."""
+    return f"{'rerun':<{LABEL_WIDTH}}{command}"
+
+
+def rerun_command(context: click.Context) -> str:
+    """Write down the command that is running, with what was given to it and nothing else."""
+    words = ["carnet", context.info_name or ""]
+    for parameter in context.command.get_params(context):
+        name = parameter.name or ""
+        if name in context.meta.get(UNSAID, ()):
+            continue
+        if context.get_parameter_source(name) not in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
+            continue
+        words += _given(parameter, context.params.get(name))
+    return shlex.join(words)
+
+
+def _given(parameter: click.Parameter, value: Any) -> list[str]:
+    values = value if isinstance(value, tuple | list) else (value,)
+    if isinstance(parameter, click.Argument):
+        return [str(item) for item in values]
+    option = max(parameter.opts, key=len)
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return [option] if value else []
+    return [word for item in values for word in (option, str(item))]
+
 
 SIZES = "sizes"
 """The parameter that holds what ``--set`` was given."""

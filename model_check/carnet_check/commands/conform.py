@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from carnet_check.commands.common import finish, json_option
-from carnet_check.commands.completion import PROTOCOL
+from carnet_check.commands.common import PROTOCOL, finish, json_option
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
+    from carnet_check.commands.common import Closing
     from carnet_check.conformance import Conformance
-    from carnet_check.report.closing import Closing
 
 
 @click.command()
@@ -100,8 +99,8 @@ def _strength(result: Conformance) -> str:
 
 
 def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
+    from carnet_check.commands.common import Closing, rerun_command
     from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH
-    from carnet_check.report.closing import Closing, rerun_command
 
     return Closing(
         verdicts={"CONFORMS" if result.conforms else "DIVERGES": 1},

@@ -96,7 +96,7 @@ def doctor(context: click.Context, as_json: bool) -> int:
         value = {"machine": machine, "engines": engines, "tools": tools, "missing": missing}
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
     else:
-        from carnet_check.report.closing import rerun_line
+        from carnet_check.commands.common import rerun_line
 
         here = f"{machine['system']}, Python {machine['python']}, {machine['cores']} cores"
         for line in _lines(engines, found, here):

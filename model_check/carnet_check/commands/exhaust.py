@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from carnet_check.commands.common import json_option, protocol_argument, say
-from carnet_check.commands.completion import THREAT, VARIANT
+from carnet_check.commands.common import THREAT, VARIANT, json_option, protocol_argument, say
 from carnet_command.exit_codes import ExitCode, deciding
 
 if TYPE_CHECKING:
@@ -93,8 +92,8 @@ def exhaust(
     from carnet_check.engines.interface import Remembers
     from carnet_check.engines.registry import able
     from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import require_writable_folder
     from carnet_check.verification.planning import Request, planned
+    from carnet_command.files import require_writable_folder
     from carnet_command.progress import progress
 
     require_writable_folder(out)
@@ -184,7 +183,7 @@ def _one(
     folder: Path,
     number: int,
 ) -> Certified:
-    from carnet_check.coq.exhaustion import judged, program, write
+    from carnet_check.coq.program import exhaust_program, judged, write
     from carnet_check.engines.interface import Remembers
     from carnet_check.engines.registry import able
 
@@ -195,7 +194,7 @@ def _one(
     standing = [name for name in claims if name not in fallen]
     size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)
     written = time.monotonic()
-    executable = program()
+    executable = exhaust_program()
     accepted = judged(executable, folder).accepts(visited.states.rows, standing) if executable else None
     return Certified(
         variant=plan.protocol.variant,

@@ -11,14 +11,12 @@ from typing import Any
 
 import click
 
-from carnet_check.commands.catalogue import attack_command, sizes
-from carnet_check.commands.common import json_option, say
-from carnet_check.commands.completion import ID
+from carnet_check.commands.common import ID, json_option, rerun_line, say
+from carnet_check.commands.listing import attack_command, sizes
 from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, protocol_here, unknown
-from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
 from carnet_spec.language import Action, Claim, Defence, Eventually, Family, Goal, Invariant, Protocol, Threat, Variant

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_check.commands.common import (
+    PROFILE,
+    THREAT,
+    VARIANT,
     AtLeastOne,
     Memory,
     Sized,
@@ -27,18 +30,28 @@ from carnet_check.commands.common import (
     states_option,
     time_option,
 )
-from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
-from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, Walks
+from carnet_check.engines.exploration import (
+    DEFAULT_DEPTH,
+    DEFAULT_SEED,
+    Coverage,
+    GuardSeen,
+    Walked,
+    Walks,
+    premises_of,
+)
+from carnet_check.engines.exploring.searches import moves
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode
+from carnet_command.text import wrapped
+from carnet_spec.language import Protocol
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
+    from carnet_check.commands.common import Closing
     from carnet_check.engines.exploration import Caps, Coverage, Search, Walks
     from carnet_check.engines.interface import Explores
     from carnet_check.loading.families import Source
     from carnet_check.loading.scope import Scope
-    from carnet_check.report.closing import Closing
     from carnet_spec.language import Profile
 
 
@@ -72,7 +85,7 @@ def minimised(target: AttackTarget, found: Coverage) -> Coverage:
     Raises:
         EngineError: the interpreter does not reproduce a violation.
     """
-    from carnet_check.attacks.minimise import minimise
+    from carnet_check.minimise import minimise
     from carnet_check.semantics import Interpreter
 
     parts = []
@@ -248,7 +261,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
     from carnet_check.engines.checkpoints import Checkpoint
     from carnet_check.engines.interface import Keeps
     from carnet_check.errors import UsageError
-    from carnet_check.report.artefacts import claimed
+    from carnet_command.files import claimed
 
     if folder is None:
         if most is not None:
@@ -361,7 +374,7 @@ def _whole(found: Coverage) -> bool:
 
 
 def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: Walks | None) -> dict[str, Any]:
-    from carnet_check.report.walked import walked_as_json
+    from carnet_check.commands.explore import walked_as_json
     from carnet_check.results import steps_as_json
 
     return {
@@ -393,8 +406,8 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
 
 
 def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
+    from carnet_check.commands.explore import walked_lines
     from carnet_check.engines.exploring.searches import moves, verdict_of
-    from carnet_check.report.walked import walked_lines
     from carnet_command.text import counted, wrapped
 
     facts = f"{found.states_per_second:,.0f} states/s, {found.peak_memory_bytes / (1 << 20):,.0f} MiB at most"
@@ -432,8 +445,8 @@ def _closing(
     walks: Walks | None,
     checkpoint: Path | None,
 ) -> Closing:
+    from carnet_check.commands.common import Closing, profile_line, rerun_command, tool_versions
     from carnet_check.engines.exploring.searches import verdict_of
-    from carnet_check.report.closing import Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import counted_by_verdict
 
     return Closing(
@@ -457,3 +470,80 @@ def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
     told = [states if walks is None else walks.described]
     told += [] if caps.seconds is None else [f"{caps.seconds:,.0f} s"]
     return ", ".join([*told, *([] if memory is None else [shown_memory(memory)])])
+
+
+# --------------------------------------------------------------------------------------------------
+# What random walks covered: all of it as JSON values, and in lines only how much it is and what is missing.
+
+
+def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[str, Any]:
+    """Return the walks that were asked for, and all that they covered."""
+    walked = found.walked or Walked()
+    return {
+        "asked": walks.number,
+        "depth": walks.depth,
+        "seed": walks.seed,
+        "walks": walked.walks,
+        "steps": walked.steps,
+        "stuck": walked.stuck,
+        "goals": [{"goal": name, "steps": _steps(protocol, found, name)} for name in found.search.goals],
+        "premises": [
+            {"claim": claim, "premise": number, "met": met} for claim, number, met in _premises(protocol, found)
+        ],
+        "actions": [
+            {"action": name, "taken": seen.taken, "enabled": seen.enabled} for name, seen in walked.actions.items()
+        ],
+        "rules": [{"rule": name, "used": bool(found.fired.get(name))} for name in _rules(protocol)],
+        "guards": [
+            {"action": action, "guard": guard, **{name: getattr(seen, name) for name in GuardSeen.__slots__}}
+            for action, guard, seen in walked.guards
+        ],
+        "not_judged": _lively(protocol),
+    }
+
+
+def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
+    """Yield how much was covered of goals, premises, steps and guards, and what was not."""
+    walked = found.walked or Walked()
+    missed = [name for name in found.search.goals if name not in found.goals]
+    yield from _told("goals", len(found.search.goals), "reached", missed)
+    premises = list(_premises(protocol, found))
+    unmet = [claim if number == 1 else f"{claim} ({number})" for claim, number, met in premises if not met]
+    yield from _told("premises", len(premises), "met", unmet)
+    yield from _told("actions", len(walked.actions), "taken", list(walked.idle))
+    rules = _rules(protocol)
+    yield from _told("rules", len(rules), "used", [name for name in rules if not found.fired.get(name)])
+    guards = [(f"{action}: {guard}", seen) for action, guard, seen in walked.guards if not seen.decided]
+    yield from _told("guards", len(guards), "seen to hold", [name for name, seen in guards if not seen.held])
+    yield from _told("guards", len(guards), "seen to fail", [name for name, seen in guards if not seen.failed])
+    failed = [(name, seen) for name, seen in guards if seen.failed]
+    among = "that failed did so while all others held"
+    yield from _told("guards", len(failed), among, [name for name, seen in failed if not seen.alone])
+    if lively := _lively(protocol):
+        yield from wrapped("not judged", f"{', '.join(lively)}: random walks end, and liveness is of runs that do not")
+
+
+def _told(what: str, many: int, how: str, missed: list[str]) -> Iterator[str]:
+    """Say how many of something were seen in some way, and which were not."""
+    if many:
+        rest = f"; not {', '.join(missed)}" if missed else ""
+        yield from wrapped(what, f"{many - len(missed)} of {many} {how}{rest}")
+
+
+def _steps(protocol: Protocol, found: Coverage, goal: str) -> int | None:
+    return moves(protocol, found.goals[goal]) if goal in found.goals else None
+
+
+def _premises(protocol: Protocol, found: Coverage) -> Iterator[tuple[str, int, bool]]:
+    """Yield each premise of a claim by its number, and whether some state met it."""
+    for claim in found.search.claims:
+        for number, premise in enumerate(premises_of(protocol.claim(claim).checked), 1):
+            yield claim, number, premise.name in found.goals
+
+
+def _rules(protocol: Protocol) -> list[str]:
+    return [action.name for action in protocol.actions if action.deduction]
+
+
+def _lively(protocol: Protocol) -> list[str]:
+    return [live.name for live in protocol.liveness]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from carnet_check.commands.common import (
+    DEFENCE,
+    PROFILE,
+    THREAT,
+    VARIANT,
     AtLeastOne,
     Sized,
     defences,
@@ -21,9 +26,11 @@ from carnet_check.commands.common import (
     size_option,
     sizes_given,
 )
-from carnet_check.commands.completion import DEFENCE, PROFILE, THREAT, VARIANT
 from carnet_check.errors import EngineError, UsageError
+from carnet_check.exports.obligation_index import COLUMNS
 from carnet_command.exit_codes import ExitCode
+from carnet_command.files import make_folder, reason, write_text
+from carnet_spec.language.encoding import FORMAT
 
 if TYPE_CHECKING:
     from carnet_check.attacks.hunt import AttackTarget
@@ -34,6 +41,100 @@ if TYPE_CHECKING:
     from carnet_check.obligations import Layer
     from carnet_command.interrupts import Covered
     from carnet_spec.language import Instance, Protocol
+
+
+INDEX = "index.csv"
+OBLIGATIONS = "obligations"
+_OURS = re.compile(r"[0-9a-f]{64}\.(smt2|p)")
+
+
+class ObligationFolder:
+    """Where obligations are written: an earlier export goes first, and the index comes last."""
+
+    def __init__(self, folder: Path, ending: str) -> None:
+        """Remove an earlier export.
+
+        Raises:
+            UsageError: the folder holds what no export wrote, where an export writes.
+        """
+        self._folder = folder
+        self._ending = ending
+        self.files: set[str] = set()
+        _clear(folder)
+
+    def add(self, digest: str, text: str) -> None:
+        """Write one obligation."""
+        self.files.add(digest)
+        write_text(self._folder / OBLIGATIONS / f"{digest}.{self._ending}", text)
+
+    def close(self, index: str) -> None:
+        """Write the index: from now on the export is whole."""
+        write_text(self._folder / INDEX, index)
+
+
+def _clear(folder: Path) -> None:
+    index, inside = folder / INDEX, folder / OBLIGATIONS
+    if index.exists() and not _first_line(index).startswith(",".join(COLUMNS)):
+        raise UsageError(f"expected the index of an export or nothing, and '{index}' is something else")
+    if inside.is_symlink():
+        raise UsageError(f"expected a folder of the export's own, and '{inside}' is a link")
+    make_folder(inside)
+    files = list(inside.iterdir())
+    for file in files:
+        if not _OURS.fullmatch(file.name) or not file.is_file():
+            raise UsageError(f"expected obligations that an export wrote, and '{file}' is something else")
+    index.unlink(missing_ok=True)
+    for file in files:
+        file.unlink()
+
+
+def clear_protocols(folder: Path) -> None:
+    """Remove the protocols that an earlier export left in a folder, so that none is read beside those of a new one."""
+    for file in folder.glob("*.json"):
+        if _is_protocol(file):
+            file.unlink()
+
+
+def write_protocol(file: Path, encoded: str) -> None:
+    """Write a protocol's canonical encoding; only an earlier one is replaced.
+
+    Raises:
+        UsageError: there is another file of this name, or it cannot be written.
+    """
+    if file.exists() and not _is_protocol(file):
+        raise UsageError(f"expected a protocol in JSON or nothing, and '{file}' is something else")
+    write_text(file, encoded)
+
+
+def write_export(file: Path, text: str, mark: str) -> None:
+    """Write a model; only one that bears the ``mark`` of an earlier export is replaced.
+
+    Raises:
+        UsageError: there is another file of this name, or it cannot be written.
+    """
+    if file.exists() and mark not in _read(file):
+        raise UsageError(f"expected a model that an export wrote or nothing, and '{file}' is something else")
+    make_folder(file.parent)
+    write_text(file, text)
+
+
+def _is_protocol(file: Path) -> bool:
+    try:
+        content = json.loads(_read(file))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+def _first_line(file: Path) -> str:
+    return _read(file).partition("\n")[0]
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {reason(error)}") from None
 
 
 # --------------------------------------------------------------------------------------------------
@@ -126,9 +227,9 @@ class Model:
 
 def export_model(context: click.Context, protocol: str, form: str, asked: Asked, out: Path, as_json: bool) -> int:
     """Run the command."""
+    from carnet_check.commands.common import rerun_command, rerun_line
     from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import claimed
-    from carnet_check.report.closing import rerun_command, rerun_line
+    from carnet_command.files import claimed
     from carnet_command.text import counted, wrapped
 
     context.with_resource(claimed(out))
@@ -200,9 +301,9 @@ def _expected(target: AttackTarget) -> frozenset[str]:
 
 
 def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remark: str, out: Path) -> Model:
+    from carnet_check.commands.export import write_export
     from carnet_check.exports.ground.system import ground
     from carnet_check.exports.promela import WRITTEN, Told, promela
-    from carnet_check.report.obligation_folder import write_export
     from carnet_check.wording import as_file_name
 
     protocol = target.protocol
@@ -239,8 +340,8 @@ def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observe
 
 
 def _write_tla(target: AttackTarget, instance: Instance, remark: str, out: Path) -> Model:
+    from carnet_check.commands.export import write_export
     from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
-    from carnet_check.report.obligation_folder import write_export
 
     protocol = target.protocol
     claims = [protocol.claim(name).checked for name in target.claims]
@@ -336,9 +437,9 @@ def export(
     Without --variant, all main variants and the layers over them are written; with --without, the first main variant.
     A threat model needs what holds under all, too.
     """
+    from carnet_check.commands.common import rerun_command, rerun_line
     from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import claimed
-    from carnet_check.report.closing import rerun_command, rerun_line
+    from carnet_command.files import claimed
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
@@ -386,7 +487,7 @@ def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -
 
 
 def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[Written]:
-    from carnet_check.report.obligation_folder import write_protocol
+    from carnet_check.commands.export import write_protocol
     from carnet_check.wording import as_file_name
     from carnet_spec.language.decoding import decoded
 
@@ -430,8 +531,8 @@ def _require_threat(protocol: Protocol, id: str) -> None:
 def _write_obligations(
     out: Path, form: str, layers: Sequence[Layer], cores: Cores, covered: Covered
 ) -> tuple[list[Written], int]:
+    from carnet_check.commands.export import ObligationFolder
     from carnet_check.exports.obligation_index import index, rows
-    from carnet_check.report.obligation_folder import ObligationFolder
 
     folder = ObligationFolder(out, ENDINGS[form])
     counts = {layer.protocol.variant: [0, 0] for layer in layers}

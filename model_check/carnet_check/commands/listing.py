@@ -3,16 +3,94 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import click
 
-from carnet_check.commands.catalogue import attack_command, describe, sizes
-from carnet_check.commands.common import json_option, say
+from carnet_check.commands.common import json_option, rerun_line, say
 from carnet_check.loading.families import Source, known_protocols, load
-from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
-from carnet_command.text import hanging, wrapped
+from carnet_command.text import counted, hanging, wrapped
+from carnet_spec.language import Action, Claim, Eventually, Family, Finding, Goal, Invariant, Profile
+from carnet_spec.language.requirements import cited
+
+
+def describe(source: Source) -> dict[str, Any]:
+    """Return what ``carnet list --json`` says of one protocol."""
+    family = source.family
+    protocol = source.protocol()
+    return {
+        "id": family.id,
+        "title": family.title,
+        "claims": [claim.name for part in source.layered() for claim in part.claims],
+        "threats": [threat.id for threat in protocol.threats],
+        "defences": [defence.id for defence in protocol.defences],
+        "variants": list(family.variants),
+        "profiles": list(family.profiles),
+        "findings": [_finding(finding) for finding in family.findings],
+        "goals": [goal.name for part in source.layered() for goal in part.goals],
+        "main": list(family.main),
+        "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
+    }
+
+
+def offered(source: Source, of: str) -> list[str]:
+    """Return the names that a shell completes: those of one kind, as :func:`describe` has them, or of several.
+
+    ``stated`` are claims and lemmas, ``ids`` all that ``carnet explain`` knows of the main design and its layers.
+    """
+    if of not in ("stated", "ids"):
+        return list(describe(source)[of])
+    parts = source.layered()
+    stated = [name for part in parts for name in _names(part.claims, part.lemmas)]
+    if of == "stated":
+        return stated
+    for part in parts:
+        ids = [*(threat.id for threat in part.threats), *(defence.id for defence in part.defences)]
+        stated += [*_names(part.goals, part.liveness, part.actions), *ids, *cited(part)]
+    family = source.family
+    designs = [*family.variants, *family.profiles]
+    more = [*(finding.id for finding in family.findings), *(service.id for service in family.services)]
+    return list(dict.fromkeys([*stated, *designs, *more]))
+
+
+def _names(*groups: Sequence[Claim | Invariant | Goal | Eventually | Action]) -> list[str]:
+    return [each.name for group in groups for each in group]
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "id": finding.id,
+        "title": finding.title,
+        "threat": finding.threat,
+        "claim": finding.claim,
+    }
+    if finding.variant:
+        found["variant"] = finding.variant
+    if finding.without:
+        found["without"] = ",".join(finding.without)
+    return found
+
+
+def sizes(profile: Profile) -> str:
+    """Say how large the instances of a profile are, and how active their adversary."""
+    scale = ", ".join(f"{name} {size}" for name, size in profile.scale.items())
+    budget = profile.budget
+    moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+    return "; ".join(filter(None, (scale, moves)))
+
+
+def attack_command(family: Family, finding: Finding, reference: str) -> str:
+    """Return the command that shows a finding."""
+    parts = ["carnet attack", reference]
+    if finding.variant:
+        parts.append(f"--variant {finding.variant}")
+    if finding.without:
+        parts.append(f"--without {','.join(finding.without)}")
+    if not finding.variant and not finding.without:
+        parts.append(f"--variant {family.main[0]}")
+    return " ".join([*parts, f"--threat {finding.threat}", f"--claim {finding.claim}"])
 
 
 @click.command("list")

@@ -11,17 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, protocol_argument, say
-from carnet_check.commands.completion import THREAT, VARIANT
+from carnet_check.commands.common import (
+    THREAT,
+    VARIANT,
+    cores,
+    finish,
+    jobs_option,
+    json_option,
+    log,
+    protocol_argument,
+    say,
+)
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode, deciding
 
 if TYPE_CHECKING:
+    from carnet_check.commands.common import Closing
     from carnet_check.loading.families import Source
     from carnet_check.mutation.campaign import Argument, Outcome, Request
     from carnet_check.mutation.judging import Judgement
-    from carnet_check.mutation.mutant import Mutant
-    from carnet_check.report.closing import Closing
+    from carnet_check.mutation.operators import Mutant
 
 OUT = "Keep what is found in this folder; an interrupted run goes on there."
 
@@ -59,9 +68,17 @@ def mutate(
     Without --variant, all main variants and the layers over them are meant.
     """
     from carnet_check.loading.families import load
-    from carnet_check.mutation.campaign import Request, arguments_of, listed, require_valid, run
-    from carnet_check.mutation.recording import NAME, Record, about
-    from carnet_check.report.artefacts import claimed
+    from carnet_check.mutation.campaign import (
+        RECORD_FILE,
+        Record,
+        Request,
+        about,
+        arguments_of,
+        listed,
+        require_valid,
+        run,
+    )
+    from carnet_command.files import claimed
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
@@ -80,7 +97,7 @@ def mutate(
     for line in _intention(request, every):
         (log if as_json else say)(line)
     began = time.monotonic()
-    record = Record(out / NAME if out else None, about(source, chosen, threats=threats, attacks=attacks))
+    record = Record(out / RECORD_FILE if out else None, about(source, chosen, threats=threats, attacks=attacks))
     with progress() as shown, covering(shown) as covered:
         outcome = run(request, every, record, jobs or cores(), covered.status)
     argued = {each.key: each for each in arguments}
@@ -217,9 +234,9 @@ def _closing(
     out: Path | None,
     seconds: float,
 ) -> Closing:
+    from carnet_check.commands.common import Closing, rerun_command
     from carnet_check.mutation.judging import FIRST_BUDGET
     from carnet_check.mutation.scenarios import MOST_STATES
-    from carnet_check.report.closing import Closing, rerun_command
     from carnet_command.text import counted
 
     survivors = [each.key for _, each in _with_fate(outcome, "survived")]

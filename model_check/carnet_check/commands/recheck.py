@@ -44,8 +44,8 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     these specifications are those that you have in mind, compare their digests.
     """
     from carnet_check.certificates.folder import joined
+    from carnet_check.commands.common import rerun_command, rerun_line
     from carnet_check.coq.program import identity, program
-    from carnet_check.report.closing import rerun_command, rerun_line
 
     compared, kernel, verified = _asked(folder)
     every, seconds = list(joined(compared.answer.rows, kernel.answer)), kernel.seconds

@@ -14,7 +14,7 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
-    from carnet_check.report.closing import Closing
+    from carnet_check.commands.common import Closing
     from carnet_check.report.run_folder import Run
 
 KEY = "PEM: private for --bundle, public for --check-bundle."
@@ -55,7 +55,7 @@ def report(
     over the name, size and digest of every file in RUN. A file that differs from what was signed is refused (exit code
     1), and so is a link. If the bundle is accepted, the exit code is that of the run: 0 if all was as expected.
     """
-    from carnet_check.report.artefacts import claimed
+    from carnet_command.files import claimed
     from carnet_command.interrupts import covering
 
     asked = _Asked(run_folder, html, bundle, check_bundle, key_file)
@@ -126,10 +126,9 @@ def _pages(run: Run, html: Path, tables: Sequence[Mapping[str, Any]], value: dic
 
 
 def _seal(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> Run:
-    from carnet_check.report.artefacts import write_text
     from carnet_check.report.bundle import sealed
-    from carnet_check.report.run_folder import run_of
-    from carnet_check.report.snapshot import snapshot
+    from carnet_check.report.run_folder import run_of, snapshot
+    from carnet_command.files import write_text
 
     if bundle.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"the bundle covers every file in '{folder}', so it cannot be one of them")
@@ -198,7 +197,7 @@ def _table(file: Path) -> Mapping[str, Any]:
 
 
 def _closing(context: click.Context, run: Run, written: str) -> Closing:
-    from carnet_check.report.closing import Closing, rerun_command
+    from carnet_check.commands.common import Closing, rerun_command
 
     kept = run.run["run"]
     return Closing(

@@ -14,6 +14,13 @@ import click
 from click.core import ParameterSource
 
 from carnet_check.commands.common import (
+    CLAIM,
+    PROFILE,
+    PROTOCOL,
+    STATED,
+    THREAT,
+    VARIANT,
+    EngineName,
     ShardGiven,
     cores,
     finish,
@@ -28,7 +35,6 @@ from carnet_check.commands.common import (
     states_option,
     time_option,
 )
-from carnet_check.commands.completion import CLAIM, PROFILE, PROTOCOL, STATED, THREAT, VARIANT, EngineName
 from carnet_check.engines import registry
 from carnet_check.engines.interface import Bounded, Diagnoses
 from carnet_check.loading.families import protocol_here
@@ -36,9 +42,9 @@ from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.printable import printable
 
 if TYPE_CHECKING:
+    from carnet_check.commands.common import Closing
     from carnet_check.engines.exploration import Walks
     from carnet_check.engines.runner import Runner, Shard
-    from carnet_check.report.closing import Closing
     from carnet_check.results import Result
     from carnet_check.verification.outcome import CampaignOutcome
     from carnet_check.verification.planning import Campaign
@@ -149,14 +155,13 @@ def verify(
     An engine proves a claim for any number of parties, keys and rounds, or checks it in every state of small instances.
     Where a claim is expected to fall, an engine looks for the attack.
     """
+    from carnet_check.commands.common import UNSAID
     from carnet_check.engines.exploration import Caps
     from carnet_check.loading.families import files_of, load
-    from carnet_check.report.artefacts import claimed
-    from carnet_check.report.closing import UNSAID
     from carnet_check.verification import campaign as running
     from carnet_check.verification.checks import shortcomings
     from carnet_check.verification.planning import Request, planned
-    from carnet_command.files import require_apart, require_writable_file
+    from carnet_command.files import claimed, require_apart, require_writable_file
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
 
@@ -231,20 +236,20 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
 
 def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: bool) -> int:
     """Do one part of the work, and say what became of it."""
-    from carnet_check.report.closing import rerun_command, rerun_line
-    from carnet_check.verification import sharing
+    from carnet_check.commands.common import rerun_command, rerun_line
+    from carnet_check.verification.campaign import require_shareable, run_shard, shard_lines
     from carnet_command.interrupts import covering
     from carnet_command.progress import progress
     from carnet_command.text import wrapped
 
-    sharing.require_shared(campaign)
+    require_shareable(campaign)
     with progress() as shown, covering(shown) as covered:
-        shared = sharing.share(campaign, shard, covered)
+        shared = run_shard(campaign, shard, covered)
     if as_json:
         value = {**shared.as_json(), "run": {"rerun": rerun_command(context), "seconds": round(shared.seconds, 3)}}
         click.echo(json.dumps(value, ensure_ascii=False, indent=2))
         return shared.exit_code
-    for label, text in sharing.lines(shared):
+    for label, text in shard_lines(shared):
         for line in wrapped(label, printable(text)):
             say(line)
     say(f"shard {shard} establishes no claim by itself: `carnet verify` with the answers of all {shard.of} does")
@@ -276,12 +281,12 @@ def _intention(campaign: Campaign) -> Iterator[str]:
 
 
 def _lines(outcome: CampaignOutcome) -> Iterator[str]:
-    from carnet_check.report.lemmas import lines, standings
-    from carnet_check.report.matrix import matrices
+    from carnet_check.commands.matrix import matrices
+    from carnet_check.verification.outcome import invariants_as_json, unproved_lines
 
     yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
     yield from _counterexamples(outcome)
-    yield from lines(standings(outcome), outcome.campaign.request.cti)
+    yield from unproved_lines(invariants_as_json(outcome), outcome.campaign.request.cti)
 
 
 def _strictly(lacking: Sequence[str]) -> Iterator[str]:
@@ -314,13 +319,13 @@ def _told(outcome: CampaignOutcome, row: Result) -> list[str]:
 
 
 def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
-    from carnet_check.report.lemmas import standings
+    from carnet_check.verification.outcome import invariants_as_json
 
     return {
         "results": [{**row.as_json(), "seconds": round(row.seconds, 3)} for row in outcome.results],
         "summary": outcome.summary(),
         "goals": [goal.as_json() for goal in outcome.goals],
-        "lemmas": standings(outcome),
+        "lemmas": invariants_as_json(outcome),
         "explored": outcome.explored,
         "notes": list(outcome.notes),
         **({"simulations": list(_simulations(outcome, walks))} if (walks := outcome.campaign.walks) else {}),
@@ -329,7 +334,7 @@ def _as_json(outcome: CampaignOutcome) -> dict[str, Any]:
 
 def _simulations(outcome: CampaignOutcome, walks: Walks) -> Iterator[dict[str, Any]]:
     """Say what the random walks of each engine covered, in a variant and under a threat model."""
-    from carnet_check.report.walked import walked_as_json
+    from carnet_check.commands.explore import walked_as_json
 
     for answer in outcome.answers:
         for found in (each for each in answer.searches if each.walked):
@@ -340,7 +345,7 @@ def _simulations(outcome: CampaignOutcome, walks: Walks) -> Iterator[dict[str, A
 
 
 def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> Closing:
-    from carnet_check.report.closing import UNSAID, Closing, profile_line, rerun_command, tool_versions
+    from carnet_check.commands.common import UNSAID, Closing, profile_line, rerun_command, tool_versions
     from carnet_check.results import by_verdict
 
     campaign = outcome.campaign
@@ -370,26 +375,26 @@ def _worst(outcome: CampaignOutcome) -> str:
 
 def _keep(outcome: CampaignOutcome, closing: Closing, kept: Kept) -> None:
     """Write what was asked for; everything is known before the first file is written."""
-    from carnet_check.report.artefacts import write_json, write_text
     from carnet_check.report.recording import recorded
+    from carnet_command.files import write_json, write_text
 
     if not any(kept):
         return
-    run = recorded(outcome, closing)
+    run = recorded(outcome, closing.as_json())
     if kept.out is not None:
         run.write(kept.out)
     if kept.junit is not None:
-        from carnet_check.report.junit import junit
+        from carnet_check.report.formats import junit
         from carnet_check.wording import silent
 
         actions = (action for plan in outcome.campaign.plans for action in plan.protocol.actions)
         write_text(kept.junit, junit(outcome.results, {action.name for action in actions if silent(action)}))
     if kept.sarif is not None:
-        from carnet_check.report.sarif import sarif
+        from carnet_check.report.formats import sarif
 
         write_json(kept.sarif, sarif(run))
     if kept.markdown is not None:
-        from carnet_check.report.markdown import markdown
+        from carnet_check.report.formats import markdown
 
         write_text(kept.markdown, markdown(run))
     if kept.html is not None:
@@ -424,7 +429,7 @@ def verify_unnamed(context: click.Context, named: str | None, every: bool, as_js
 
 
 def _verify_all(context: click.Context, as_json: bool) -> int:
-    from carnet_check.report.closing import rerun_command
+    from carnet_check.commands.common import rerun_command
 
     command = rerun_command(context)
     given = [word for word in shlex.split(command)[2:] if word != "--all"]
@@ -444,7 +449,7 @@ def _verify_all(context: click.Context, as_json: bool) -> int:
 
 def _verify_own(context: click.Context, file: str, as_json: bool) -> int:
     """Verify the protocol of this folder with the options that were given, and say that no other one is."""
-    from carnet_check.report.closing import rerun_command
+    from carnet_check.commands.common import rerun_command
     from carnet_command.text import wrapped
 
     announce = log if as_json else say
@@ -463,7 +468,7 @@ def registered_ids() -> list[str]:
 
 
 def _say_together(codes: Mapping[str, ExitCode], command: str) -> None:
-    from carnet_check.report.closing import rerun
+    from carnet_check.commands.common import rerun
     from carnet_command.text import wrapped
 
     came = (

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from carnet_check.commands.common import json_option, log, say
-from carnet_check.commands.completion import PROTOCOL
+from carnet_check.commands.common import PROTOCOL, json_option, log, say
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
@@ -166,8 +165,8 @@ def _kept(folder: Path) -> Run | None:
 
 def _tell(code: int, before: Run | None, after: Run | None, as_json: bool) -> None:
     """Say how a run ended, and what it says differently than the one before it."""
-    from carnet_check.report.differences import as_json as plain
-    from carnet_check.report.differences import differences, lines
+    from carnet_check.commands.diff import as_json as plain
+    from carnet_check.commands.diff import differences, lines
 
     found = differences(before, after) if before is not None and after is not None else None
     if as_json:

@@ -12,8 +12,7 @@ The judge of all of it is the interpreter: tests compare the verdicts of the two
 
 from __future__ import annotations
 
-from carnet_check.conformance.following import Divergence, Follower
-from carnet_check.conformance.machine import Machine
+from carnet_check.conformance.machine import Divergence, Follower, Machine
 from carnet_check.conformance.recorded import Conformance, UncheckedTraceError, conform, verdict
 from carnet_check.conformance.tables import AmbiguousTraceError, Work
 

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from carnet_check.conformance.checks import Asked, CheckJudge
-from carnet_check.conformance.clocks import Clock, ClockJudge
-from carnet_check.conformance.following import Divergence, Follower
-from carnet_check.conformance.machine import Machine
+from carnet_check.conformance.checks import Asked, CheckJudge, Clock, ClockJudge
+from carnet_check.conformance.machine import Divergence, Follower, Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
 from carnet_check.loading.importing import blamed_on_the_specification

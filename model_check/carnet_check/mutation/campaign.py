@@ -8,30 +8,110 @@ campaign. So is what another worker could not look at, for every mutant that is 
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from carnet_check.cache import code
 from carnet_check.certificates.file import NAME as CERTIFICATES
 from carnet_check.certificates.file import place_of
-from carnet_check.errors import EngineError, InvalidSpecificationError
-from carnet_check.loading.families import Source, load
+from carnet_check.errors import EngineError, InvalidSpecificationError, UsageError
+from carnet_check.loading.families import Source, load, parts_of
 from carnet_check.mutation.judging import Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant, Operator, without_parts
-from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.places import Place
-from carnet_check.mutation.recording import Record
-from carnet_check.mutation.scenarios import Scenario, places, scenario, telling
+from carnet_check.mutation.operators import Mutant, Operator, mutants, without_parts
+from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling
 from carnet_check.mutation.weaknesses import Weakened, Weakness, weakened, weaknesses
 from carnet_command.files import reason
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 from carnet_spec.language import Action, Profile
 from carnet_spec.trace import Trace
+
+FORMAT: Final = "carnet-mutants/2"
+RECORD_FILE: Final = "mutants.ndjson"
+
+
+class Record:
+    """Results by kind and key; without a file they are kept in memory alone.
+
+    Raises:
+        UsageError: the file cannot be read or written.
+    """
+
+    def __init__(self, file: Path | None, about: Mapping[str, Any]) -> None:
+        self._file = file
+        self._known: dict[tuple[str, str], Any] = {}
+        if file is None:
+            return
+        header = _line({"format": FORMAT, **about})
+        lines = _lines(file)
+        if not lines or lines[0] != header:
+            _write(file, header, "w")
+            return
+        for line in lines[1:]:
+            entry = json.loads(line)
+            self._known[entry["kind"], entry["key"]] = entry["value"]
+        _write(file, "".join(lines), "w")
+
+    def __contains__(self, entry: tuple[str, str]) -> bool:
+        return entry in self._known
+
+    def known(self, kind: str, key: str) -> Any:
+        """Return what was found; ``None`` may have been found too."""
+        return self._known.get((kind, key))
+
+    def keep(self, kind: str, key: str, value: Any) -> None:
+        """Write down what was found."""
+        self._known[kind, key] = value
+        if self._file is not None:
+            _write(self._file, _line({"kind": kind, "key": key, "value": value}), "a")
+
+
+def about(source: Source, variants: tuple[str, ...], **options: Any) -> dict[str, Any]:
+    """Return what results depend on: the protocols, how the specification makes instances, Carnet, and options."""
+    digests = {name: source.protocol(name).digest for name in variants}
+    return {"protocols": digests, "specification": _specification(source), "code": code(), **options}
+
+
+def _specification(source: Source) -> str:
+    """Return the digest of the module that the family is loaded from, and of all that lies in its package."""
+    place = place_of(source)
+    if place is None:
+        return ""
+    folder = place.parent
+    inside = sorted([*folder.rglob("*.py"), *folder.rglob("*.json")])
+    files = inside if (folder / "__init__.py").is_file() else [Path(parts_of(source.reference)[0])]
+    told = "".join(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = file.read_text("utf-8").splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read '{file}': {reason(error) if isinstance(error, OSError) else error}") from None
+    return [line for line in lines if line.endswith("\n")]
+
+
+def _write(file: Path, text: str, mode: str) -> None:
+    try:
+        with file.open(mode, encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write '{file}': {reason(error)}") from None
+
 
 PATIENCE = 900.0
 """Seconds after which a worker counts as stuck: the hardest mutant takes a minute."""

@@ -19,9 +19,8 @@ from carnet_check.engines.interface import FRAME, ObligationAnswer, ProvesSteps,
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
 from carnet_check.mutation.equivalence import PROVED, Difference, everywhere, sameness
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.places import explored
-from carnet_check.mutation.scenarios import MOST_STATES, Scenario, lost, places
+from carnet_check.mutation.operators import Mutant, refusal
+from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explored, lost, places
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated
 from carnet_check.obligations import layers
 from carnet_check.obligations.certified import Language, language_of

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from carnet_check.attacks.hunt import AttackTarget, attack_target
-from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.places import Place, explored, from_every_first_value
+from carnet_check.minimise import minimise
+from carnet_check.mutation.operators import Mutant, refusal
+from carnet_check.mutation.scenarios import Place, explored, from_every_first_value
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_command.text import counted
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.errors import CarnetError, UsageError
-from carnet_check.report.run_folder import Run
+from carnet_check.report.run_folder import Files, Run, plain_name, snapshot, twins
 from carnet_check.report.shapes import ShapeError, number, parsed, record, rows, text, word
-from carnet_check.report.snapshot import Files, plain_name, snapshot, twins
 from carnet_command.exit_codes import ExitCode
 
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -61,7 +60,7 @@ def sealed(files: Files, run: Run, private_key: bytes) -> bytes:
     """Return the signed evidence of a run.
 
     Args:
-        files: what the run's folder holds, all of which is covered; see :func:`~carnet_check.report.snapshot.snapshot`.
+        files: what the run's folder holds, all of which is covered, as ``snapshot`` reads it.
         run: the run that was read from these files.
         private_key: PEM, unencrypted: Ed25519, ECDSA or RSA.
 

@@ -18,7 +18,7 @@ from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Qu
 from carnet_check.engines.explicit.saturation import Writes, changed
 from carnet_check.engines.explicit.search import MemoisedChange, Moves, Sighting, read_by_step, sightings_of
 from carnet_check.engines.exploration import ActionSeen, Exploration, GuardSeen, Walked, Walks
-from carnet_check.slicing import Slicer
+from carnet_check.minimise import Slicer
 from carnet_spec.language import GuardKind, Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
 

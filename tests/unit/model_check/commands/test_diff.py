@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.report.differences import KEY, Way, differences
+from carnet_check.commands.diff import KEY, Way, differences
 from carnet_check.report.run_folder import Run
 from tests.unit.model_check.command import TOY, carnet
 

@@ -11,10 +11,9 @@ import pytest
 from carnet_check.errors import EngineError, InvalidSpecificationError
 from carnet_check.loading.families import load
 from carnet_check.mutation import campaign
-from carnet_check.mutation.campaign import Request, listed, run
+from carnet_check.mutation.campaign import Record, Request, listed, run
 from carnet_check.mutation.judging import Fate
-from carnet_check.mutation.places import Place
-from carnet_check.mutation.recording import Record
+from carnet_check.mutation.scenarios import Place
 from carnet_command.worker import Lost
 from tests.fixtures import door
 

@@ -19,8 +19,7 @@ from carnet_check.mutation.campaign import (
     scenario_from_json,
 )
 from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.operators import mutants
+from carnet_check.mutation.operators import Mutant, mutants, refusal
 from carnet_check.mutation.scenarios import Scenario, lost, places, scenario, telling
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
 from tests.fixtures import cellar, door, hall
@@ -160,7 +159,7 @@ def test_a_goal_is_not_lost_where_the_search_was_cut_short(monkeypatch: pytest.M
 
 
 def test_an_exploration_that_the_interpreter_does_not_confirm_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_check.mutation.places.reaches", lambda *_: False)
+    monkeypatch.setattr("carnet_check.mutation.scenarios.reaches", lambda *_: False)
     with pytest.raises(EngineError, match="does not confirm"):
         scenario(SOURCE, places(SOURCE, "main")[0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from carnet_check.loading.families import Source
 from carnet_check.mutation.campaign import Request, listed, pairs_of, possible_pairs
 from carnet_check.mutation.judging import Fate, Judge, Judgement
-from carnet_check.mutation.mutant import Mutant
+from carnet_check.mutation.operators import Mutant
 from tests.fixtures import door
 
 SOURCE = Source("tests/fixtures/door.py", door.FAMILY, "door")

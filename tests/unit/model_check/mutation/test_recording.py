@@ -8,7 +8,7 @@ import pytest
 
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
-from carnet_check.mutation.recording import Record, about
+from carnet_check.mutation.campaign import Record, about
 
 ABOUT = {"protocols": {"main": "0" * 64}}
 

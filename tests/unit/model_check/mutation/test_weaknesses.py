@@ -10,8 +10,7 @@ import pytest
 from carnet_check.loading.families import Source
 from carnet_check.mutation.campaign import weaknesses_as_json, weaknesses_from_json
 from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.operators import mutants
+from carnet_check.mutation.operators import Mutant, mutants, refusal
 from carnet_check.mutation.scenarios import lost, places, scenario
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
 from carnet_check.semantics import Interpreter
@@ -153,7 +152,7 @@ def test_what_is_lost_from_every_first_value_is_lost() -> None:
 
 
 def test_nothing_is_established_where_there_are_too_many_first_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_check.mutation.places.MOST_FIRST_VALUES", 1)
+    monkeypatch.setattr("carnet_check.mutation.scenarios.MOST_FIRST_VALUES", 1)
     assert [established for _, established in lost_of_the_cellar()] == [False]
     attacks_lost = lost_in_the_cellar("name_one/guard chosen/negate", "main")
     assert [established for _, established in attacks_lost] == [False]

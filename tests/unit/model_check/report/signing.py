@@ -9,8 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from carnet_check.report.bundle import sealed
-from carnet_check.report.run_folder import run_of
-from carnet_check.report.snapshot import snapshot
+from carnet_check.report.run_folder import run_of, snapshot
 
 
 def pems(key: Any) -> tuple[bytes, bytes]:

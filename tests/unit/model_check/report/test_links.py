@@ -13,8 +13,7 @@ import pytest
 
 from carnet_check.errors import UsageError
 from carnet_check.report.bundle import BundleRefusedError, checked
-from carnet_check.report.run_folder import read_run, run_of
-from carnet_check.report.snapshot import plain_name, snapshot, twins
+from carnet_check.report.run_folder import plain_name, read_run, run_of, snapshot, twins
 from tests.unit.model_check.command import carnet
 from tests.unit.model_check.report.signing import PUBLIC, seal
 
