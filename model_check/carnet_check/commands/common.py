@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from platform import python_version
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -17,12 +17,14 @@ from click.shell_completion import CompletionItem
 
 from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED, Walks
 from carnet_check.engines.interface import Engine, installed
-from carnet_check.errors import UsageError
-from carnet_command.printable import printable
+from carnet_check.engines.runner import Shard
+from carnet_check.errors import CarnetError, UsageError
+from carnet_check.loading.families import Source, known_protocols, load, registered_families
+from carnet_command.printable import printable, printable_lines
 from carnet_command.text import LABEL_WIDTH, report_width, wrapped
-
-if TYPE_CHECKING:
-    from carnet_check.engines.runner import Shard
+from carnet_spec.language import Action, Claim, Eventually, Finding, Goal, Invariant
+from carnet_spec.language.requirements import cited
+from carnet_spec.protocols.registry import registered
 
 
 class ProtocolName(click.ParamType[str]):
@@ -32,8 +34,6 @@ class ProtocolName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Offer the registered ids, or files if none begins like this."""
-        from carnet_spec.protocols.registry import registered
-
         return _beginning(registered(), incomplete) or [CompletionItem(incomplete, type="file")]
 
 
@@ -64,10 +64,6 @@ CLAIM, THREAT, VARIANT, DEFENCE, PROFILE, STATED, ID = (
 
 def _names(context: click.Context, of: str) -> Iterable[str]:
     """Return the names in the protocols on the line, or none if one of these cannot be read."""
-    from carnet_check.commands.listing import offered
-    from carnet_check.errors import CarnetError
-    from carnet_check.loading.families import load
-
     try:
         return dict.fromkeys(name for protocol in _protocols_on(context) for name in offered(load(protocol), of))
     except CarnetError:
@@ -76,8 +72,6 @@ def _names(context: click.Context, of: str) -> Iterable[str]:
 
 def _protocols_on(context: click.Context) -> Sequence[str]:
     """Return the protocols on an unfinished line: its words are not assigned yet, as the last option has no value."""
-    from carnet_check.loading.families import known_protocols
-
     argument: Any = next((each for each in context.command.params if each.name == "protocol"), None)
     if argument is None:
         return context.params.get("protocols") or list(known_protocols())
@@ -91,33 +85,56 @@ def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in names if name.startswith(begun)]
 
 
-class EngineName(click.ParamType[str]):
-    """The name of an engine, which can be completed."""
+def describe(source: Source) -> dict[str, Any]:
+    """Return what ``carnet list --json`` says of one protocol."""
+    family = source.family
+    protocol = source.protocol()
+    return {
+        "id": family.id,
+        "title": family.title,
+        "claims": [claim.name for part in source.layered() for claim in part.claims],
+        "threats": [threat.id for threat in protocol.threats],
+        "defences": [defence.id for defence in protocol.defences],
+        "variants": list(family.variants),
+        "profiles": list(family.profiles),
+        "findings": [_finding(finding) for finding in family.findings],
+        "goals": [goal.name for part in source.layered() for goal in part.goals],
+        "main": list(family.main),
+        "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
+    }
 
-    name = "choice"
 
-    @property
-    def _choice(self) -> click.Choice[str]:
-        from carnet_check.engines import registry
+def offered(source: Source, of: str) -> list[str]:
+    """Return the names that a shell completes: those of one kind, as :func:`describe` has them, or of several.
 
-        return click.Choice(sorted(registry.ENGINES))
+    ``stated`` are claims and lemmas, ``ids`` all that ``carnet explain`` knows of the main design and its layers.
+    """
+    if of not in ("stated", "ids"):
+        return list(describe(source)[of])
+    parts = source.layered()
+    stated = [name for part in parts for name in _names_of(part.claims, part.lemmas)]
+    if of == "stated":
+        return stated
+    for part in parts:
+        ids = [*(threat.id for threat in part.threats), *(defence.id for defence in part.defences)]
+        stated += [*_names_of(part.goals, part.liveness, part.actions), *ids, *cited(part)]
+    family = source.family
+    designs = [*family.variants, *family.profiles]
+    more = [*(finding.id for finding in family.findings), *(service.id for service in family.services)]
+    return list(dict.fromkeys([*stated, *designs, *more]))
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name.
 
-        Raises:
-            click.BadParameter: no engine is called so.
-        """
-        return self._choice.convert(value, param, ctx)
+def _names_of(*groups: Sequence[Claim | Invariant | Goal | Eventually | Action]) -> list[str]:
+    return [each.name for group in groups for each in group]
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """List the names."""
-        return self._choice.get_metavar(param, ctx)
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Offer the names that begin like this."""
-        return self._choice.shell_complete(ctx, param, incomplete)
+def _finding(finding: Finding) -> dict[str, Any]:
+    found = {"id": finding.id, "title": finding.title, "threat": finding.threat, "claim": finding.claim}
+    found |= {"variant": finding.variant} if finding.variant else {}
+    return found | ({"without": ",".join(finding.without)} if finding.without else {})
 
+
+# -- the block that a command ends with: what was established, how, with what, and how to do it again --
 
 DIGEST_SHOWN = 16
 UNSAID = "carnet.unsaid"
@@ -225,7 +242,6 @@ SIZES = "sizes"
 """The parameter that holds what ``--set`` was given."""
 MOST_DIGITS = 15
 """Of a size: the receiver refuses what is larger."""
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 protocol_argument = click.argument("protocol", type=PROTOCOL)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
@@ -251,14 +267,6 @@ class AtLeastOne(click.ParamType[int]):
         return number
 
 
-def jobs_option(command: Decorated) -> Decorated:
-    """Add ``--jobs``: how many worker processes, by default one to a core."""
-    option = click.option(
-        "--jobs", type=AtLeastOne(), default=None, metavar="N", help="Worker processes. [default: one to a core]"
-    )
-    return option(command)
-
-
 class Memory(click.ParamType[int]):
     """An amount of memory: a number of bytes, or of KiB, MiB or GiB."""
 
@@ -278,7 +286,7 @@ class Memory(click.ParamType[int]):
         return int(written[1]) << 10 * " kmg".index((written[2] or " ").lower())
 
 
-class ShardGiven(click.ParamType["Shard"]):
+class ShardGiven(click.ParamType[Shard]):
     """One part of the work, as K/N."""
 
     name = "shard"
@@ -289,8 +297,6 @@ class ShardGiven(click.ParamType["Shard"]):
         Raises:
             click.BadParameter: it is not K/N with K from 1 to N.
         """
-        from carnet_check.engines.runner import Shard
-
         if isinstance(value, Shard):
             return value
         written = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value), re.ASCII)
@@ -299,50 +305,35 @@ class ShardGiven(click.ParamType["Shard"]):
         return Shard(int(written[1]), int(written[2]))
 
 
-def simulate_option(command: Decorated) -> Decorated:
-    """Add ``--simulate``: how many random walks are taken instead of visiting every state."""
-    option = click.option(
-        "--simulate", type=AtLeastOne(), metavar="N", help="Take N random walks instead of visiting every state."
-    )
-    return option(command)
+jobs_option = click.option("--jobs", type=AtLeastOne(), metavar="N", help="Worker processes. [default: one to a core]")
+simulate_option = click.option(
+    "--simulate", type=AtLeastOne(), metavar="N", help="Take N random walks instead of visiting every state."
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
+)
+memory_option = click.option(
+    "--max-memory",
+    type=Memory(),
+    metavar="SIZE",
+    help="Stop before using more than this, e.g. 2GiB. [default: most of the free memory]",
+)
+time_option = click.option("--max-seconds", type=AtLeastOne(), metavar="S", help="Stop an exploration after S seconds.")
+states_option = click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop an exploration after M states.")
+variants_option = click.option(
+    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
+)
+threat_option = click.option(
+    "--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]"
+)
+without_option = click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
+size_option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
+"""In a :class:`Sized` command, the sizes with options of their own stand before it."""
 
 
-def seed_option(command: Decorated) -> Decorated:
-    """Add ``--seed``: what random walks are drawn from."""
-    option = click.option(
-        "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
-    )
-    return option(command)
-
-
-def memory_option(command: Decorated) -> Decorated:
-    """Add ``--max-memory``: what all explorations together may take, by default most of the free memory."""
-    option = click.option(
-        "--max-memory",
-        type=Memory(),
-        default=None,
-        metavar="SIZE",
-        help="Stop before using more than this, e.g. 2GiB. [default: most of the free memory]",
-    )
-    return option(command)
-
-
-def time_option(command: Decorated) -> Decorated:
-    """Add ``--max-seconds``: after how long an exploration stops, by default never."""
-    option = click.option("--max-seconds", type=AtLeastOne(), metavar="S", help="Stop an exploration after S seconds.")
-    return option(command)
-
-
-def states_option(command: Decorated) -> Decorated:
-    """Add ``--max-states``: after how many states an exploration stops."""
-    option = click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop an exploration after M states.")
-    return option(command)
-
-
-def size_option(command: Decorated) -> Decorated:
-    """Add ``--set``; in a :class:`Sized` command, the sizes with options of their own stand before it."""
-    option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
-    return option(command)
+def threats_option(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option that names threat models; ``text`` says what it restricts."""
+    return click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help=f"{text} Repeatable.")
 
 
 class Sized(click.Command):
@@ -355,17 +346,12 @@ class Sized(click.Command):
         """Return the parameters, the options of sizes before ``--set``."""
         params = super().get_params(ctx)
         place = next(number for number, param in enumerate(params) if param.name == SIZES)
-        return [*params[:place], *_size_options(), *params[place:]]
-
-
-def _size_options() -> list[click.Parameter]:
-    from carnet_check.loading.families import registered_families
-
-    named = {name: told for family in registered_families() for name, told in family.options.items()}
-    return [
-        click.Option([f"--{name}", name], type=AtLeastOne(), metavar=letter, help=counted)
-        for name, (letter, counted) in named.items()
-    ]
+        named = {name: told for family in registered_families() for name, told in family.options.items()}
+        options = [
+            click.Option([f"--{name}", name], type=AtLeastOne(), metavar=letter, help=counted)
+            for name, (letter, counted) in named.items()
+        ]
+        return [*params[:place], *options, *params[place:]]
 
 
 def sizes_given(options: Mapping[str, int | None], sizes: Iterable[str]) -> dict[str, int]:
@@ -407,16 +393,12 @@ def cores() -> int:
 
 def say(text: str = "") -> None:
     """Print lines of the report, with escapes for what a terminal would act on."""
-    click.echo(_harmless(text))
+    click.echo(printable_lines(text))
 
 
 def log(text: str) -> None:
     """Print lines on standard error, with escapes for what a terminal would act on."""
-    click.echo(_harmless(text), err=True)
-
-
-def _harmless(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
+    click.echo(printable_lines(text), err=True)
 
 
 def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing) -> None:
@@ -425,6 +407,15 @@ def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closin
         show_json({**value, "run": closing.as_json()})
         return
     for line in [*lines, *map(printable, closing.lines())]:
+        say(line)
+
+
+def show(context: click.Context, as_json: bool, value: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Print the outcome of a command that judges nothing: one JSON object, or lines and the command to repeat."""
+    if as_json:
+        show_json(value)
+        return
+    for line in (*lines, rerun_line(context)):
         say(line)
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from carnet_check.commands.common import PROTOCOL, finish, json_option
+from carnet_check.commands.common import PROTOCOL, Closing, finish, json_option, rerun_command
+from carnet_check.conformance import Conformance
+from carnet_check.conformance import conform as follow
+from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
-
-if TYPE_CHECKING:
-    from carnet_check.commands.common import Closing
-    from carnet_check.conformance import Conformance
+from carnet_command.text import counted, wrapped
+from carnet_spec.trace import TraceEnd
 
 
 @click.command()
@@ -42,8 +42,6 @@ def conform(context: click.Context, trace: Path, asked: str, require_checked: bo
     steps only, and --require-checked is given. 3: undecided, because the trace leaves out too many arguments, or its
     sizes are too large.
     """
-    from carnet_check.conformance import conform as follow
-
     began = time.monotonic()
     result = follow(trace, asked, require_checked=require_checked)
     seconds = time.monotonic() - began
@@ -53,9 +51,6 @@ def conform(context: click.Context, trace: Path, asked: str, require_checked: bo
 
 
 def _lines(result: Conformance) -> Iterator[str]:
-    from carnet_command.text import counted, wrapped
-    from carnet_spec.trace import TraceEnd
-
     if not result.header.checked:
         yield from wrapped("STEPS ONLY:", "this trace does not show that any check was made", 12)
     yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
@@ -99,9 +94,6 @@ def _strength(result: Conformance) -> str:
 
 
 def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
-    from carnet_check.commands.common import Closing, rerun_command
-    from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH
-
     return Closing(
         verdicts={"CONFORMS" if result.conforms else "DIVERGES": 1},
         outcome=f"the trace is {'a' if result.conforms else 'no'} run of the spec{_weakened(result)}",

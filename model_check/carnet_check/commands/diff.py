@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,8 +10,8 @@ from typing import Any
 
 import click
 
-from carnet_check.commands.common import DIGEST_SHOWN, json_option, say
-from carnet_check.report.run_folder import Run
+from carnet_check.commands.common import DIGEST_SHOWN, json_option, rerun_command, show
+from carnet_check.report.run_folder import Run, read_run
 from carnet_check.wording import resting
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
@@ -23,11 +22,11 @@ RowKey = tuple[str, ...]
 
 KEY = ("protocol", "variant", "kind", "claim", "threat", "engine")
 """What a verdict is about, and who gave it."""
-SAID = ("verdict", "bound", "expected", "assumptions")
+ESTABLISHED = ("verdict", "bound", "expected", "assumptions")
 """What a verdict establishes; its detail, the defences of a proof and times are left out."""
 
 
-class Way(StrEnum):
+class Direction(StrEnum):
     """Which way a verdict changed."""
 
     WORSE = "worse"
@@ -41,14 +40,14 @@ class Way(StrEnum):
 class Difference:
     """A verdict that differs; one side is missing where only one run has it."""
 
-    way: Way
+    direction: Direction
     key: Mapping[str, str]
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
-        return {"way": str(self.way), **self.key, "before": self.before, "after": self.after}
+        return {"way": str(self.direction), **self.key, "before": self.before, "after": self.after}
 
     @property
     def says(self) -> str:
@@ -79,13 +78,13 @@ class Differences:
 
 def differences(before: Run, after: Run) -> Differences:
     """Compare two runs; verdicts come in the order of the first, and then what only the second has."""
-    old, new = ({_key(row): row for row in run.verdicts} for run in (before, after))
+    old, new = ({tuple(row[name] for name in KEY): row for row in run.verdicts} for run in (before, after))
     found = tuple(_found(old, new))
-    unchanged = sum(key in old for key in new) - sum(each.way not in (Way.GONE, Way.NEW) for each in found)
+    unchanged = sum(key in old for key in new) - sum(bool(each.before and each.after) for each in found)
     return Differences(found, unchanged, dict(_designs(before, after)))
 
 
-def as_json(found: Differences) -> dict[str, Any]:
+def differences_as_json(found: Differences) -> dict[str, Any]:
     """Return all that differs as plain values."""
     return {
         "same": not found.verdicts,
@@ -95,49 +94,35 @@ def as_json(found: Differences) -> dict[str, Any]:
     }
 
 
-def lines(found: Differences) -> Iterator[tuple[str, str]]:
-    """Yield all that differs in words, each with a label."""
+def difference_lines(found: Differences) -> Iterator[str]:
+    """Yield all that differs as text, each with a label."""
     for each in found.verdicts:
-        yield str(each.way), f"{_where(each)}: {each.says}"
+        key = each.key
+        claim = key["claim"] if key["kind"] == "claim" else f"{key['claim']} ({key['kind']})"
+        where = f"{claim} under {key['threat']}, {key['variant']}, {key['engine']}"
+        yield from wrapped(str(each.direction), printable(f"{where}: {each.says}"))
     for name, digests in found.designs.items():
         was, now = (digest[:DIGEST_SHOWN] if digest else "not there" for digest in digests)
-        yield "spec", f"{name}: {was} → {now}"
-    yield "same", counted(found.unchanged, "verdict")
-
-
-def _where(each: Difference) -> str:
-    key = each.key
-    claim = key["claim"] if key["kind"] == "claim" else f"{key['claim']} ({key['kind']})"
-    return f"{claim} under {key['threat']}, {key['variant']}, {key['engine']}"
-
-
-def _key(row: Row) -> RowKey:
-    return tuple(row[name] for name in KEY)
+        yield from wrapped("spec", printable(f"{name}: {was} → {now}"))
+    yield from wrapped("same", counted(found.unchanged, "verdict"))
 
 
 def _found(old: Mapping[RowKey, Row], new: Mapping[RowKey, Row]) -> Iterator[Difference]:
     for key, row in old.items():
         if key not in new:
-            yield Difference(Way.GONE, _named(key), _said(row), None)
-        elif _said(row) != _said(new[key]):
-            yield Difference(_way(row, new[key]), _named(key), _said(row), _said(new[key]))
+            yield Difference(Direction.GONE, dict(zip(KEY, key, strict=True)), _established(row), None)
+        elif _established(row) != (now := _established(new[key])):
+            direction = Direction.BETTER if new[key]["as_expected"] else Direction.WORSE
+            if row["as_expected"] is new[key]["as_expected"]:
+                direction = Direction.CHANGED
+            yield Difference(direction, dict(zip(KEY, key, strict=True)), _established(row), now)
     for key, row in new.items():
         if key not in old:
-            yield Difference(Way.NEW, _named(key), None, _said(row))
+            yield Difference(Direction.NEW, dict(zip(KEY, key, strict=True)), None, _established(row))
 
 
-def _named(key: RowKey) -> dict[str, str]:
-    return dict(zip(KEY, key, strict=True))
-
-
-def _said(row: Row) -> dict[str, Any]:
-    return {name: row[name] for name in SAID}
-
-
-def _way(before: Row, after: Row) -> Way:
-    if before["as_expected"] is after["as_expected"]:
-        return Way.CHANGED
-    return Way.BETTER if after["as_expected"] else Way.WORSE
+def _established(row: Row) -> dict[str, Any]:
+    return {name: row[name] for name in ESTABLISHED}
 
 
 def _designs(before: Run, after: Run) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
@@ -165,18 +150,7 @@ def diff(context: click.Context, before: Path, after: Path, as_json: bool) -> in
     A verdict differs if its word, its bound, what is expected or what it rests on does; times and details do not count.
     A specification that changed is told. Exit code 0: every verdict is the same. 1: some differ, are gone or are new.
     """
-    from carnet_check.commands.common import rerun_command, rerun_line
-    from carnet_check.commands.diff import as_json as plain
-    from carnet_check.commands.diff import differences, lines
-    from carnet_check.report.run_folder import read_run
-
     found = differences(read_run(before), read_run(after))
-    if as_json:
-        value = {**plain(found), "run": {"rerun": rerun_command(context)}}
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-    else:
-        for label, text in lines(found):
-            for line in wrapped(label, printable(text)):
-                say(line)
-        say(rerun_line(context))
+    value = {**differences_as_json(found), "run": {"rerun": rerun_command(context)}}
+    show(context, as_json, value, difference_lines(found))
     return ExitCode.VIOLATED if found.verdicts else ExitCode.EXPECTED

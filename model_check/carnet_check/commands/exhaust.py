@@ -8,18 +8,26 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from carnet_check.commands.common import THREAT, VARIANT, json_option, protocol_argument, say
+from carnet_check.commands.common import json_option, protocol_argument, say, threats_option, variants_option
+from carnet_check.coq.program import exhaust_program, judged, write
+from carnet_check.engines.exploration import premises_of
+from carnet_check.engines.interface import Plan, Remembers
+from carnet_check.engines.registry import able
+from carnet_check.errors import UsageError
+from carnet_check.exports.exhaustion import require_no_budget
+from carnet_check.loading.families import Source, load
+from carnet_check.loading.scope import Scope, scope_of
+from carnet_check.verification.planning import Request, planned
+from carnet_check.wording import as_file_name
+from carnet_command.errors import InterruptedRunError
 from carnet_command.exit_codes import ExitCode, deciding
-
-if TYPE_CHECKING:
-    from carnet_check.engines.interface import Plan
-    from carnet_check.loading.families import Source
-    from carnet_check.loading.scope import Scope
-    from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
+from carnet_command.files import require_writable_folder
+from carnet_command.progress import progress
+from carnet_command.text import counted
+from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,6 @@ class Certified:
     @property
     def line(self) -> str:
         """One line for a reader."""
-        from carnet_command.text import counted
-
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
         where = f"{self.variant} · {self.threat}, instance {self.instance}"
         what = f"{where}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
@@ -73,10 +79,8 @@ class Certified:
 
 @click.command()
 @protocol_argument
-@click.option(
-    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
-)
-@click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this one. Repeatable.")
+@variants_option
+@threats_option("Only under this one.")
 @click.option("--profile", "size", default="tiny", show_default=True, metavar="NAME", help="The size of the instances.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Write into this folder.")
 @json_option
@@ -89,13 +93,6 @@ def exhaust(
     program that is extracted from the Coq files checks that no step leads out of them; `make -C model_check/coq
     exhaust` builds it. Without it, certificates are written and not checked, and the exit code is 3.
     """
-    from carnet_check.engines.interface import Remembers
-    from carnet_check.engines.registry import able
-    from carnet_check.loading.families import load
-    from carnet_check.verification.planning import Request, planned
-    from carnet_command.files import require_writable_folder
-    from carnet_command.progress import progress
-
     require_writable_folder(out)
     source = load(protocol)
     request = Request(source, variants=variants, threats=threats, engines=(able(Remembers).name,), profile=size)
@@ -125,9 +122,6 @@ def _counting(found: Sequence[Certified], out: Path) -> Iterator[None]:
     Raises:
         InterruptedRunError: it was.
     """
-    from carnet_command.errors import InterruptedRunError
-    from carnet_command.text import counted
-
     try:
         yield
     except KeyboardInterrupt:
@@ -142,10 +136,6 @@ def _scope(source: Source, plan: Plan, threat: Threat, profile: Profile) -> Scop
         UsageError: there are more than are explored.
         SpecificationError: no certificate can speak of one of them; nothing was explored yet.
     """
-    from carnet_check.errors import UsageError
-    from carnet_check.exports.exhaustion import require_no_budget
-    from carnet_check.loading.scope import scope_of
-
     scope = scope_of(source, plan.protocol, threat.id, profile, plan.claims(threat))
     if scope.explored.shortfall:
         raise UsageError(f"no certificate speaks of all of profile {profile.name}: {scope.explored.shortfall}")
@@ -164,8 +154,6 @@ def _certified(
     status: Callable[[str], None],
 ) -> Iterator[Certified]:
     """Yield a certificate for each instance that the claims are explored in."""
-    from carnet_check.wording import as_file_name
-
     claims = plan.claims(threat)
     for number, (instance, some) in enumerate(scope.instances, 1):
         folder = out / as_file_name(plan.protocol.variant) / as_file_name(threat.id) / f"{number}"
@@ -183,10 +171,6 @@ def _one(
     folder: Path,
     number: int,
 ) -> Certified:
-    from carnet_check.coq.program import exhaust_program, judged, write
-    from carnet_check.engines.interface import Remembers
-    from carnet_check.engines.registry import able
-
     began = time.monotonic()
     invariants = [plan.protocol.claim(name).checked for name in claims]
     visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
@@ -214,7 +198,5 @@ def _one(
 
 def _sought(source: Source, plan: Plan, profile: Profile, invariants: list[Invariant]) -> list[Goal]:
     """Return what `carnet verify` looks for beside the claims, so that the same states are visited."""
-    from carnet_check.engines.exploration import premises_of
-
     near = [goal for goal in plan.protocol.goals if source.family.is_within(goal, profile)]
     return [*near, *(premise for each in invariants for premise in premises_of(each))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import Any
 
 import click
 
-from carnet_check.commands.common import ID, json_option, rerun_line, say
+from carnet_check.commands.common import ID, json_option, show
 from carnet_check.commands.listing import attack_command, sizes
 from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
@@ -83,14 +82,8 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
         names = dict.fromkeys(entry.id for entry in every)
         message = unknown("id", id, ", ".join(source.family.id for source in sources), names)
         raise UsageError(message.partition(" (known: ")[0] + "; `carnet list` shows most of them")
-    if as_json:
-        value = {"id": id, "entries": [entry.as_json() for entry in found]}
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-        return ExitCode.EXPECTED
-    for entry in found:
-        for line in _lines(entry):
-            say(line)
-    say(rerun_line(context))
+    value = {"id": id, "entries": [entry.as_json() for entry in found]}
+    show(context, as_json, value, (line for entry in found for line in _lines(entry)))
     return ExitCode.EXPECTED
 
 

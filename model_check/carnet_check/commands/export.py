@@ -7,41 +7,34 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from carnet_check.commands.common import (
-    DEFENCE,
-    PROFILE,
-    THREAT,
-    VARIANT,
-    AtLeastOne,
-    Sized,
-    defences,
-    json_option,
-    memory_option,
-    protocol_argument,
-    say,
-    size_option,
-    sizes_given,
-)
+from carnet_check.attacks.hunt import AttackTarget, attack_target
+from carnet_check.certificates.file import load_certificates, place_of
+from carnet_check.certificates.production import cores
+from carnet_check.commands import common
+from carnet_check.engines.exploration import Caps
+from carnet_check.engines.interface import Observed, Observes
+from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
-from carnet_check.exports.obligation_index import COLUMNS
+from carnet_check.exports.obligation_index import COLUMNS, Cores, index, rows
+from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
+from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes
+from carnet_check.loading.families import Source, load, unknown, violated_axioms
+from carnet_check.loading.scope import Scope, scope_of
+from carnet_check.obligations import Layer, layers
+from carnet_check.semantics import Interpreter
+from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import make_folder, reason, write_text
+from carnet_command.files import claimed, make_folder, reason, write_text
+from carnet_command.interrupts import Covered, covering
+from carnet_command.progress import progress
+from carnet_command.text import counted, wrapped
+from carnet_spec.language import Instance, Protocol
+from carnet_spec.language.decoding import decoded
 from carnet_spec.language.encoding import FORMAT
-
-if TYPE_CHECKING:
-    from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.engines.interface import Observed
-    from carnet_check.exports.obligation_index import Cores
-    from carnet_check.loading.families import Source
-    from carnet_check.loading.scope import Scope
-    from carnet_check.obligations import Layer
-    from carnet_command.interrupts import Covered
-    from carnet_spec.language import Instance, Protocol
-
 
 INDEX = "index.csv"
 OBLIGATIONS = "obligations"
@@ -213,8 +206,6 @@ class Model:
 
     def lines(self) -> Iterator[str]:
         """Say the same in words."""
-        from carnet_command.text import wrapped
-
         protocol = self.target.protocol
         counted = "" if self.states is None else f"; {self.states:,} states, nothing left out"
         without = f" without {', '.join(protocol.without)}" if protocol.without else ""
@@ -227,21 +218,17 @@ class Model:
 
 def export_model(context: click.Context, protocol: str, form: str, asked: Asked, out: Path, as_json: bool) -> int:
     """Run the command."""
-    from carnet_check.commands.common import rerun_command, rerun_line
-    from carnet_check.loading.families import load
-    from carnet_command.files import claimed
-    from carnet_command.text import counted, wrapped
-
     context.with_resource(claimed(out))
     model = _write_model(load(protocol), asked, form, out)
-    if as_json:
-        told = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
-        files = {"files": len(model.files), "names": list(model.files), "out": str(out)}
-        click.echo(json.dumps({**told, **files, "rerun": rerun_command(context)}, indent=2))
-        return ExitCode.EXPECTED
+    value = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
+    value |= {
+        "files": len(model.files),
+        "names": list(model.files),
+        "out": str(out),
+        "rerun": common.rerun_command(context),
+    }
     written = wrapped("artefacts", f"{counted(len(model.files), 'file')} in {out}: {', '.join(model.files)}")
-    for line in (*model.lines(), *written, rerun_line(context)):
-        say(line)
+    common.show(context, as_json, value, (*model.lines(), *written))
     return ExitCode.EXPECTED
 
 
@@ -252,8 +239,6 @@ def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
         UsageError: a name is unknown, there are several instances, or one cannot be laid out.
         EngineError: the instance violates an axiom.
     """
-    from carnet_check.attacks.hunt import attack_target
-
     target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
     scope = _scope(target, asked)
     elsewhere = tuple(name for name in target.claims if any(name in claims for _, claims in scope.instances if claims))
@@ -265,9 +250,6 @@ def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
 
 
 def _scope(target: AttackTarget, asked: Asked) -> Scope:
-    from carnet_check.loading.extent import refuse_sizes
-    from carnet_check.loading.scope import scope_of
-
     profile = target.source.profile(asked.profile or "tiny")
     scale = {**profile.scale, **asked.sizes}
     refuse_sizes(scale)
@@ -277,10 +259,6 @@ def _scope(target: AttackTarget, asked: Asked) -> Scope:
 
 def _instance(target: AttackTarget, scope: Scope, asked: Asked) -> Instance:
     """Return the instance that all claims share."""
-    from carnet_check.loading.extent import available_memory, refuse_instance
-    from carnet_check.loading.families import violated_axioms
-    from carnet_check.semantics import Interpreter
-
     instances = [instance for instance, claims in scope.instances if claims is None]
     if len(instances) > 1:
         raise UsageError(
@@ -301,10 +279,8 @@ def _expected(target: AttackTarget) -> frozenset[str]:
 
 
 def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remark: str, out: Path) -> Model:
-    from carnet_check.commands.export import write_export
     from carnet_check.exports.ground.system import ground
     from carnet_check.exports.promela import WRITTEN, Told, promela
-    from carnet_check.wording import as_file_name
 
     protocol = target.protocol
     observed = _observed(target, instance, asked)
@@ -323,13 +299,6 @@ def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remar
 
 
 def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observed | None:
-    from carnet_check.engines.exploration import Caps
-    from carnet_check.engines.interface import Observes
-    from carnet_check.engines.registry import able
-    from carnet_check.loading.extent import available_memory
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
-
     caps = Caps(states=asked.max_states or MOST_STATES, memory=asked.max_memory or available_memory())
     with progress() as shown, covering(shown) as covered:
 
@@ -340,9 +309,6 @@ def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observe
 
 
 def _write_tla(target: AttackTarget, instance: Instance, remark: str, out: Path) -> Model:
-    from carnet_check.commands.export import write_export
-    from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
-
     protocol = target.protocol
     claims = [protocol.claim(name).checked for name in target.claims]
     name, expected = module_name(protocol), _expected(target)
@@ -374,8 +340,6 @@ class Written:
 
     def line(self) -> str:
         """Say the same in words."""
-        from carnet_command.text import counted
-
         said = f"spec digest {self.protocol.digest[:16]}"
         if self.counts is None:
             return f"{self.protocol.variant}: {said}"
@@ -384,31 +348,32 @@ class Written:
         return f"{self.protocol.variant}: {proved}; {said}"
 
 
-@click.command(cls=Sized)
-@protocol_argument
+@click.command(cls=common.Sized)
+@common.protocol_argument
 @click.option("--to", "form", type=click.Choice([*MODELS, SMTLIB, TPTP, JSON]), required=True, help="What to write.")
-@size_option
+@common.size_option
 @click.option(
-    "--profile", "profile_name", type=PROFILE, default="", metavar="NAME", help="Sizes of a model. [default: tiny]"
+    "--profile",
+    "profile_name",
+    type=common.PROFILE,
+    default="",
+    metavar="NAME",
+    help="Sizes of a model. [default: tiny]",
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves, in a model.")
 @click.option(
     "--max-states",
-    type=AtLeastOne(),
+    type=common.AtLeastOne(),
     metavar="M",
     help="Visit M states at most to learn what never changes, for promela.",
 )
-@memory_option
-@click.option(
-    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
-)
-@click.option(
-    "--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only what this one needs. Repeatable."
-)
-@click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
+@common.memory_option
+@common.variants_option
+@common.threats_option("Only what this one needs.")
+@common.without_option
 @click.option("--full", is_flag=True, help="Write all hypotheses, not only those that the certificate uses.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Write into this folder.")
-@json_option
+@common.json_option
 @click.pass_context
 def export(
     context: click.Context,
@@ -437,18 +402,12 @@ def export(
     Without --variant, all main variants and the layers over them are written; with --without, the first main variant.
     A threat model needs what holds under all, too.
     """
-    from carnet_check.commands.common import rerun_command, rerun_line
-    from carnet_check.loading.families import load
-    from carnet_command.files import claimed
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
-
     if form == JSON and (threats or full):
         raise UsageError("--to json writes whole protocols: expected neither --threat nor --full")
     asked = Asked(
-        without=defences(without),
+        without=common.defences(without),
         profile=profile_name,
-        sizes=sizes_given(options, sizes),
+        sizes=common.sizes_given(options, sizes),
         moves=moves,
         max_states=max_states,
         max_memory=max_memory,
@@ -463,19 +422,16 @@ def export(
         raise UsageError(f"--to {form} writes no instance: expected no {' and no '.join(asked.options)}")
     context.with_resource(claimed(out))
     source = load(protocol)
-    protocols = _chosen(source, variants, defences(without))
+    protocols = _chosen(source, variants, common.defences(without))
     with progress() as shown, covering(shown) as covered:
         if form == JSON:
             written, files = _write_protocols(out, protocols), len(protocols)
         else:
             layers = _layers(protocols, threats)
             written, files = _write_obligations(out, form, layers, {} if full else _cores(source, layers), covered)
-    if as_json:
-        told = {"protocol": protocols[0].id, "to": form, "variants": [each.as_json() for each in written]}
-        click.echo(json.dumps({**told, "files": files, "out": str(out), "rerun": rerun_command(context)}, indent=2))
-    else:
-        for line in (*_lines(written, files, out), rerun_line(context)):
-            say(line)
+    value = {"protocol": protocols[0].id, "to": form, "variants": [each.as_json() for each in written]}
+    value |= {"files": files, "out": str(out), "rerun": common.rerun_command(context)}
+    common.show(context, as_json, value, _lines(written, files, out))
     return ExitCode.EXPECTED
 
 
@@ -487,10 +443,6 @@ def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -
 
 
 def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[Written]:
-    from carnet_check.commands.export import write_protocol
-    from carnet_check.wording import as_file_name
-    from carnet_spec.language.decoding import decoded
-
     texts = [(as_file_name(each.variant), each.encoded) for each in protocols]
     for name, text in texts:
         decoded(text)
@@ -500,8 +452,6 @@ def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[Written]:
 
 def _layers(protocols: Iterable[Protocol], threats: Sequence[str]) -> list[Layer]:
     """Return what has to be proved together; everything under one of these threat models, if there are any."""
-    from carnet_check.obligations import layers
-
     found: list[Layer] = []
     for protocol in protocols:
         for threat in threats:
@@ -513,16 +463,11 @@ def _layers(protocols: Iterable[Protocol], threats: Sequence[str]) -> list[Layer
 
 def _cores(source: Source, layers: Sequence[Layer]) -> Cores:
     """Return the hypotheses that the certificates beside the specification use."""
-    from carnet_check.certificates.file import load_certificates, place_of
-    from carnet_check.certificates.production import cores
-
     path = place_of(source)
     return {} if path is None else cores(load_certificates(path), layers)
 
 
 def _require_threat(protocol: Protocol, id: str) -> None:
-    from carnet_check.loading.families import unknown
-
     known = {threat.id for threat in protocol.threats}
     if id not in known:
         raise UsageError(unknown("threat model", id, protocol.id, known))
@@ -531,9 +476,6 @@ def _require_threat(protocol: Protocol, id: str) -> None:
 def _write_obligations(
     out: Path, form: str, layers: Sequence[Layer], cores: Cores, covered: Covered
 ) -> tuple[list[Written], int]:
-    from carnet_check.commands.export import ObligationFolder
-    from carnet_check.exports.obligation_index import index, rows
-
     folder = ObligationFolder(out, ENDINGS[form])
     counts = {layer.protocol.variant: [0, 0] for layer in layers}
     cells = []
@@ -552,8 +494,6 @@ def _write_obligations(
 
 
 def _lines(written: Iterable[Written], files: int, out: Path) -> Iterator[str]:
-    from carnet_command.text import counted, wrapped
-
     for each in written:
         yield from wrapped("variant", each.line())
     yield from wrapped("artefacts", f"{counted(files, 'file')} in {out}")

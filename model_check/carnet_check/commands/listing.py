@@ -2,75 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 import click
 
-from carnet_check.commands.common import json_option, rerun_line, say
+from carnet_check.commands.common import describe, json_option, show
 from carnet_check.loading.families import Source, known_protocols, load
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import counted, hanging, wrapped
-from carnet_spec.language import Action, Claim, Eventually, Family, Finding, Goal, Invariant, Profile
-from carnet_spec.language.requirements import cited
-
-
-def describe(source: Source) -> dict[str, Any]:
-    """Return what ``carnet list --json`` says of one protocol."""
-    family = source.family
-    protocol = source.protocol()
-    return {
-        "id": family.id,
-        "title": family.title,
-        "claims": [claim.name for part in source.layered() for claim in part.claims],
-        "threats": [threat.id for threat in protocol.threats],
-        "defences": [defence.id for defence in protocol.defences],
-        "variants": list(family.variants),
-        "profiles": list(family.profiles),
-        "findings": [_finding(finding) for finding in family.findings],
-        "goals": [goal.name for part in source.layered() for goal in part.goals],
-        "main": list(family.main),
-        "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
-    }
-
-
-def offered(source: Source, of: str) -> list[str]:
-    """Return the names that a shell completes: those of one kind, as :func:`describe` has them, or of several.
-
-    ``stated`` are claims and lemmas, ``ids`` all that ``carnet explain`` knows of the main design and its layers.
-    """
-    if of not in ("stated", "ids"):
-        return list(describe(source)[of])
-    parts = source.layered()
-    stated = [name for part in parts for name in _names(part.claims, part.lemmas)]
-    if of == "stated":
-        return stated
-    for part in parts:
-        ids = [*(threat.id for threat in part.threats), *(defence.id for defence in part.defences)]
-        stated += [*_names(part.goals, part.liveness, part.actions), *ids, *cited(part)]
-    family = source.family
-    designs = [*family.variants, *family.profiles]
-    more = [*(finding.id for finding in family.findings), *(service.id for service in family.services)]
-    return list(dict.fromkeys([*stated, *designs, *more]))
-
-
-def _names(*groups: Sequence[Claim | Invariant | Goal | Eventually | Action]) -> list[str]:
-    return [each.name for group in groups for each in group]
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "id": finding.id,
-        "title": finding.title,
-        "threat": finding.threat,
-        "claim": finding.claim,
-    }
-    if finding.variant:
-        found["variant"] = finding.variant
-    if finding.without:
-        found["without"] = ",".join(finding.without)
-    return found
+from carnet_spec.language import Family, Finding, Profile
 
 
 def sizes(profile: Profile) -> str:
@@ -103,14 +43,8 @@ def list_protocols(context: click.Context, protocols: tuple[str, ...], as_json: 
     Without PROTOCOL: the registered ones.
     """
     names = protocols or tuple(known_protocols())
-    described = [describe(load(name)) for name in names]
-    if as_json:
-        click.echo(json.dumps({"protocols": described}, ensure_ascii=False, indent=2))
-        return ExitCode.EXPECTED
-    for name in names:
-        for line in _lines(load(name)):
-            say(line)
-    say(rerun_line(context))
+    value = {"protocols": [describe(load(name)) for name in names]}
+    show(context, as_json, value, (line for name in names for line in _lines(load(name))))
     return ExitCode.EXPECTED
 
 

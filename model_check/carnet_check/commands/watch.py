@@ -13,19 +13,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
+from carnet_check.commands import diff
 from carnet_check.commands.common import PROTOCOL, json_option, log, say
 from carnet_check.errors import UsageError
+from carnet_check.loading.families import known_protocols, parts_of
+from carnet_check.report.run_folder import RUN, Run, read_run
 from carnet_command.exit_codes import ExitCode
-from carnet_command.printable import printable
-from carnet_command.text import counted, wrapped
+from carnet_command.interrupts import covering
+from carnet_command.text import counted
 from carnet_spec.protocols.registry import DEFAULT
-
-if TYPE_CHECKING:
-    from carnet_check.report.run_folder import Run
 
 COMMAND: Final = (sys.executable, "-P", "-c", "from carnet_check.cli import main; main()")
 """The command itself; nothing is imported from the folder that it is called in."""
@@ -49,8 +49,6 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
     All other options are those of `carnet verify`. A run that a change makes useless is stopped. With --json, each run
     is one object on a line of its own. The exit code is that of the last run.
     """
-    from carnet_command.interrupts import covering
-
     watched = Watched(_folder_of(protocol))
     (log if as_json else say)(f"watching {counted(len(watched.marks()), 'file')} in {watched.folder}; Ctrl-C ends it")
     code, done = int(ExitCode.EXPECTED), 0
@@ -114,8 +112,6 @@ def _folder_of(reference: str) -> Path:
     Raises:
         UsageError: there is no such file or module.
     """
-    from carnet_check.loading.families import known_protocols, parts_of
-
     path, _ = parts_of(known_protocols().get(reference, reference))
     if path.endswith(".py"):
         if not Path(path).is_file():
@@ -158,22 +154,16 @@ def _wait(running: subprocess.Popen[bytes], watched: Watched, marks: Mapping[Pat
 
 def _kept(folder: Path) -> Run | None:
     """Return what a run left; one that ended with a usage error leaves nothing."""
-    from carnet_check.report.run_folder import RUN, read_run
-
     return read_run(folder) if (folder / RUN).is_file() else None
 
 
 def _tell(code: int, before: Run | None, after: Run | None, as_json: bool) -> None:
     """Say how a run ended, and what it says differently than the one before it."""
-    from carnet_check.commands.diff import as_json as plain
-    from carnet_check.commands.diff import differences, lines
-
-    found = differences(before, after) if before is not None and after is not None else None
+    found = diff.differences(before, after) if before is not None and after is not None else None
     if as_json:
-        click.echo(json.dumps({"exit_code": code, "differences": found and plain(found)}, ensure_ascii=False))
+        value = {"exit_code": code, "differences": found and diff.differences_as_json(found)}
+        click.echo(json.dumps(value, ensure_ascii=False))
         return
-    told = list(lines(found)) if found else []
-    for label, text in told:
-        for line in wrapped(label, printable(text)):
-            say(line)
+    for line in diff.difference_lines(found) if found else ():
+        say(line)
     say(f"{time.strftime('%H:%M:%S')}: exit code {code}; waiting for a change")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from carnet_check.commands.common import offered
 from carnet_check.commands.explain import Entry, entries
-from carnet_check.commands.listing import offered
 from carnet_check.loading.families import Source, load
 from carnet_spec.language import Draft, Formula, Service, implies
 from tests.fixtures import toy
