@@ -17,18 +17,7 @@ from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_check.wording import attack_name, knowers, narrate, reason, reasons
 from carnet_command.printable import printable
 from carnet_command.text import hanging
-from carnet_spec.language import (
-    Claim,
-    Eventually,
-    Finding,
-    Instance,
-    Invariant,
-    Profile,
-    Protocol,
-    Row,
-    SpecificationError,
-    Threat,
-)
+from carnet_spec import language
 from carnet_spec.trace import Trace, TraceStep
 
 __all__ = ["Steps", "Structure", "as_test", "stands", "works"]
@@ -107,17 +96,17 @@ def works(attack: Mapping[str, Any], reference: str) -> bool:
     return False
 
 
-def _judge(design: Protocol, threat: str, structure: Structure, budget: int | None) -> Interpreter:
+def _judge(design: language.Protocol, threat: str, structure: Structure, budget: int | None) -> Interpreter:
     """Return the judge of the instance, which has to be one of the threat model: no other one counts as an attack."""
     instance = instance_of(structure, budget)
     require_about(structure, design)
     judge = Interpreter(design, instance)
     if violated := violated_axioms(judge, threat_of(design, threat)):
-        raise SpecificationError(f"the attack says nothing about this design: {violated[0]}")
+        raise language.SpecificationError(f"the attack says nothing about this design: {violated[0]}")
     return judge
 
 
-def _back(source: Source, design: Protocol, names: Sequence[str]) -> bool:
+def _back(source: Source, design: language.Protocol, names: Sequence[str]) -> bool:
     """Whether a step is a shortcut that the design's defences leave no room for; the others have to exist."""
     shortcuts = {action.name for action in source.family.drafted(design.variant).actions if action.shortcut_of}
     present = {action.name for action in design.actions}
@@ -233,7 +222,7 @@ A row of a function ends with its value.
 """
 
 
-def structure_of(instance: Instance, protocol: Protocol) -> dict[str, dict[str, Any]]:
+def structure_of(instance: language.Instance, protocol: language.Protocol) -> dict[str, dict[str, Any]]:
     """Return the elements of an instance and what it says of the symbols of ``protocol``."""
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     relations = {
@@ -248,14 +237,14 @@ def structure_of(instance: Instance, protocol: Protocol) -> dict[str, dict[str, 
     }
 
 
-def instance_of(structure: Structure, budget: int | None) -> Instance:
+def instance_of(structure: Structure, budget: int | None) -> language.Instance:
     """Return the instance that :func:`structure_of` wrote, with the most active moves that the adversary has.
 
     Raises:
         SpecificationError: it is no such structure.
     """
     try:
-        return Instance(
+        return language.Instance(
             elements={sort: tuple(names) for sort, names in structure["elements"].items()},
             relations={name: frozenset(map(tuple, rows)) for name, rows in structure["relations"].items()},
             functions={name: _table(rows) for name, rows in structure["functions"].items()},
@@ -263,10 +252,12 @@ def instance_of(structure: Structure, budget: int | None) -> Instance:
             budget=budget,
         )
     except KeyError as missing:
-        raise SpecificationError(f"expected elements, relations, functions and first; {missing} is missing") from None
+        raise language.SpecificationError(
+            f"expected elements, relations, functions and first; {missing} is missing"
+        ) from None
 
 
-def require_about(structure: Structure, protocol: Protocol) -> None:
+def require_about(structure: Structure, protocol: language.Protocol) -> None:
     """Insist that a structure says something of each symbol that never changes, and of nothing else.
 
     Raises:
@@ -276,18 +267,20 @@ def require_about(structure: Structure, protocol: Protocol) -> None:
         rigid = {each.name for each in protocol.symbols if not each.mutable and each.is_relation is relations}
         for name in sorted(rigid ^ structure[part].keys()):
             lacks = "says nothing of" if name in rigid else "speaks of what the protocol does not know:"
-            raise SpecificationError(f"the instance that the attack was found in {lacks} '{name}'; write the test anew")
+            raise language.SpecificationError(
+                f"the instance that the attack was found in {lacks} '{name}'; write the test anew"
+            )
 
 
-def _listed(rows: Set[Row]) -> list[list[str]]:
+def _listed(rows: Set[language.Row]) -> list[list[str]]:
     return [list(row) for row in sorted(rows)]
 
 
-def _valued(table: Mapping[Row, str]) -> list[list[str]]:
+def _valued(table: Mapping[language.Row, str]) -> list[list[str]]:
     return [[*row, value] for row, value in sorted(table.items())]
 
 
-def _table(rows: Rows) -> dict[Row, str]:
+def _table(rows: Rows) -> dict[language.Row, str]:
     return {tuple(row[:-1]): row[-1] for row in rows}
 
 
@@ -303,18 +296,18 @@ class Attack:
     """A minimised and replayed violation, and where it was found."""
 
     judge: Interpreter
-    claim: Claim | Eventually
-    threat: Threat
+    claim: language.Claim | language.Eventually
+    threat: language.Threat
     trace: Trace
     states: Sequence[State]
-    profile: Profile
+    profile: language.Profile
     expected: bool
     """The specification says that the claim falls here."""
     rerun: str
     digest: str
     """Of the specification; the judge of a lasso has rules of it as steps."""
     removed: tuple[str, ...] = ()
-    finding: Finding | None = None
+    finding: language.Finding | None = None
     decisive: Decisive | None = None
 
     @property
@@ -323,9 +316,9 @@ class Attack:
         return attack_name(self.trace.variant, self.threat.id, self.claim.name, self.removed)
 
     @property
-    def failing(self) -> Invariant | Eventually:
+    def failing(self) -> language.Invariant | language.Eventually:
         """What the trace violates."""
-        return self.claim.checked if isinstance(self.claim, Claim) else self.claim
+        return self.claim.checked if isinstance(self.claim, language.Claim) else self.claim
 
     def _repr_html_(self) -> str:
         return as_html(self.judge, self.failing, self.trace, self.states, self.decisive)
@@ -342,7 +335,7 @@ class Attack:
             "removed": list(self.removed),
             "claim": self.claim.name,
             "sentence": self.claim.sentence,
-            "requirement": self.claim.requirement if isinstance(self.claim, Claim) else "",
+            "requirement": self.claim.requirement if isinstance(self.claim, language.Claim) else "",
             "threat": {"id": self.threat.id, "title": self.threat.title},
             "expected": self.expected,
             "finding": {"id": self.finding.id, "title": self.finding.title} if self.finding else None,

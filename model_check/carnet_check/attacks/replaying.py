@@ -22,6 +22,7 @@ from carnet_check.minimise import minimise
 from carnet_check.results import steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_check.wording import silent, told_place
+from carnet_command.text import counted, wrapped
 from carnet_spec.language import Action, Guard, Protocol
 from carnet_spec.language.terms import Equal, Member
 from carnet_spec.trace import Trace
@@ -118,8 +119,6 @@ def describe_replay(
         protocol: the design that was attacked.
         steps: those of the attack; if another attack was taken, its own are in the outcome.
     """
-    from carnet_command.text import counted, wrapped
-
     if outcome is None:
         yield "replay       no implementation of this protocol is installed"
         return

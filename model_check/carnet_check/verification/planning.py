@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from carnet_check.engines import registry
+from carnet_check.engines import interface, registry
 from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, NO_CAPS, Caps, Walks
-from carnet_check.engines.interface import (
-    Bounded,
-    DecidesLiveness,
-    Diagnoses,
-    Engine,
-    Explores,
-    Plan,
-    ProvesLiveness,
-    Samples,
-    Task,
-)
 from carnet_check.engines.runner import HERE, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source, unknown
@@ -54,16 +43,16 @@ class Campaign:
 
     request: Request
     profile: Profile
-    engines: tuple[Engine, ...]
-    plans: tuple[Plan, ...]
+    engines: tuple[interface.Engine, ...]
+    plans: tuple[interface.Plan, ...]
     notes: tuple[str, ...] = ()
     """What the lints say against the variants, and the leaks that are accepted in them."""
 
     @property
-    def task(self) -> Task:
+    def task(self) -> interface.Task:
         """What every engine is asked."""
         request = self.request
-        return Task(
+        return interface.Task(
             source=request.source,
             profile=self.profile,
             plans=self.plans,
@@ -118,19 +107,19 @@ def planned(request: Request) -> Campaign:
     return campaign
 
 
-def _engines(request: Request) -> tuple[Engine, ...]:
+def _engines(request: Request) -> tuple[interface.Engine, ...]:
     """Return the engines to run: those that take walks with what is said of these, those that bound runs with it."""
     engines = registry.chosen(request.engines)
     walks = _walks(request)
     if walks is not None:
-        _refuse_unable(engines, Samples, "takes random walks, which --simulate asks for")
+        _refuse_unable(engines, interface.Samples, "takes random walks, which --simulate asks for")
         _refuse_exploring(request, engines)
-        engines = tuple(each.sampling(walks) if isinstance(each, Samples) else each for each in engines)
+        engines = tuple(each.sampling(walks) if isinstance(each, interface.Samples) else each for each in engines)
     if request.depth is None:
         return engines
     if walks is None:
-        _refuse_unable(engines, Bounded, "bounds the steps of runs, which --depth asks for")
-    return tuple(each.to_depth(request.depth) if isinstance(each, Bounded) else each for each in engines)
+        _refuse_unable(engines, interface.Bounded, "bounds the steps of runs, which --depth asks for")
+    return tuple(each.to_depth(request.depth) if isinstance(each, interface.Bounded) else each for each in engines)
 
 
 def _walks(request: Request) -> Walks | None:
@@ -147,16 +136,16 @@ def _walks(request: Request) -> Walks | None:
     return None
 
 
-def _refuse_exploring(request: Request, engines: Sequence[Engine]) -> None:
+def _refuse_exploring(request: Request, engines: Sequence[interface.Engine]) -> None:
     """Refuse engines that would visit every state beside those that walk, and a cap on states that nothing counts."""
     for each in engines:
-        if isinstance(each, Explores) and not isinstance(each, Samples):
+        if isinstance(each, interface.Explores) and not isinstance(each, interface.Samples):
             raise UsageError(f"the engine '{each.name}' takes no random walks, which --simulate asks for: leave it out")
     if request.limits.states is not None:
         raise UsageError("--max-states is about visiting every state, which --simulate does not do")
 
 
-def _refuse_unable(engines: Sequence[Engine], kind: type[Engine], what: str) -> None:
+def _refuse_unable(engines: Sequence[interface.Engine], kind: type[interface.Engine], what: str) -> None:
     """Refuse an option that none of the engines of the run knows."""
     if not any(isinstance(engine, kind) for engine in engines):
         able = " or ".join(engine.name for engine in registry.registered() if isinstance(engine, kind))
@@ -171,11 +160,11 @@ def _refuse_no_induction(campaign: Campaign) -> None:
     known = dict.fromkeys(each.name for plan in campaign.plans for each in plan.protocol.invariants)
     if name not in known:
         raise UsageError(unknown("lemma or claim", name, campaign.request.source.family.id, known))
-    shown = registry.able(Diagnoses).shows
-    _refuse_unable(campaign.engines, Diagnoses, f"finds a {shown}, which --cti asks for")
+    shown = registry.able(interface.Diagnoses).shows
+    _refuse_unable(campaign.engines, interface.Diagnoses, f"finds a {shown}, which --cti asks for")
 
 
-def _plan(request: Request, variant: str) -> Plan:
+def _plan(request: Request, variant: str) -> interface.Plan:
     family = request.source.family
     protocol = request.source.sound(variant)
     declared = protocol.threats or (NO_THREAT,)
@@ -190,7 +179,7 @@ def _plan(request: Request, variant: str) -> Plan:
         falling |= {(claim.name, threat) for threat in claim.fails_under}
     liveness = tuple(live for live in protocol.liveness if not request.claims or live.name in request.claims)
     used = {threat.id for threat in threats} if liveness else {threat.id for _, threat in pairs}
-    return Plan(
+    return interface.Plan(
         protocol=protocol,
         label=family.variants[variant].label,
         threats=tuple(threat for threat in threats if threat.id in used),
@@ -211,7 +200,7 @@ def _threats_of(claim: Claim, protocol: Protocol) -> tuple[str, ...]:
 
 
 def _refuse_unknown(
-    what: str, names: Iterable[str], plans: Sequence[Plan], listed: Callable[[Protocol], Iterable[str]]
+    what: str, names: Iterable[str], plans: Sequence[interface.Plan], listed: Callable[[Protocol], Iterable[str]]
 ) -> None:
     known = dict.fromkeys(name for plan in plans for name in listed(plan.protocol))
     for name in names:
@@ -219,7 +208,7 @@ def _refuse_unknown(
             raise UsageError(unknown(what, name, plans[0].protocol.id, known))
 
 
-def _refuse_declared(names: Iterable[str], plans: Sequence[Plan]) -> None:
+def _refuse_declared(names: Iterable[str], plans: Sequence[interface.Plan]) -> None:
     declared = {claim.name for plan in plans for claim in plan.protocol.claims if claim.declared}
     for name in names:
         if name in declared:
@@ -233,7 +222,9 @@ def _refuse_empty(campaign: Campaign) -> None:
     request = campaign.request
     lively = [live.name for plan in campaign.plans for live in plan.liveness]
     if lively and not pairs:
-        if not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in campaign.engines):
+        if not any(
+            isinstance(engine, interface.ProvesLiveness | interface.DecidesLiveness) for engine in campaign.engines
+        ):
             raise UsageError(
                 f"none of the engines judges liveness, and nothing but {', '.join(lively)} is to be judged"
             )
