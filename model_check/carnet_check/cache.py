@@ -153,7 +153,12 @@ def code() -> str:
 
 def _entry(place: Path, key: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the answer in a file, if it is one to this very key."""
-    found = json.loads(_content(place))
+    if _is_shared(place.parent.stat()):
+        raise NotAnAnswerError("somebody else may write into its folder")
+    content = read_plain(place, LARGEST, flags=os.O_NOFOLLOW)
+    if len(content) > LARGEST:
+        raise NotAnAnswerError(f"it is larger than {LARGEST >> 20} MiB")
+    found = json.loads(content)
     kept = found.pop("sum", None)
     if kept != _digest(_canonical(found)):
         raise NotAnAnswerError("its checksum is not that of what it holds")
@@ -161,15 +166,6 @@ def _entry(place: Path, key: Mapping[str, Any]) -> Mapping[str, Any]:
         raise NotAnAnswerError("it is the answer to something else")
     answer: Mapping[str, Any] = found["answer"]
     return answer
-
-
-def _content(place: Path) -> bytes:
-    if _is_shared(place.parent.stat()):
-        raise NotAnAnswerError("somebody else may write into its folder")
-    content = read_plain(place, LARGEST, flags=os.O_NOFOLLOW)
-    if len(content) > LARGEST:
-        raise NotAnAnswerError(f"it is larger than {LARGEST >> 20} MiB")
-    return content
 
 
 def _why(error: Exception) -> str:

@@ -52,7 +52,11 @@ class Slicer(Generic[StateT, StepT]):
 
     def _pass(self, steps: list[StepT], size: int, stride: int) -> list[StepT]:
         """Try to delete every piece of ``size`` steps whose end is a multiple of ``stride`` from the end."""
-        prefix = self._states(steps)
+        prefix = [self._start]
+        for step in steps:
+            after = self._take(prefix[-1], step)
+            assert after is not None, "a run that serves cannot be taken"
+            prefix.append(after)
         end = len(steps)
         while end > 0:
             begin = max(0, end - size)
@@ -62,14 +66,6 @@ class Slicer(Generic[StateT, StepT]):
             else:
                 end -= stride
         return steps
-
-    def _states(self, steps: Sequence[StepT]) -> list[StateT]:
-        states = [self._start]
-        for step in steps:
-            after = self._take(states[-1], step)
-            assert after is not None, "a run that serves cannot be taken"
-            states.append(after)
-        return states
 
     def _serves(self, state: StateT, steps: Sequence[StepT]) -> bool:
         at: StateT | None = state

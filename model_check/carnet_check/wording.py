@@ -123,7 +123,8 @@ class Change:
 
 def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]:
     """Yield every field that differs between two states, in the order of the specification."""
-    owners = _owners(protocol)
+    acting = ((action.by.name, action.actor) for action in protocol.actions)
+    owners = {role: actor.sort for role, actor in acting if isinstance(actor, Var)}
     for symbol in protocol.symbols:
         if symbol.mutable and symbol.is_relation:
             old, new = before.relations[symbol.name], after.relations[symbol.name]
@@ -135,12 +136,6 @@ def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]
             for row in sorted(now):
                 if was[row] != now[row]:
                     yield _change(protocol, symbol, owners, row, f"{_applied(symbol, row)}: {was[row]} → {now[row]}")
-
-
-def _owners(protocol: Protocol) -> Mapping[str, Sort]:
-    """Return for each role played by several elements the sort that these belong to."""
-    acting = ((action.by.name, action.actor) for action in protocol.actions)
-    return {role: actor.sort for role, actor in acting if isinstance(actor, Var)}
 
 
 def _change(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:

@@ -118,7 +118,7 @@ def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progre
         EngineError: an engine reports an attack that the interpreter does not reproduce.
     """
     stages: list[Coverage] = []
-    first, *larger = _stages(target)
+    first, *larger = target.source.family.sizes_to_hunt(target.protocol.variant)
     for profile in (first, None, *larger):
         if profile is None:
             why = _redundant(target, jobs, progress)
@@ -231,10 +231,6 @@ def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
 
 
 # -- how it is hunted -----------------------------------------------------------------------------
-
-
-def _stages(target: AttackTarget) -> tuple[Profile, ...]:
-    return target.source.family.sizes_to_hunt(target.protocol.variant)
 
 
 def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -> Coverage:

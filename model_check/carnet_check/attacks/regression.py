@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os.path
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -231,7 +231,7 @@ def structure_of(instance: language.Instance, protocol: language.Protocol) -> di
     functions = {symbol.name: instance.functions[symbol.name] for symbol in rigid if not symbol.is_relation}
     return {
         "elements": {sort: list(names) for sort, names in instance.elements.items()},
-        "relations": {name: _listed(rows) for name, rows in relations.items()},
+        "relations": {name: [list(row) for row in sorted(rows)] for name, rows in relations.items()},
         "functions": {name: _valued(table) for name, table in functions.items()},
         "first": {name: _valued(table) for name, table in instance.first.items()},
     }
@@ -270,10 +270,6 @@ def require_about(structure: Structure, protocol: language.Protocol) -> None:
             raise language.SpecificationError(
                 f"the instance that the attack was found in {lacks} '{name}'; write the test anew"
             )
-
-
-def _listed(rows: Set[language.Row]) -> list[list[str]]:
-    return [list(row) for row in sorted(rows)]
 
 
 def _valued(table: Mapping[language.Row, str]) -> list[list[str]]:

@@ -87,17 +87,12 @@ def _weakened(result: Conformance) -> str:
     return f"{removed}, under {header.threat}" if header.threat else removed
 
 
-def _strength(result: Conformance) -> str:
-    """Say what was checked: every guard of the events that were not ignored."""
-    ignored = f" of those that were not ignored, and {result.ignored:,} were" if result.ignored else ""
-    return f"this one trace, {result.events:,} events; every guard checked{ignored}, every deduction taken"
-
-
 def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
+    ignored = f" of those that were not ignored, and {result.ignored:,} were" if result.ignored else ""
     return Closing(
         verdicts={"CONFORMS" if result.conforms else "DIVERGES": 1},
         outcome=f"the trace is {'a' if result.conforms else 'no'} run of the spec{_weakened(result)}",
-        strength=_strength(result),
+        strength=f"this one trace, {result.events:,} events; every guard checked{ignored}, every deduction taken",
         budget=f"{TO_BEGIN_WITH:,} steps of work and {PER_EVENT:,} for each event; "
         f"{result.events / max(seconds, 1e-9):,.0f} events a second",
         profile=", ".join(f"{name} {size}" for name, size in result.header.sizes) or "the family's own sizes",

@@ -99,7 +99,10 @@ def entries(source: Source) -> Iterator[Entry]:
     yield from _designs(source, every)
     for make, variants in found.values():
         yield make() if variants[0] in layered else replace(make(), variants=tuple(variants))
-    yield from _uncited(source, {id for _, id in found})
+    cited_ids = {id for _, id in found}
+    for requirement in source.family.text.requirements().values():
+        if requirement.id not in cited_ids:
+            yield Entry(requirement.id, "requirement", source.family.id, requirement.sentence, requirement.source)
 
 
 def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make]]:
@@ -121,13 +124,6 @@ def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make
         yield "requirement", id, partial(_requirement, source, protocol, shown, id, names)
     for action in protocol.actions:
         yield "rule" if action.deduction else "action", action.name, partial(_action, protocol.id, shown, action)
-
-
-def _uncited(source: Source, known: set[str]) -> Iterator[Entry]:
-    """Yield the normative sentences that nothing in the protocol cites."""
-    for requirement in source.family.text.requirements().values():
-        if requirement.id not in known:
-            yield Entry(requirement.id, "requirement", source.family.id, requirement.sentence, requirement.source)
 
 
 def _designs(source: Source, protocols: Sequence[Protocol]) -> Iterator[Entry]:

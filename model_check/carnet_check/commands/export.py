@@ -67,7 +67,7 @@ class ObligationFolder:
 
 def _clear(folder: Path) -> None:
     index, inside = folder / INDEX, folder / OBLIGATIONS
-    if index.exists() and not _first_line(index).startswith(",".join(COLUMNS)):
+    if index.exists() and not _read(index).partition("\n")[0].startswith(",".join(COLUMNS)):
         raise UsageError(f"expected the index of an export or nothing, and '{index}' is something else")
     if inside.is_symlink():
         raise UsageError(f"expected a folder of the export's own, and '{inside}' is a link")
@@ -117,10 +117,6 @@ def _is_protocol(file: Path) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(content, dict) and content.get("format") == FORMAT
-
-
-def _first_line(file: Path) -> str:
-    return _read(file).partition("\n")[0]
 
 
 def _read(file: Path) -> str:
@@ -240,21 +236,22 @@ def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
         EngineError: the instance violates an axiom.
     """
     target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
-    scope = _scope(target, asked)
+    profile = target.source.profile(asked.profile or "tiny")
+    scale = {**profile.scale, **asked.sizes}
+    refuse_sizes(scale)
+    profile = replace(profile, scale=scale, budget=profile.budget if asked.moves is None else asked.moves)
+    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
     elsewhere = tuple(name for name in target.claims if any(name in claims for _, claims in scope.instances if claims))
     remark = f"Carnet judges {', '.join(elsewhere)} from other first values, too." if elsewhere else ""
     instance = _instance(target, scope, asked)
     if form == PROMELA:
         return _write_promela(target, instance, asked, remark, out)
-    return _write_tla(target, instance, remark, out)
-
-
-def _scope(target: AttackTarget, asked: Asked) -> Scope:
-    profile = target.source.profile(asked.profile or "tiny")
-    scale = {**profile.scale, **asked.sizes}
-    refuse_sizes(scale)
-    profile = replace(profile, scale=scale, budget=profile.budget if asked.moves is None else asked.moves)
-    return scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
+    protocol = target.protocol
+    claims = [protocol.claim(name).checked for name in target.claims]
+    name, expected = module_name(protocol), _expected(target)
+    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected, remark), WRITTEN)
+    write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
+    return Model(target, instance.words, (f"{name}.tla", f"{name}.cfg"), None, remark)
 
 
 def _instance(target: AttackTarget, scope: Scope, asked: Asked) -> Instance:
@@ -306,15 +303,6 @@ def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observe
             covered.status(f"learning what never changes: {states:,} states, depth {depth}")
 
         return able(Observes).observed(target.protocol, instance, caps, watch)
-
-
-def _write_tla(target: AttackTarget, instance: Instance, remark: str, out: Path) -> Model:
-    protocol = target.protocol
-    claims = [protocol.claim(name).checked for name in target.claims]
-    name, expected = module_name(protocol), _expected(target)
-    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected, remark), WRITTEN)
-    write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
-    return Model(target, instance.words, (f"{name}.tla", f"{name}.cfg"), None, remark)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -254,7 +254,13 @@ def _intention(campaign: Campaign) -> Iterator[str]:
 
 def _lines(outcome: CampaignOutcome) -> Iterator[str]:
     yield from matrices(outcome, shutil.get_terminal_size((80, 24)).columns)
-    yield from _counterexamples(outcome)
+    fallen = [row for row in outcome.results if row.has_trace and not row.as_expected]
+    for number, row in enumerate(fallen):
+        yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
+        if number < SHOWN_TRACES:
+            yield from _told(outcome, row)
+        yield f"  {outcome.again(row)}"
+        yield ""
     yield from unproved_lines(invariants_as_json(outcome), outcome.campaign.request.cti)
 
 
@@ -263,17 +269,6 @@ def _strictly(lacking: Sequence[str]) -> Iterator[str]:
     for each in lacking:
         yield from wrapped("strict", each)
     if lacking:
-        yield ""
-
-
-def _counterexamples(outcome: CampaignOutcome) -> Iterator[str]:
-    """Tell the first few violations that nobody expected."""
-    fallen = [row for row in outcome.results if row.has_trace and not row.as_expected]
-    for number, row in enumerate(fallen):
-        yield f"{row.claim} is violated under {row.threat} in variant {row.variant}:"
-        if number < SHOWN_TRACES:
-            yield from _told(outcome, row)
-        yield f"  {outcome.again(row)}"
         yield ""
 
 
@@ -369,7 +364,12 @@ def verify_unnamed(context: click.Context, named: str | None, every: bool, as_js
     own = None if every else protocol_here()
     if own is not None:
         return _verify_own(context, own, as_json)
-    _require_sense(context)
+    for parameter in context.command.params:
+        if (
+            parameter.name in (*ABOUT_ONE, *PLACES)
+            and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+        ):
+            raise click.UsageError(f"{max(parameter.opts, key=len)} is about one protocol: say which")
     return _verify_all(context, as_json)
 
 
@@ -386,7 +386,12 @@ def _verify_all(context: click.Context, as_json: bool) -> int:
     if as_json:
         common.show_json(_together(values, command))
     else:
-        _say_together(codes, command)
+        came = (
+            f"{id} {'as expected' if code is ExitCode.EXPECTED else f'(exit code {code})'}"
+            for id, code in codes.items()
+        )
+        for line in ("", *wrapped("protocols", " · ".join(came)), common.rerun(command)):
+            common.say(line)
     return deciding(codes.values())
 
 
@@ -403,23 +408,6 @@ def _verify_own(context: click.Context, file: str, as_json: bool) -> int:
 def registered_ids() -> list[str]:
     """Return the ids of all registered protocols."""
     return list(known_protocols())
-
-
-def _say_together(codes: Mapping[str, ExitCode], command: str) -> None:
-    came = (
-        f"{id} {'as expected' if code is ExitCode.EXPECTED else f'(exit code {code})'}" for id, code in codes.items()
-    )
-    for line in ("", *wrapped("protocols", " · ".join(came)), common.rerun(command)):
-        common.say(line)
-
-
-def _require_sense(context: click.Context) -> None:
-    for parameter in context.command.params:
-        if (
-            parameter.name in (*ABOUT_ONE, *PLACES)
-            and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-        ):
-            raise click.UsageError(f"{max(parameter.opts, key=len)} is about one protocol: say which")
 
 
 def _together(values: Sequence[Mapping[str, Any]], command: str) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
             if ended is None:
                 continue
             code, done = ended, done + 1
-            after = _kept(kept)
+            after = read_run(kept) if (kept / RUN).is_file() else None
             _tell(code, before, after, as_json)
             before = after or before
             covered.line(f"run {done}")
@@ -150,11 +150,6 @@ def _wait(running: subprocess.Popen[bytes], watched: Watched, marks: Mapping[Pat
         with contextlib.suppress(subprocess.TimeoutExpired):
             running.wait(PAUSE)
     return running.returncode
-
-
-def _kept(folder: Path) -> Run | None:
-    """Return what a run left; one that ended with a usage error leaves nothing."""
-    return read_run(folder) if (folder / RUN).is_file() else None
 
 
 def _tell(code: int, before: Run | None, after: Run | None, as_json: bool) -> None:

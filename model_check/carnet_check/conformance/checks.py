@@ -81,10 +81,7 @@ class CheckJudge:
             return f"the checks for {waiting[-1].action} come before its step, and this one is for {made.action}"
         if made.action:
             waiting.append(made)
-        return self._unfit(made)
-
-    def _unfit(self, made: TraceCheck) -> str:
-        """Say why no such check can be made, or be relied on."""
+        # A check that cannot be made, or cannot be relied on
         known = self.asked.requirements.get(made.defence)
         if known is None:
             return f"'{made.defence}' is no defence of the protocol"
@@ -104,20 +101,17 @@ class CheckJudge:
         self._sent.setdefault(party, set()).update(sent)
         if made and made[-1].action != step.action:
             return f"checks were made for {made[-1].action}, and '{party}' went on without it"
-        missing = self._again(step, party, made)
-        for demand in self.asked.demands.get(step.action, ()):
-            self.required += 1
-            missing = missing or self._missing(step, demand, made)
-        return missing
-
-    def _again(self, step: TraceStep, party: str, made: Sequence[TraceCheck]) -> str:
-        """Use up the messages that were looked at for a step; say which of them an earlier step was taken on."""
+        # The messages that were looked at for this step are used up; an earlier step may have been taken on one of them
         used = self._used.setdefault(party, set())
         new = {(check.sender, check.saw) for check in made if check.sender}
         again = next(iter(sorted(new & used)), None) if self.asked.once else None
         used |= new
         told = f"{step.action}: '{party}' took an earlier step on the message of"
-        return f"{told} '{again[0]}' with the digest {again[1]}" if again else ""
+        missing = f"{told} '{again[0]}' with the digest {again[1]}" if again else ""
+        for demand in self.asked.demands.get(step.action, ()):
+            self.required += 1
+            missing = missing or self._missing(step, demand, made)
+        return missing
 
     def _missing(self, step: TraceStep, demand: Demand, made: list[TraceCheck]) -> str:
         """Take the check that a demand is met by off those that were made; say what is missing if none is."""

@@ -515,7 +515,7 @@ class Follower:
         ahead = deque((step,))
         while ahead:
             current = ahead.popleft()
-            moves = self._moves(current)
+            moves = [Move(())] if current.action in self._ignored else self._machine.moves(current)
             if moves:
                 self._go(moves, current, ahead)
                 continue
@@ -525,9 +525,6 @@ class Follower:
                 return self._diverged(self._furthest)
             ahead = self._back()
         return None
-
-    def _moves(self, step: TraceStep) -> list[Move]:
-        return [Move(())] if step.action in self._ignored else self._machine.moves(step)
 
     def _diverged(self, found: Divergence) -> Divergence:
         if self._left_out:

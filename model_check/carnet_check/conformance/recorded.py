@@ -472,7 +472,9 @@ def events(lines: Iterator[tuple[int, object]], header: Header) -> Iterator[Trac
             event = _event(value)
         except TraceError as error:
             raise UsageError(f"line {number}: {error}") from None
-        if not header.checked and _only_checked(event):
+        if not header.checked and (
+            isinstance(event, TraceEnd) or isinstance(event.step, TraceCheck) or bool(event.place or event.at)
+        ):
             raise UsageError(
                 f"line {number}: only a checked trace has this, and its header does not say that it is one"
             )
@@ -486,11 +488,6 @@ def events(lines: Iterator[tuple[int, object]], header: Header) -> Iterator[Trac
     after = next(lines, None)
     if after is not None:
         raise UsageError(f"line {after[0]}: the trace ends on the line before")
-
-
-def _only_checked(event: TraceEvent | TraceEnd) -> bool:
-    """Whether an event is, or has, what only a checked trace has."""
-    return isinstance(event, TraceEnd) or isinstance(event.step, TraceCheck) or bool(event.place or event.at)
 
 
 def _event(value: object) -> TraceEvent | TraceEnd:

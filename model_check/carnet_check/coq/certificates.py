@@ -124,18 +124,10 @@ class Converter:
         unknown = [name for step in read for name in _members(step) if name not in self.declared.members]
         if unknown:
             raise CarnetError(f"the certificate of {obligation.id} names {unknown[0]}, which is no member of a sort")
-        steps = [_renumbered(step, core) for step in read]
-        return Converted(tuple(zip(steps, self._branches(steps, obligation.constants), strict=True)))
-
-    def _branches(self, steps: Sequence[Step], constants: Sequence[str]) -> list[int]:
-        """Count the branches of each step.
-
-        Cases of an element that the certificate itself has named have as many branches as make the certificate end
-        where it ends.
-        """
-        known = [self._count(step, constants) for step in steps]
+        steps = [with_hypotheses(step, lambda number: core[number] if number < len(core) else number) for step in read]
+        known = [self._count(step, obligation.constants) for step in steps]
         sizes = sorted({len(members) for members in self.system.enumerations.values()})
-        return _completed(known, sizes)
+        return Converted(tuple(zip(steps, _completed(known, sizes), strict=True)))
 
     def _count(self, step: Step, constants: Sequence[str]) -> int | None:
         rule, _, terms, _ = step
@@ -226,11 +218,6 @@ def _require_end(counts: Iterable[int]) -> None:
 def _with_branches(after: int, count: int) -> int:
     """Return the numbers of branches that may be open before a step with ``count`` of them, from those after it."""
     return after >> (count - 1) if count else after << 1
-
-
-def _renumbered(step: Step, core: Sequence[int]) -> Step:
-    """Return a step with a hypothesis of the full obligation for one of the text; one too many stays too many."""
-    return with_hypotheses(step, lambda number: core[number] if number < len(core) else number)
 
 
 # -- for the program --------------------------------------------------------------------------------------------------

@@ -163,7 +163,12 @@ class Assignment:
         self._symbols = symbols
         self._unknowns = {choice: z3.Bool(f"c{number}", self._context) for number, choice in enumerate(self._choices())}
         self._solver = z3.SolverFor("QF_FD", ctx=self._context)
-        self._assume(axioms)
+        for axiom in axioms:
+            self._solver.add(self._formula(axiom.formula, {}))
+        for symbol in self._symbols:
+            for row in () if symbol.is_relation else self.rows(symbol):
+                values = [self._unknowns[Choice(symbol, row, value)] for value in self.of(symbol.result)]
+                self._solver.add(self._z3.PbEq([(value, 1) for value in values], 1))
         if self._solver.check() != z3.sat:
             sizes = ", ".join(f"{len(names)} {sort}" for sort, names in elements.items())
             raise UsageError(
@@ -191,14 +196,6 @@ class Assignment:
     def rows(self, symbol: Symbol) -> Iterator[Row]:
         """Yield every row of arguments of a symbol."""
         return product(*(self.of(sort) for sort in symbol.domain))
-
-    def _assume(self, axioms: Iterable[Axiom]) -> None:
-        for axiom in axioms:
-            self._solver.add(self._formula(axiom.formula, {}))
-        for symbol in self._symbols:
-            for row in () if symbol.is_relation else self.rows(symbol):
-                values = [self._unknowns[Choice(symbol, row, value)] for value in self.of(symbol.result)]
-                self._solver.add(self._z3.PbEq([(value, 1) for value in values], 1))
 
     def _decide(self, choice: Choice, wish: bool) -> bool:
         unknown = self._unknowns[choice]

@@ -345,17 +345,13 @@ def _is_given(source: Source, protocol: Protocol, threat: Threat, profile: Profi
 
 def _is_small(protocol: Protocol, threat: Threat) -> bool:
     axioms = (*protocol.axioms, *threat.axioms)
-    spoken = _spoken_of(protocol, axioms)
-    return any(_satisfied(spoken, axioms, scale) for scale in _scales(spoken))
-
-
-def _spoken_of(protocol: Protocol, axioms: Sequence[Axiom]) -> Protocol:
-    """Return what the axioms speak of; whatever else never changes may mean anything."""
+    # What the axioms do not speak of may mean anything
     read = frozenset().union(*(symbols_of(axiom.formula) for axiom in axioms))
     symbols = tuple(symbol for symbol in protocol.symbols if symbol in read)
-    return replace(
+    spoken = replace(
         protocol, symbols=symbols, actions=(), initial=(), claims=(), lemmas=(), goals=(), liveness=(), threats=()
     )
+    return any(_satisfied(spoken, axioms, scale) for scale in _scales(spoken))
 
 
 def _scales(protocol: Protocol) -> Iterator[Scale]:

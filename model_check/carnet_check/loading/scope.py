@@ -58,7 +58,12 @@ def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, 
     Raises:
         UsageError: the sizes make no instance.
     """
-    early = _read_early(protocol, claims)
+    if protocol.digest not in _known:
+        found: dict[str, dict[Symbol, None]] = {}
+        for read in claims_that_read_early(protocol):
+            found.setdefault(read.action, {})[read.symbol] = None
+        _known[protocol.digest] = {claim: tuple(symbols) for claim, symbols in found.items()}
+    early = {claim: symbols for claim, symbols in _known[protocol.digest].items() if claim in claims}
     if source.instances_are_made:
         return _made(source, protocol, threat, profile, claims, early)
     return _given(source.instance(protocol, threat, profile), protocol, early)
@@ -66,16 +71,6 @@ def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, 
 
 _known: dict[str, dict[str, tuple[Symbol, ...]]] = {}
 """What claims read early, by the digest of a protocol: several searches ask for it, each under a threat model."""
-
-
-def _read_early(protocol: Protocol, claims: Sequence[str]) -> dict[str, tuple[Symbol, ...]]:
-    """Return, for each claim that may read what nobody wrote yet, the symbols."""
-    if protocol.digest not in _known:
-        found: dict[str, dict[Symbol, None]] = {}
-        for read in claims_that_read_early(protocol):
-            found.setdefault(read.action, {})[read.symbol] = None
-        _known[protocol.digest] = {claim: tuple(symbols) for claim, symbols in found.items()}
-    return {claim: symbols for claim, symbols in _known[protocol.digest].items() if claim in claims}
 
 
 def _given(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Symbol, ...]]) -> Scope:
@@ -93,15 +88,10 @@ def _given(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Sym
         else:
             why = f"it may read {names} before it is written, and was explored from one first value only"
             left_out |= dict.fromkeys(claims, why)
-    return Scope(tuple(instances), _as_given(protocol, instance), left_out)
-
-
-def _as_given(protocol: Protocol, instance: Instance) -> Explored:
-    """Describe the one instance that somebody chose."""
     fixed = tuple(fixes(protocol, instance).items())
     enumerations = {sort.name for sort in protocol.sorts if sort.is_enumeration}
     sizes = tuple((sort, number) for sort, number in instance.sizes.items() if sort not in enumerations)
-    return Explored(sizes, fixed=fixed, authors_words=instance.describes)
+    return Scope(tuple(instances), Explored(sizes, fixed=fixed, authors_words=instance.describes), left_out)
 
 
 def _grouped(early: Mapping[str, tuple[Symbol, ...]]) -> dict[tuple[Symbol, ...], tuple[str, ...]]:

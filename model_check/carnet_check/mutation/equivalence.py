@@ -110,16 +110,7 @@ class _Comparison:
         known = {each.formula for each in one.asked}
         if all(each.formula in known for each in other.asked):
             return
-        told = self._told()
-        asked = terms.conjunction(tuple(_opened(each.formula, told) for each in other.asked))
-        denied = terms.Forall(tuple(told.values()), terms.negation(asked)) if told else terms.negation(asked)
-        given = {each.name: each.formula for each in one.asked}
-        written = (update.symbol for update in one.action.updates)
-        idle = [_equivalent(precondition(said, one.changes), said) for said in map(_somewhere, dict.fromkeys(written))]
-        yield how, given | {OTHERWISE: denied}, terms.conjunction(tuple(idle))
-
-    def _told(self) -> dict[Term, terms.Var]:
-        """Return the constants of parameters that no update of either action reads."""
+        # The constants of parameters that no update of either action reads
         read = {
             var
             for update in (*self.before.action.updates, *self.after.action.updates)
@@ -127,7 +118,13 @@ class _Comparison:
             for var in terms.free_variables(term)
         }
         params = self.before.action.params
-        return {constant: var for var, constant in zip(params, self.before.constants, strict=True) if var not in read}
+        told = {constant: var for var, constant in zip(params, self.before.constants, strict=True) if var not in read}
+        asked = terms.conjunction(tuple(_opened(each.formula, told) for each in other.asked))
+        denied = terms.Forall(tuple(told.values()), terms.negation(asked)) if told else terms.negation(asked)
+        given = {each.name: each.formula for each in one.asked}
+        written = (update.symbol for update in one.action.updates)
+        idle = [_equivalent(precondition(said, one.changes), said) for said in map(_somewhere, dict.fromkeys(written))]
+        yield how, given | {OTHERWISE: denied}, terms.conjunction(tuple(idle))
 
 
 OTHERWISE = "the other action cannot be taken"

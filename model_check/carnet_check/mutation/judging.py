@@ -138,7 +138,9 @@ class Judge:
         if failing:
             return self._attacked(mutant) or Judgement(mutant.key, Fate.KILLED, By.PROOF, failing)
         if mutant.action is None:
-            return _of_axiom(mutant, open_)
+            if open_:
+                return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
+            return Judgement(mutant.key, Fate.EQUIVALENT, evidence="not needed: all is proved without it")
         before = self.protocol.action(mutant.action.name)
         same = everywhere(sameness(proofs, self._language, before, mutant.action) for proofs in self._proofs)
         if same.proved:
@@ -232,9 +234,3 @@ def _layers(protocol: Protocol, threats: tuple[str, ...]) -> dict[Threat | None,
 
 def _under(answer: ObligationAnswer) -> str:
     return f" under {answer.layer}" if answer.layer else ""
-
-
-def _of_axiom(mutant: Mutant, open_: str) -> Judgement:
-    if open_:
-        return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
-    return Judgement(mutant.key, Fate.EQUIVALENT, evidence="not needed: all is proved without it")

@@ -180,7 +180,7 @@ def _with_guard(action: Action, guard: Guard, formula: terms.Term) -> Action:
 def _of_update(action: Action, update: Update, others: Replacements) -> Iterator[_Change]:
     place, parts = f"update {update.name}", (f"update:{update.name}",)
     yield f"{place}/drop", Operator.DROP, parts, without_parts(action, parts)
-    if _marks_a_draw(action, update):
+    if any(update.args == (var,) and update.symbol == used_symbol(var.sort) for var in action.fresh):
         return
     if update.when != terms.TRUE:
         yield f"{place}/drop when", Operator.WEAKEN, parts, _with(action, update, replace(update, when=terms.TRUE))
@@ -195,10 +195,6 @@ def _of_update(action: Action, update: Update, others: Replacements) -> Iterator
         if other.symbol == update.symbol and (other.effect is not update.effect or update.value is not None):
             both = (*parts, f"update:{other.name}")
             yield f"{place}/swap with {other.name}", Operator.SWAP, both, _swapped(action, update, other)
-
-
-def _marks_a_draw(action: Action, update: Update) -> bool:
-    return any(update.args == (var,) and update.symbol == used_symbol(var.sort) for var in action.fresh)
 
 
 def _replaced(update: Update, others: Replacements) -> Iterator[tuple[str, Update]]:

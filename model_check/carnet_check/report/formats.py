@@ -194,15 +194,11 @@ def _sarif_result(run: Run, row: Values, places: Mapping[str, int]) -> dict[str,
         "partialFingerprints": {FINGERPRINT: hashlib.sha256(identity.encode()).hexdigest()},
         "properties": {name: row[name] for name in ("verdict", "expected", "engine", "threat", "variant")},
     }
-    attack = _attack(run, row)
+    name = attack_name(row["variant"], row["threat"], row["claim"])
+    attack = next((each for each in run.attacks if row["verdict"] == "VIOLATED" and each["name"] == name), None)
     if attack is not None:
         result["codeFlows"] = [{"message": {"text": attack["reason"][0]}, "threadFlows": list(_flows(run, attack))}]
     return result
-
-
-def _attack(run: Run, row: Values) -> Values | None:
-    name = attack_name(row["variant"], row["threat"], row["claim"])
-    return next((each for each in run.attacks if row["verdict"] == "VIOLATED" and each["name"] == name), None)
 
 
 def _location(run: Run, row: Values) -> dict[str, Any]:

@@ -111,20 +111,15 @@ def _graphs(campaign: Campaign) -> Iterator[dict[str, Any]]:
 def outline(campaign: Campaign) -> dict[str, Any]:
     """Return what was claimed, of whom, under which assumptions; equal specifications give equal values."""
     source = campaign.request.source
+    path = parts_of(source.shown)[0]
     return {
         "protocol": source.family.id,
         "title": source.family.title,
         "reference": source.shown,
-        "file": _file(source),
+        "file": path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py",
         "places": _places(source, [plan.protocol.variant for plan in campaign.plans]),
         "variants": [_variant(source, plan) for plan in campaign.plans],
     }
-
-
-def _file(source: Source) -> str:
-    """Return where the protocol is written: the file that was asked for, or else that of the module it is in."""
-    path = parts_of(source.shown)[0]
-    return path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py"
 
 
 def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:

@@ -61,7 +61,9 @@ def snapshot(folder: Path, wanted: Callable[[str], bool] = lambda _: True) -> di
             if left < 0 or len(found) >= MOST_FILES:
                 raise UsageError(f"'{folder}' holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MiB")
             found[name] = content
-    _refuse_twins(found, folder)
+    same = twins(list(found))
+    if same is not None:
+        raise UsageError(f"'{folder}' holds '{same[0]}' and '{same[1]}', which some systems take for one file")
     return dict(sorted(found.items()))
 
 
@@ -117,12 +119,6 @@ def _content(name: str, folder: int, shown: str) -> bytes:
     return content
 
 
-def _refuse_twins(found: Files, folder: Path) -> None:
-    same = twins(list(found))
-    if same is not None:
-        raise UsageError(f"'{folder}' holds '{same[0]}' and '{same[1]}', which some systems take for one file")
-
-
 @contextmanager
 def _opened(name: str, flags: int, folder: int | None = None) -> Iterator[int]:
     descriptor = os.open(name, flags, dir_fd=folder)
@@ -175,7 +171,14 @@ class Run:
             UsageError: a file cannot be written.
         """
         make_folder(folder)
-        _clear(folder)
+        # Remove the attacks and graphs of an earlier run, and first of all its name: half a run is no run
+        ours = any((folder / name).is_file() for name in (RUN, VERDICTS))
+        (folder / RUN).unlink(missing_ok=True)
+        for part in (ATTACKS, GRAPHS):
+            if ours and (folder / part).exists():
+                _make_part(folder / part)
+                for file in (folder / part).glob("*.json"):
+                    file.unlink()
         write_lines(folder / VERDICTS, self.verdicts)
         write_lines(folder / TIMINGS, self.timings)
         write_json(folder / SPEC, self.spec)
@@ -185,17 +188,6 @@ class Run:
             _make_part(folder / GRAPHS)
             write_json(folder / GRAPHS / f"{as_file_name(graph['name'])}.json", graph)
         write_json(folder / RUN, {"format": FORMAT, **self.run})
-
-
-def _clear(folder: Path) -> None:
-    """Remove the attacks and graphs of an earlier run, and first of all its name: half a run is no run."""
-    ours = any((folder / name).is_file() for name in (RUN, VERDICTS))
-    (folder / RUN).unlink(missing_ok=True)
-    for part in (ATTACKS, GRAPHS):
-        if ours and (folder / part).exists():
-            _make_part(folder / part)
-            for file in (folder / part).glob("*.json"):
-                file.unlink()
 
 
 def _make_part(folder: Path) -> None:

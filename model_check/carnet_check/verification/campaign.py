@@ -262,21 +262,21 @@ def _able(engine: Engine) -> Shares:
     return engine
 
 
-def _code(run_shard: Portion) -> ExitCode:
-    if run_shard.problems:
+def _code(share: Portion) -> ExitCode:
+    if share.problems:
         return ExitCode.INTERNAL
-    return ExitCode.UNKNOWN if run_shard.open else ExitCode.EXPECTED
+    return ExitCode.UNKNOWN if share.open else ExitCode.EXPECTED
 
 
-def _as_json(run_shard: Portion) -> dict[str, Any]:
+def _as_json(share: Portion) -> dict[str, Any]:
     return {
-        "engine": run_shard.engine,
-        "work": run_shard.work,
-        "done": run_shard.done,
-        "of": run_shard.of,
-        "open": dict(run_shard.open),
-        "problems": list(run_shard.problems),
-        "notes": list(run_shard.notes),
+        "engine": share.engine,
+        "work": share.work,
+        "done": share.done,
+        "of": share.of,
+        "open": dict(share.open),
+        "problems": list(share.problems),
+        "notes": list(share.notes),
     }
 
 

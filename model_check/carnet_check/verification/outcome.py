@@ -93,7 +93,8 @@ def _searched(
     listener: Listener,
 ) -> list[Diagnosis]:
     """Look for reachable states that break what is not proved; a claim was explored before."""
-    protocol = _with_lemmas_claimed(plan.protocol)
+    lemmas = tuple(Claim(lemma.name, lemma, lemma.says, "", "", lemma.under) for lemma in plan.protocol.lemmas)
+    protocol = replace(plan.protocol, claims=(*plan.protocol.claims, *lemmas))
     sought = [each.standing for each in told if each.standing.lemma and each.standing.status is not Status.PROVED]
     searches: list[Coverage] = []
     if sought:
@@ -102,12 +103,6 @@ def _searched(
     claimed = [each for answer in answers for each in answer.searches if each.search.variant == protocol.variant]
     explored = {True: searches, False: claimed}
     return [_judged(each, protocol, explored[each.standing.lemma]) for each in told]
-
-
-def _with_lemmas_claimed(protocol: Protocol) -> Protocol:
-    """Return the protocol with every lemma as a claim too, so that whatever explores claims can look for it."""
-    lemmas = tuple(Claim(lemma.name, lemma, lemma.says, "", "", lemma.under) for lemma in protocol.lemmas)
-    return replace(protocol, claims=(*protocol.claims, *lemmas))
 
 
 def _searches(
@@ -438,16 +433,11 @@ def unproved_lines(found: Sequence[Values], cti: str = "") -> Iterator[str]:
                 yield f"  and {len(open_) - SHOWN_UNPROVED} more (--json lists them)"
             yield ""
         for each in (each for each in mine if cti and each["name"] == cti):
-            yield from _no_counterexample(each)
-
-
-def _no_counterexample(each: Values) -> Iterator[str]:
-    """Say of what ``--cti`` names why there is nothing to step through, if so."""
-    if not each["counterexamples"]:
-        where = f" under {each['threat']}" if each["threat"] else ""
-        why = "proved" if each["status"] == Status.PROVED else "none of its own obligations has one"
-        yield f"no {able(Diagnoses).shows} of {each['name']} in {each['variant']}{where}: {why}"
-        yield ""
+            if not each["counterexamples"]:
+                where = f" under {each['threat']}" if each["threat"] else ""
+                why = "proved" if each["status"] == Status.PROVED else "none of its own obligations has one"
+                yield f"no {able(Diagnoses).shows} of {each['name']} in {each['variant']}{where}: {why}"
+                yield ""
 
 
 def _unproved_lines(each: Values) -> Iterator[str]:

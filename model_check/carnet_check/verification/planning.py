@@ -10,7 +10,7 @@ from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, NO_CAP
 from carnet_check.engines.runner import HERE, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source, unknown
-from carnet_spec.language import Claim, Profile, Protocol, TwoRuns
+from carnet_spec.language import Profile, Protocol, TwoRuns
 from carnet_spec.language.lints import Level, lint
 
 
@@ -96,7 +96,10 @@ def planned(request: Request) -> Campaign:
     plans = tuple(_plan(request, variant) for variant in variants)
     _refuse_unknown("claim", request.claims, plans, _named)
     _refuse_unknown("threat model", request.threats, plans, lambda p: [threat.id for threat in p.threats])
-    _refuse_declared(request.claims, plans)
+    declared = {claim.name for plan in plans for claim in plan.protocol.claims if claim.declared}
+    for name in request.claims:
+        if name in declared:
+            raise UsageError(f"claim '{name}' is declared but not stated yet, so there is nothing to check")
     plans = tuple(plan for plan in plans if plan.pairs or plan.liveness) or plans
     notes = tuple(note for plan in plans for note in (*_complaints(plan.protocol), *_accepted(source, plan.protocol)))
     campaign = Campaign(request, profile, _engines(request), plans, notes)
@@ -113,7 +116,13 @@ def _engines(request: Request) -> tuple[interface.Engine, ...]:
     walks = _walks(request)
     if walks is not None:
         _refuse_unable(engines, interface.Samples, "takes random walks, which --simulate asks for")
-        _refuse_exploring(request, engines)
+        for each in engines:
+            if isinstance(each, interface.Explores) and not isinstance(each, interface.Samples):
+                raise UsageError(
+                    f"the engine '{each.name}' takes no random walks, which --simulate asks for: leave it out"
+                )
+        if request.limits.states is not None:
+            raise UsageError("--max-states is about visiting every state, which --simulate does not do")
         engines = tuple(each.sampling(walks) if isinstance(each, interface.Samples) else each for each in engines)
     if request.depth is None:
         return engines
@@ -134,15 +143,6 @@ def _walks(request: Request) -> Walks | None:
     if request.seed is not None:
         raise UsageError("--seed expects --simulate N: nothing else is random")
     return None
-
-
-def _refuse_exploring(request: Request, engines: Sequence[interface.Engine]) -> None:
-    """Refuse engines that would visit every state beside those that walk, and a cap on states that nothing counts."""
-    for each in engines:
-        if isinstance(each, interface.Explores) and not isinstance(each, interface.Samples):
-            raise UsageError(f"the engine '{each.name}' takes no random walks, which --simulate asks for: leave it out")
-    if request.limits.states is not None:
-        raise UsageError("--max-states is about visiting every state, which --simulate does not do")
 
 
 def _refuse_unable(engines: Sequence[interface.Engine], kind: type[interface.Engine], what: str) -> None:
@@ -174,7 +174,7 @@ def _plan(request: Request, variant: str) -> interface.Plan:
     for claim in protocol.claims:
         if claim.declared or (request.claims and claim.name not in request.claims):
             continue
-        named = _threats_of(claim, protocol)
+        named = (*claim.under, *claim.fails_under) if protocol.threats else (NO_THREAT.id,)
         pairs += [(claim, threat) for threat in threats if threat.id in named]
         falling |= {(claim.name, threat) for threat in claim.fails_under}
     liveness = tuple(live for live in protocol.liveness if not request.claims or live.name in request.claims)
@@ -195,10 +195,6 @@ def _named(protocol: Protocol) -> list[str]:
     return [claim.name for claim in protocol.claims] + [live.name for live in protocol.liveness]
 
 
-def _threats_of(claim: Claim, protocol: Protocol) -> tuple[str, ...]:
-    return (*claim.under, *claim.fails_under) if protocol.threats else (NO_THREAT.id,)
-
-
 def _refuse_unknown(
     what: str, names: Iterable[str], plans: Sequence[interface.Plan], listed: Callable[[Protocol], Iterable[str]]
 ) -> None:
@@ -206,13 +202,6 @@ def _refuse_unknown(
     for name in names:
         if name not in known:
             raise UsageError(unknown(what, name, plans[0].protocol.id, known))
-
-
-def _refuse_declared(names: Iterable[str], plans: Sequence[interface.Plan]) -> None:
-    declared = {claim.name for plan in plans for claim in plan.protocol.claims if claim.declared}
-    for name in names:
-        if name in declared:
-            raise UsageError(f"claim '{name}' is declared but not stated yet, so there is nothing to check")
 
 
 def _refuse_empty(campaign: Campaign) -> None:
