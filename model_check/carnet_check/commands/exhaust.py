@@ -117,11 +117,7 @@ def exhaust(
 
 @contextmanager
 def _counting(found: Sequence[Certified], out: Path) -> Iterator[None]:
-    """Say how many certificates were written when the work in the block is interrupted.
-
-    Raises:
-        InterruptedRunError: it was.
-    """
+    """Say how many certificates were written when the work in the block is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -130,12 +126,7 @@ def _counting(found: Sequence[Certified], out: Path) -> Iterator[None]:
 
 
 def _scope(source: Source, plan: Plan, threat: Threat, profile: Profile) -> Scope:
-    """Return the instances that the claims are explored in.
-
-    Raises:
-        UsageError: there are more than are explored.
-        SpecificationError: no certificate can speak of one of them; nothing was explored yet.
-    """
+    """Return the instances that the claims are explored in."""
     scope = scope_of(source, plan.protocol, threat.id, profile, plan.claims(threat))
     if scope.explored.shortfall:
         raise UsageError(f"no certificate speaks of all of profile {profile.name}: {scope.explored.shortfall}")

@@ -212,11 +212,7 @@ def explore(
 
 
 def _in_threads(explores: Explores, jobs: int | None) -> Explores:
-    """Have the engine explore in threads, if it can.
-
-    Raises:
-        UsageError: it cannot, and several are asked for.
-    """
+    """Have the engine explore in threads, if it can."""
     if isinstance(explores, InThreads):
         return explores.in_threads(jobs or 1)
     if jobs is not None and jobs > 1:
@@ -228,12 +224,7 @@ def _in_threads(explores: Explores, jobs: int | None) -> Explores:
 def _keeping(
     explores: Explores, search: exploration.Search, folder: Path | None, most: int | None
 ) -> Iterator[Explores]:
-    """Have the engine keep what it finds in a folder that is this command's alone, if one is given.
-
-    Raises:
-        UsageError: the engine cannot, the folder is of another search or somebody else may write into it, or a bound
-            is given without a folder.
-    """
+    """Have the engine keep what it finds in a folder that is this command's alone, if one is given."""
     if folder is None:
         if most is not None:
             raise UsageError("--max-disk bounds what --checkpoint keeps, which is not given")
@@ -282,11 +273,7 @@ def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
 def _explored(
     explores: Explores, target: AttackTarget, search: exploration.Search, scope: Scope
 ) -> exploration.Coverage:
-    """Run the search, saying how far it is.
-
-    Raises:
-        EngineError: something is wrong with the engine or an instance.
-    """
+    """Run the search, saying how far it is."""
     with progress() as shown, covering(shown) as covered:
         covered.status("laying out the instance")
 

@@ -216,7 +216,7 @@ def export_model(context: click.Context, protocol: str, form: str, asked: Asked,
     """Run the command."""
     context.with_resource(claimed(out))
     model = _write_model(load(protocol), asked, form, out)
-    value = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
+    value: dict[str, Any] = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
     value |= {
         "files": len(model.files),
         "names": list(model.files),
@@ -229,12 +229,7 @@ def export_model(context: click.Context, protocol: str, form: str, asked: Asked,
 
 
 def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
-    """Write one instance into ``out``, the one that ``carnet explore`` visits with the same options.
-
-    Raises:
-        UsageError: a name is unknown, there are several instances, or one cannot be laid out.
-        EngineError: the instance violates an axiom.
-    """
+    """Write one instance into ``out``, the one that ``carnet explore`` visits with the same options."""
     target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
     profile = target.source.profile(asked.profile or "tiny")
     scale = {**profile.scale, **asked.sizes}
@@ -417,7 +412,7 @@ def export(
         else:
             layers = _layers(protocols, threats)
             written, files = _write_obligations(out, form, layers, {} if full else _cores(source, layers), covered)
-    value = {"protocol": protocols[0].id, "to": form, "variants": [each.as_json() for each in written]}
+    value: dict[str, Any] = {"protocol": protocols[0].id, "to": form, "variants": [each.as_json() for each in written]}
     value |= {"files": files, "out": str(out), "rerun": common.rerun_command(context)}
     common.show(context, as_json, value, _lines(written, files, out))
     return ExitCode.EXPECTED

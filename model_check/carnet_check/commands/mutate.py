@@ -85,11 +85,7 @@ def mutate(
 
 
 def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the threat models that are asked for.
-
-    Raises:
-        UsageError: one is not known.
-    """
+    """Return the threat models that are asked for."""
     known = dict.fromkeys(threat.id for name in variants for threat in source.protocol(name).threats)
     for name in threats:
         if name not in known:
@@ -98,11 +94,7 @@ def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]
 
 
 def _require_known(request: campaign.Request, every: Sequence[Mutant]) -> None:
-    """Insist that every beginning of a name that was given is one.
-
-    Raises:
-        UsageError: no mutant's name begins so.
-    """
+    """Insist that every beginning of a name that was given is one."""
     for text in request.only:
         if not any(each.name.startswith(text) for each in every):
             known = dict.fromkeys(each.name.partition("/")[0] for each in campaign.listed(replace(request, only=())))

@@ -128,11 +128,7 @@ def _asked(
 
 
 def _require_same(folder: Path, specifications: Mapping[str, str], verdicts: Sequence[in_coq.Verdict] | None) -> None:
-    """Insist that all processes were about the same variants.
-
-    Raises:
-        UsageError: they changed while they were read.
-    """
+    """Insist that all processes were about the same variants."""
     told = {each.variant: each.digest for each in verdicts or () if each.digest}
     if told and specifications and told != specifications:
         raise UsageError(f"the variants in '{folder}' changed while they were read: check them again")

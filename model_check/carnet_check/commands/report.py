@@ -156,11 +156,7 @@ def _bytes(file: Path) -> bytes:
 
 
 def _table(file: Path) -> Mapping[str, Any]:
-    """Read a table of figures.
-
-    Raises:
-        UsageError: it is not what ``carnet datapath --json`` prints.
-    """
+    """Read a table of figures."""
     row = record(
         {"unit": text, "role": text, "remark": text},
         name=text,

@@ -203,11 +203,7 @@ def verify(
 
 
 def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str | None, kept: Kept) -> Runner:
-    """Return how the work is done.
-
-    Raises:
-        UsageError: options that make no sense together, a cache that others may write to, or no cluster there.
-    """
+    """Return how the work is done."""
     if shard is not None and cache is None:
         raise UsageError("--shard expects --cache DIR: the parts are joined by their answers")
     if shard is not None and any(kept):

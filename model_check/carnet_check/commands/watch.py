@@ -107,11 +107,7 @@ def _is_environment(folder: str, name: str) -> bool:
 
 
 def _folder_of(reference: str) -> Path:
-    """Return the folder that a protocol is written in, without importing it: it may not be well formed yet.
-
-    Raises:
-        UsageError: there is no such file or module.
-    """
+    """Return the folder that a protocol is written in, without importing it: it may not be well formed yet."""
     path, _ = parts_of(known_protocols().get(reference, reference))
     if path.endswith(".py"):
         if not Path(path).is_file():

@@ -201,11 +201,7 @@ def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
 
 
 def _require_end(counts: Iterable[int]) -> None:
-    """Require of steps with so many branches, each before its branches, that they end with the last one.
-
-    Raises:
-        CarnetError: they do not.
-    """
+    """Require of steps with so many branches, each before its branches, that they end with the last one."""
     still_open = 1
     for count in counts:
         if not still_open:

@@ -132,11 +132,7 @@ class CoqFiles:
 
     @cached_property
     def _proved(self) -> tuple[Proved, ...]:
-        """What there is a theorem of.
-
-        Raises:
-            SpecificationError: a claim is made under a threat model, and no layer has it.
-        """
+        """What there is a theorem of."""
         system = self._system
         everybody = () if system.threats else ("",)
         return tuple(
@@ -325,12 +321,7 @@ WRITTEN = re.compile(
 
 
 def _clear(out: Path) -> None:
-    """Leave an empty folder: what an earlier run wrote is removed, since nobody knows who wrote what is there.
-
-    Raises:
-        UsageError: there is something else, which stays, or the folder is a link.
-        OSError: it cannot be made or cleared.
-    """
+    """Leave an empty folder: what an earlier run wrote is removed, since nobody knows who wrote what is there."""
     if out.is_symlink():
         raise UsageError(f"expected a folder to write into, and '{out}' is a link")
     out.mkdir(parents=True, exist_ok=True)

@@ -225,11 +225,7 @@ def load(reference: str) -> Source:
 
 
 def _require_the_same_again(family: language.Family, file: Path, path: str, name: str, reference: str) -> None:
-    """Import a file once more, and refuse it if its main designs say something else then: no verdict would be of them.
-
-    Raises:
-        InvalidSpecificationError: a digest differs.
-    """
+    """Import a file once more, and refuse it if its main designs say something else then."""
     try:
         with importing.blamed_on_the_specification(reference):
             first = {variant: family.protocol(variant).digest for variant in family.main}

@@ -137,12 +137,7 @@ def _made(
 def _every_interpretation(
     source: Source, protocol: Protocol, threat: str, profile: Profile, free: Sequence[Symbol]
 ) -> Scope:
-    """Return an instance for each interpretation, or some where they are too many; the sizes are those asked for.
-
-    Raises:
-        UsageError: no instance of these sizes satisfies the axioms.
-        EngineError: the solver finds an interpretation where the enumeration finds none.
-    """
+    """Return an instance for each interpretation, or some where they are too many; the sizes are those asked for."""
     source.instance(protocol, threat, profile)  # or the error that says why there is none
     axioms, elements = axioms_under(protocol, threat), elements_of(protocol, profile.scale)
     sizes = tuple((sort, len(names)) for sort, names in elements.items())

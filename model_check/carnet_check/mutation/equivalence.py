@@ -118,7 +118,9 @@ class _Comparison:
             for var in terms.free_variables(term)
         }
         params = self.before.action.params
-        told = {constant: var for var, constant in zip(params, self.before.constants, strict=True) if var not in read}
+        told: dict[Term, terms.Var] = {
+            constant: var for var, constant in zip(params, self.before.constants, strict=True) if var not in read
+        }
         asked = terms.conjunction(tuple(_opened(each.formula, told) for each in other.asked))
         denied = terms.Forall(tuple(told.values()), terms.negation(asked)) if told else terms.negation(asked)
         given = {each.name: each.formula for each in one.asked}

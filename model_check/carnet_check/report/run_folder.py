@@ -10,7 +10,7 @@
 ========================= ==========================================================================================
 
 What is read back may have been changed by anybody, so it is read once, from plain files alone, and checked against its
-shape (``run_shapes``) before anything is made of it.
+shape before anything is made of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 from carnet_check.engines.interface import Status
 from carnet_check.errors import UsageError
 from carnet_check.report import shapes
-from carnet_check.report.shapes import ShapeError, count, flag, maybe, number, record, rows, table, text, word
+from carnet_check.report.shapes import Shape, ShapeError, count, flag, maybe, number, record, rows, table, text, word
 from carnet_check.results import Kind, Result, Verdict, exit_code
 from carnet_check.wording import as_file_name
 from carnet_command.files import make_folder, write_json, write_lines
@@ -319,159 +319,101 @@ MOST_DRAWN = 2_000
 """States, and steps between two of them, of a graph."""
 
 _texts = rows(text)
-_key = {"variant": text, "kind": word(*Kind), "claim": text, "threat": text, "engine": text}
-_step = record(action=text, by=text, args=table(text))
 
+
+def _named(shape: Shape, names: str) -> dict[str, Shape]:
+    """Give several fields one shape."""
+    return dict.fromkeys(names.split(), shape)
+
+
+_key = {**_named(text, "variant claim threat engine"), "kind": word(*Kind)}
+_step = record(action=text, by=text, args=table(text))
 _verdict = record(
     {"defences": _texts, "lemmas": _texts, "steps": rows(_step), "loop": count},
     **_key,
-    protocol=text,
-    verdict=word(*Verdict),
+    **_named(text, "protocol detail"),
+    **_named(word(*Verdict), "verdict expected"),
     bound=maybe(count),
-    expected=word(*Verdict),
-    detail=text,
     assumptions=_texts,
     as_expected=flag,
 )
-
 _timing = record(**_key, seconds=number)
-
 _closing = record(
+    **_named(text, "outcome strength budget profile rerun"),
     verdicts=table(count),
-    outcome=text,
-    strength=text,
-    budget=text,
-    profile=text,
     versions=record(carnet=text),
     spec_digests=table(text),
-    rerun=text,
     seconds=number,
 )
-
 _cti = record(
-    obligation=text,
-    unconfirmed=text,
-    action=text,
-    sentence=text,
-    args=table(text),
+    **_named(text, "obligation unconfirmed action sentence formula"),
+    **_named(_texts, "before fixed beside changes false holding"),
+    **_named(table(text), "args about"),
     elements=table(_texts),
-    about=table(text),
-    before=_texts,
-    fixed=_texts,
-    beside=_texts,
-    changes=_texts,
-    formula=text,
-    false=_texts,
-    holding=_texts,
 )
-
 _standing = record(
-    variant=text,
-    name=text,
+    **_named(text, "variant name threat detail"),
+    **_named(_texts, "failing open"),
     kind=word("claim", "lemma"),
-    threat=text,
     status=word(*Status),
-    detail=text,
-    failing=_texts,
-    open=_texts,
     expected=flag,
     counterexamples=rows(_cti),
     trace=maybe(record(threat=text, instance=text, story=_texts, reason=_texts)),
 )
-
 _explored = record(
-    engine=text,
-    variant=text,
-    threat=text,
-    profile=text,
-    words=text,
+    **_named(text, "engine variant threat profile words"),
+    **_named(maybe(text), "shortfall authors_words"),
     elements=table(count),
     interpretations=count,
     allowed=maybe(count),
     fixed=table(text),
-    shortfall=maybe(text),
-    authors_words=maybe(text),
 )
-
 _run = record(
     {"lemmas": rows(_standing), "explored": rows(_explored)},
     summary=record(as_expected=flag, by_verdict=table(count), declared=_texts),
-    goals=rows(record(variant=text, goal=text, sentence=text, reached=flag, threat=text, steps=maybe(count))),
+    goals=rows(record(**_named(text, "variant goal sentence threat"), reached=flag, steps=maybe(count))),
     notes=_texts,
     run=_closing,
 )
-
 _claim = record(
-    name=text,
-    sentence=text,
-    requirement=text,
-    requirement_sentence=text,
-    source=text,
+    **_named(text, "name sentence requirement requirement_sentence source rerun"),
     formula=_texts,
-    rerun=text,
 )
-
 _variant = record(
-    name=text,
-    title=text,
-    label=text,
-    digest=text,
+    **_named(text, "name title label digest"),
     threats=rows(record(id=text, title=text, axioms=_texts)),
     claims=rows(_claim),
     assumptions=rows(record(id=text, sentence=text, built_in=flag)),
     defences=rows(record({"shuts_out": _texts}, id=text, title=text, enforced_by=_texts, removed=text)),
     lemmas=rows(record(name=text, says=text, formula=_texts)),
 )
-
 _spec = record(
     {"places": rows(record(kind=text, name=text, file=text, line=count))},
-    protocol=text,
-    title=text,
-    reference=text,
-    file=text,
+    **_named(text, "protocol title reference file"),
     variants=rows(_variant),
 )
-
 _event = record(
     {"decisive": text},
+    **_named(text, "action by actor sentence source"),
+    **_named(table(_texts), "learned known"),
     number=maybe(count),
-    action=text,
     args=table(text),
-    by=text,
-    actor=text,
     honest=flag,
-    sentence=text,
-    source=text,
     enforces=_texts,
     arrow=maybe(record(from_=text, to=text, text=text)),
     changes=rows(record(where=text, text=text, says=text)),
-    learned=table(_texts),
-    known=table(_texts),
 )
-
 _attack = record(
-    name=text,
+    **_named(text, "name claim sentence instance rerun"),
+    **_named(_texts, "removed parties knowers reason"),
     trace=record(protocol=text, variant=text),
-    removed=_texts,
-    claim=text,
-    sentence=text,
     threat=record(id=text, title=text),
     expected=flag,
     finding=maybe(record(id=text, title=text)),
-    instance=text,
-    parties=_texts,
-    knowers=_texts,
     events=rows(_event, 10_000),
-    reason=_texts,
-    rerun=text,
 )
-
 _graph = record(
-    name=text,
-    variant=text,
-    threat=text,
-    instance=text,
-    steps=text,
+    **_named(text, "name variant threat instance steps"),
     nodes=rows(record(depth=count, label=text, facts=_texts), MOST_DRAWN),
     edges=rows(record(from_=count, to=count, steps=_texts), MOST_DRAWN),
 )

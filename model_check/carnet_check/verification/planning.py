@@ -132,11 +132,7 @@ def _engines(request: Request) -> tuple[interface.Engine, ...]:
 
 
 def _walks(request: Request) -> Walks | None:
-    """Return the random walks that are asked for.
-
-    Raises:
-        UsageError: there are none that a seed would be for.
-    """
+    """Return the random walks that are asked for."""
     if request.walks is not None:
         depth = DEFAULT_DEPTH if request.depth is None else request.depth
         return Walks(request.walks, depth, DEFAULT_SEED if request.seed is None else request.seed)
