@@ -10,8 +10,7 @@ import click
 
 from carnet_check.certificates.file import NAME, Certificates, load_certificates, place_of, save_certificates
 from carnet_check.certificates.folder import SYSTEMS
-from carnet_check.certificates.producing.work import Workers
-from carnet_check.certificates.production import Made, Production
+from carnet_check.certificates.production import Made, Production, Workers
 from carnet_check.certificates.production import cores as used
 from carnet_check.commands import common
 from carnet_check.commands.export import ObligationFolder, clear_protocols, write_protocol
