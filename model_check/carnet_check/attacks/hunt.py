@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from carnet_check.attacks.describing import Decisive, as_html, decisive_step
+from carnet_check.attacks.describing import DecisiveStep, as_html, decisive_step
 from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring.searches import GIBIBYTE, search_scope, within
 from carnet_check.engines.interface import Explores, ProvesWeakened
@@ -22,7 +22,7 @@ from carnet_check.loading.scope import scope_of
 from carnet_check.minimise import minimise
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording import silent
+from carnet_check.wording import is_deduction
 from carnet_command.text import counted
 from carnet_spec.language import Finding, Profile, Protocol, Threat, markup
 from carnet_spec.trace import Trace
@@ -67,7 +67,7 @@ class Hunt:
     profile: Profile | None = None
     stages: tuple[Coverage, ...] = ()
     assumptions: tuple[str, ...] = ()
-    decisive: Decisive | None = None
+    decisive: DecisiveStep | None = None
     """The step that the design with nothing removed does not take so."""
 
     def _repr_html_(self) -> str:
@@ -107,11 +107,11 @@ def attack_target(
     return AttackTarget(source, protocol, without, model, _claims(protocol, model, sought), finding)
 
 
-def unheard(said: str) -> None:
+def ignore_progress(said: str) -> None:
     """Say nothing."""
 
 
-def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say = unheard) -> Hunt:
+def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say = ignore_progress) -> Hunt:
     """Look for an attack on ``target``; ``progress`` is told what is done now.
 
     Raises:
@@ -285,7 +285,7 @@ def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hu
 
 def replayed_in(protocol: Protocol, trace: Trace, profile: Profile) -> str:
     """Say how long an attack is, and in which size it was replayed."""
-    taken = sum(not silent(protocol.action(step.action)) for step in trace.steps)
+    taken = sum(not is_deduction(protocol.action(step.action)) for step in trace.steps)
     return f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from carnet_check.attacks.describing import Decisive, ShownStep, as_html, sequence_chart
+from carnet_check.attacks.describing import DecisiveStep, ShownStep, as_html, sequence_chart
 from carnet_check.attacks.hunt import Hunt
 from carnet_check.loading.families import Source, load, parts_of, threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled, State
@@ -20,7 +20,7 @@ from carnet_command.text import hanging
 from carnet_spec import language
 from carnet_spec.trace import Trace, TraceStep
 
-__all__ = ["Steps", "Structure", "as_test", "stands", "works"]
+__all__ = ["Steps", "Structure", "as_test", "reproduces", "stands"]
 
 WIDTH = 120
 """Columns that a written test takes at most."""
@@ -77,7 +77,7 @@ def stands(
         raise AssertionError("\n".join([f"the attack on {claim} still works:", *story]))
 
 
-def works(attack: Mapping[str, Any], reference: str) -> bool:
+def reproduces(attack: Mapping[str, Any], reference: str) -> bool:
     """Whether an attack, given as a record of one, works as the test of it replays it, so that the test can fail."""
     steps = [(event["action"], event["args"]) for event in attack["events"]]
     try:
@@ -304,7 +304,7 @@ class Attack:
     """Of the specification; the judge of a lasso has rules of it as steps."""
     removed: tuple[str, ...] = ()
     finding: language.Finding | None = None
-    decisive: Decisive | None = None
+    decisive: DecisiveStep | None = None
 
     @property
     def name(self) -> str:

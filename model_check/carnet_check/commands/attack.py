@@ -12,8 +12,8 @@ import click
 
 from carnet_check.attacks.describing import brief, describe_attack, describe_briefly, mermaid
 from carnet_check.attacks.hunt import STAGE_CAPS, AttackTarget, Hunt, attack_target, caps_within, hunt, not_attacked
-from carnet_check.attacks.regression import as_test, of_hunt, works
-from carnet_check.attacks.replaying import describe_replay, replayed
+from carnet_check.attacks.regression import as_test, of_hunt, reproduces
+from carnet_check.attacks.replaying import describe_replay, replay_attack
 from carnet_check.commands import common
 from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
@@ -105,7 +105,7 @@ def attack(
         _write(result, closing, itf_file, test_file, out)
     value = _as_json(result, draw)
     if replay and result.trace is not None:
-        value["replay"] = replayed(value, result, caps.memory)
+        value["replay"] = replay_attack(value, result, caps.memory)
     lines = [] if as_json else [*_lines(result, draw, brief, full), *(_replay_lines(result, value) if replay else ())]
     common.finish(as_json, value, lines, closing)
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
@@ -202,7 +202,7 @@ def _write(
     trace = itf(result.target.protocol, result.states, result.trace)
     kept = of_hunt(result, closing.rerun).as_json()
     reference = result.target.source.reference
-    if test_file is not None and not works(kept, reference):
+    if test_file is not None and not reproduces(kept, reference):
         raise EngineError(f"the attack on {result.claim} does not work as a test would replay it")
     if itf_file is not None:
         write_json(itf_file, trace)

@@ -65,7 +65,7 @@ CLAIM, THREAT, VARIANT, DEFENCE, PROFILE, STATED, ID = (
 def _names(context: click.Context, of: str) -> Iterable[str]:
     """Return the names in the protocols on the line, or none if one of these cannot be read."""
     try:
-        return dict.fromkeys(name for protocol in _protocols_on(context) for name in offered(load(protocol), of))
+        return dict.fromkeys(name for protocol in _protocols_on(context) for name in completions(load(protocol), of))
     except CarnetError:
         return []
 
@@ -85,7 +85,7 @@ def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in names if name.startswith(begun)]
 
 
-def describe(source: Source) -> dict[str, Any]:
+def describe_family(source: Source) -> dict[str, Any]:
     """Return what ``carnet list --json`` says of one protocol."""
     family = source.family
     protocol = source.protocol()
@@ -104,13 +104,13 @@ def describe(source: Source) -> dict[str, Any]:
     }
 
 
-def offered(source: Source, of: str) -> list[str]:
-    """Return the names that a shell completes: those of one kind, as :func:`describe` has them, or of several.
+def completions(source: Source, of: str) -> list[str]:
+    """Return the names that a shell completes: those of one kind, as :func:`describe_family` has them, or of several.
 
     ``stated`` are claims and lemmas, ``ids`` all that ``carnet explain`` knows of the main design and its layers.
     """
     if of not in ("stated", "ids"):
-        return list(describe(source)[of])
+        return list(describe_family(source)[of])
     parts = source.layered()
     stated = [name for part in parts for name in _names_of(part.claims, part.lemmas)]
     if of == "stated":
@@ -137,7 +137,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 # -- the block that a command ends with: what was established, how, with what, and how to do it again --
 
 DIGEST_SHOWN = 16
-UNSAID = "carnet.unsaid"
+HIDDEN_OPTIONS = "carnet.unsaid"
 """The key in a context's ``meta`` for options that only another command gives, so that nobody can type them again."""
 
 
@@ -220,7 +220,7 @@ def rerun_command(context: click.Context) -> str:
     words = ["carnet", context.info_name or ""]
     for parameter in context.command.get_params(context):
         name = parameter.name or ""
-        if name in context.meta.get(UNSAID, ()):
+        if name in context.meta.get(HIDDEN_OPTIONS, ()):
             continue
         if context.get_parameter_source(name) not in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
             continue
@@ -247,7 +247,7 @@ protocol_argument = click.argument("protocol", type=PROTOCOL)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 
 
-class AtLeastOne(click.ParamType[int]):
+class PositiveInteger(click.ParamType[int]):
     """A whole number of one or more."""
 
     name = "number"
@@ -267,7 +267,7 @@ class AtLeastOne(click.ParamType[int]):
         return number
 
 
-class Memory(click.ParamType[int]):
+class MemoryParameter(click.ParamType[int]):
     """An amount of memory: a number of bytes, or of KiB, MiB or GiB."""
 
     name = "size"
@@ -286,7 +286,7 @@ class Memory(click.ParamType[int]):
         return int(written[1]) << 10 * " kmg".index((written[2] or " ").lower())
 
 
-class ShardGiven(click.ParamType[Shard]):
+class ShardParameter(click.ParamType[Shard]):
     """One part of the work, as K/N."""
 
     name = "shard"
@@ -305,21 +305,27 @@ class ShardGiven(click.ParamType[Shard]):
         return Shard(int(written[1]), int(written[2]))
 
 
-jobs_option = click.option("--jobs", type=AtLeastOne(), metavar="N", help="Worker processes. [default: one to a core]")
+jobs_option = click.option(
+    "--jobs", type=PositiveInteger(), metavar="N", help="Worker processes. [default: one to a core]"
+)
 simulate_option = click.option(
-    "--simulate", type=AtLeastOne(), metavar="N", help="Take N random walks instead of visiting every state."
+    "--simulate", type=PositiveInteger(), metavar="N", help="Take N random walks instead of visiting every state."
 )
 seed_option = click.option(
     "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
 )
 memory_option = click.option(
     "--max-memory",
-    type=Memory(),
+    type=MemoryParameter(),
     metavar="SIZE",
     help="Stop before using more than this, e.g. 2GiB. [default: most of the free memory]",
 )
-time_option = click.option("--max-seconds", type=AtLeastOne(), metavar="S", help="Stop an exploration after S seconds.")
-states_option = click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop an exploration after M states.")
+time_option = click.option(
+    "--max-seconds", type=PositiveInteger(), metavar="S", help="Stop an exploration after S seconds."
+)
+states_option = click.option(
+    "--max-states", type=PositiveInteger(), metavar="M", help="Stop an exploration after M states."
+)
 variants_option = click.option(
     "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
 )
@@ -328,7 +334,7 @@ threat_option = click.option(
 )
 without_option = click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
 size_option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
-"""In a :class:`Sized` command, the sizes with options of their own stand before it."""
+"""In a :class:`SizedCommand` command, the sizes with options of their own stand before it."""
 
 
 def threats_option(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -336,7 +342,7 @@ def threats_option(text: str) -> Callable[[Callable[..., int]], Callable[..., in
     return click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help=f"{text} Repeatable.")
 
 
-class Sized(click.Command):
+class SizedCommand(click.Command):
     """A command about instances of some size: the registered protocols say which sizes have an option of their own.
 
     They are looked for when the command is used, because that imports the protocols.
@@ -348,7 +354,7 @@ class Sized(click.Command):
         place = next(number for number, param in enumerate(params) if param.name == SIZES)
         named = {name: told for family in registered_families() for name, told in family.options.items()}
         options = [
-            click.Option([f"--{name}", name], type=AtLeastOne(), metavar=letter, help=counted)
+            click.Option([f"--{name}", name], type=PositiveInteger(), metavar=letter, help=counted)
             for name, (letter, counted) in named.items()
         ]
         return [*params[:place], *options, *params[place:]]

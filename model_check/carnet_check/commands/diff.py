@@ -12,7 +12,7 @@ import click
 
 from carnet_check.commands.common import DIGEST_SHOWN, json_option, rerun_command, show
 from carnet_check.report.run_folder import Run, read_run
-from carnet_check.wording import resting
+from carnet_check.wording import list_assumptions
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
 from carnet_command.text import counted, wrapped
@@ -61,7 +61,10 @@ class Difference:
         if self.before["expected"] != self.after["expected"]:
             parts.append(f"expected {self.before['expected']} → {self.after['expected']}")
         if self.before["assumptions"] != self.after["assumptions"]:
-            parts.append(f"rests on {resting(self.before['assumptions'])} → {resting(self.after['assumptions'])}")
+            was, now = (list_assumptions(each["assumptions"]) for each in (self.before, self.after))
+            parts.append(
+                f"rests on {list_assumptions(self.before['assumptions'])} → {list_assumptions(self.after['assumptions'])}"
+            )
         return "; ".join(parts)
 
 

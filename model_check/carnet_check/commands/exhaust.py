@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from carnet_check.commands.common import json_option, protocol_argument, say, threats_option, variants_option
-from carnet_check.coq.program import exhaust_program, judged, write
+from carnet_check.coq.program import check_exhaustion, exhaust_program, write
 from carnet_check.engines.exploration import premises_of
 from carnet_check.engines.interface import Plan, Remembers
 from carnet_check.engines.registry import able
@@ -31,7 +31,7 @@ from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class ExhaustionCertificate:
     """One certificate: what it is about, and what the program says of it; nothing where there is no program.
 
     Attributes:
@@ -102,7 +102,7 @@ def exhaust(
         for plan in campaign.plans
         for threat in plan.threats
     ]
-    found: list[Certified] = []
+    found: list[ExhaustionCertificate] = []
     with progress() as shown, _counting(found, out):
         for plan, threat, scope in asked:
             for each in _certified(source, plan, threat, campaign.profile, scope, out, shown.status):
@@ -116,7 +116,7 @@ def exhaust(
 
 
 @contextmanager
-def _counting(found: Sequence[Certified], out: Path) -> Iterator[None]:
+def _counting(found: Sequence[ExhaustionCertificate], out: Path) -> Iterator[None]:
     """Say how many certificates were written when the work in the block is interrupted."""
     try:
         yield
@@ -143,7 +143,7 @@ def _certified(
     scope: Scope,
     out: Path,
     status: Callable[[str], None],
-) -> Iterator[Certified]:
+) -> Iterator[ExhaustionCertificate]:
     """Yield a certificate for each instance that the claims are explored in."""
     claims = plan.claims(threat)
     for number, (instance, some) in enumerate(scope.instances, 1):
@@ -161,7 +161,7 @@ def _one(
     claims: tuple[str, ...],
     folder: Path,
     number: int,
-) -> Certified:
+) -> ExhaustionCertificate:
     began = time.monotonic()
     invariants = [plan.protocol.claim(name).checked for name in claims]
     visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
@@ -170,8 +170,8 @@ def _one(
     size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)
     written = time.monotonic()
     executable = exhaust_program()
-    accepted = judged(executable, folder).accepts(visited.states.rows, standing) if executable else None
-    return Certified(
+    accepted = check_exhaustion(executable, folder).accepts(visited.states.rows, standing) if executable else None
+    return ExhaustionCertificate(
         variant=plan.protocol.variant,
         threat=threat.id,
         claims=len(standing),

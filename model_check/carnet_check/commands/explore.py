@@ -12,7 +12,7 @@ import click
 
 from carnet_check.attacks.describing import describe_attack
 from carnet_check.attacks.hunt import AttackTarget, attack_target
-from carnet_check.cache import code, opened
+from carnet_check.cache import open_folder, source_digest
 from carnet_check.commands import common
 from carnet_check.engines import exploration
 from carnet_check.engines.checkpoints import Checkpoint
@@ -24,7 +24,7 @@ from carnet_check.loading.extent import available_memory, refuse_instance, refus
 from carnet_check.loading.families import Source, load
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.minimise import minimise
-from carnet_check.results import counted_by_verdict, steps_as_json
+from carnet_check.results import count_verdicts, steps_as_json
 from carnet_check.semantics import Interpreter
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed
@@ -41,7 +41,7 @@ SHOWN_TRACES = 2
 
 depth_option = click.option(
     "--depth",
-    type=common.AtLeastOne(),
+    type=common.PositiveInteger(),
     metavar="D",
     help=f"Steps of a random walk at most. [default: {exploration.DEFAULT_DEPTH}]",
 )
@@ -94,7 +94,7 @@ def counterexamples(target: AttackTarget, found: exploration.Coverage) -> Iterat
 # -- ``carnet explore``: visit every state of one instance -----------------------------------------
 
 
-@click.command(cls=common.Sized)
+@click.command(cls=common.SizedCommand)
 @common.protocol_argument
 @common.size_option
 @common.threat_option
@@ -116,7 +116,7 @@ def counterexamples(target: AttackTarget, found: exploration.Coverage) -> Iterat
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
 @click.option("--engine", metavar="NAME", default="", help="What explores. [default: the fastest that is installed]")
-@click.option("--jobs", type=common.AtLeastOne(), metavar="N", help="Threads that explore. [default: 1]")
+@click.option("--jobs", type=common.PositiveInteger(), metavar="N", help="Threads that explore. [default: 1]")
 @click.option(
     "--ray", metavar="ADDRESS", help="Explore on this Ray cluster once there are many states; 'local' starts one here."
 )
@@ -134,7 +134,7 @@ def counterexamples(target: AttackTarget, found: exploration.Coverage) -> Iterat
     help="Keep what is found in DIR after each level, and go on from what is there.",
 )
 @click.option(
-    "--max-disk", type=common.Memory(), metavar="SIZE", help="Stop before DIR has more than this, e.g. 50GiB."
+    "--max-disk", type=common.MemoryParameter(), metavar="SIZE", help="Stop before DIR has more than this, e.g. 50GiB."
 )
 @common.json_option
 @click.pass_context
@@ -233,8 +233,8 @@ def _keeping(
     if not isinstance(explores, Keeps):
         raise UsageError(f"the engine '{explores.name}' keeps no checkpoints")
     with claimed(folder):
-        kept = Checkpoint(opened(folder, "checkpoint"), most)
-        states = kept.begin(_question(explores, search, code()))
+        kept = Checkpoint(open_folder(folder, "checkpoint"), most)
+        states = kept.begin(_question(explores, search, source_digest()))
         if states:
             common.log(f"going on from {states:,} states in {folder}")
         yield explores.keeping(kept)
@@ -388,7 +388,7 @@ def _closing(
     checkpoint: Path | None,
 ) -> common.Closing:
     return common.Closing(
-        verdicts=counted_by_verdict(verdict_of(found, claim)[0] for claim in target.claims),
+        verdicts=count_verdicts(verdict_of(found, claim)[0] for claim in target.claims),
         outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
         strength=f"{explores.name}: {found.strength}",
         budget=budget,

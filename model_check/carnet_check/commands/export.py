@@ -136,7 +136,7 @@ MOST_STATES = 30_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """What is to be exported, in the words of the command line."""
 
     variant: str = ""
@@ -160,7 +160,7 @@ class Asked:
         }
         return tuple(name for name, value in given.items() if value)
 
-    def of(self, variants: Sequence[str], threats: Sequence[str]) -> Asked:
+    def of(self, variants: Sequence[str], threats: Sequence[str]) -> ModelRequest:
         """Return this for the variant and the threat model that are named, if any are.
 
         Raises:
@@ -173,7 +173,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class WrittenModel:
     """What was written.
 
     Attributes:
@@ -212,7 +212,9 @@ class Model:
             yield from wrapped("claims", self.remark)
 
 
-def export_model(context: click.Context, protocol: str, form: str, asked: Asked, out: Path, as_json: bool) -> int:
+def export_model(
+    context: click.Context, protocol: str, form: str, asked: ModelRequest, out: Path, as_json: bool
+) -> int:
     """Run the command."""
     context.with_resource(claimed(out))
     model = _write_model(load(protocol), asked, form, out)
@@ -228,7 +230,7 @@ def export_model(context: click.Context, protocol: str, form: str, asked: Asked,
     return ExitCode.EXPECTED
 
 
-def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
+def _write_model(source: Source, asked: ModelRequest, form: str, out: Path) -> WrittenModel:
     """Write one instance into ``out``, the one that ``carnet explore`` visits with the same options."""
     target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
     profile = target.source.profile(asked.profile or "tiny")
@@ -246,10 +248,10 @@ def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
     name, expected = module_name(protocol), _expected(target)
     write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected, remark), WRITTEN)
     write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
-    return Model(target, instance.words, (f"{name}.tla", f"{name}.cfg"), None, remark)
+    return WrittenModel(target, instance.words, (f"{name}.tla", f"{name}.cfg"), None, remark)
 
 
-def _instance(target: AttackTarget, scope: Scope, asked: Asked) -> Instance:
+def _instance(target: AttackTarget, scope: Scope, asked: ModelRequest) -> Instance:
     """Return the instance that all claims share."""
     instances = [instance for instance, claims in scope.instances if claims is None]
     if len(instances) > 1:
@@ -270,7 +272,9 @@ def _expected(target: AttackTarget) -> frozenset[str]:
     return frozenset(claim.name for claim in named if target.threat.id in claim.fails_under)
 
 
-def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remark: str, out: Path) -> Model:
+def _write_promela(
+    target: AttackTarget, instance: Instance, asked: ModelRequest, remark: str, out: Path
+) -> WrittenModel:
     from carnet_check.exports.ground.system import ground
     from carnet_check.exports.promela import WRITTEN, Told, promela
 
@@ -287,10 +291,10 @@ def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remar
         remarks=[each for each in (note, remark) if each],
     )
     write_export(out / file, promela(protocol, instance, written, told), WRITTEN)
-    return Model(target, instance.words, (file,), None if observed is None else observed.states, remark)
+    return WrittenModel(target, instance.words, (file,), None if observed is None else observed.states, remark)
 
 
-def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observed | None:
+def _observed(target: AttackTarget, instance: Instance, asked: ModelRequest) -> Observed | None:
     caps = Caps(states=asked.max_states or MOST_STATES, memory=asked.max_memory or available_memory())
     with progress() as shown, covering(shown) as covered:
 
@@ -310,7 +314,7 @@ EVERY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ExportedVariant:
     """What was written of one variant: the protocol itself, or how many obligations, those to skip apart."""
 
     protocol: Protocol
@@ -331,7 +335,7 @@ class Written:
         return f"{self.protocol.variant}: {proved}; {said}"
 
 
-@click.command(cls=common.Sized)
+@click.command(cls=common.SizedCommand)
 @common.protocol_argument
 @click.option("--to", "form", type=click.Choice([*MODELS, SMTLIB, TPTP, JSON]), required=True, help="What to write.")
 @common.size_option
@@ -346,7 +350,7 @@ class Written:
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves, in a model.")
 @click.option(
     "--max-states",
-    type=common.AtLeastOne(),
+    type=common.PositiveInteger(),
     metavar="M",
     help="Visit M states at most to learn what never changes, for promela.",
 )
@@ -387,7 +391,7 @@ def export(
     """
     if form == JSON and (threats or full):
         raise UsageError("--to json writes whole protocols: expected neither --threat nor --full")
-    asked = Asked(
+    asked = ModelRequest(
         without=common.defences(without),
         profile=profile_name,
         sizes=common.sizes_given(options, sizes),
@@ -425,12 +429,12 @@ def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -
     return [source.protocol(name, without) if without else every[name] for name in every]
 
 
-def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[Written]:
+def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[ExportedVariant]:
     texts = [(as_file_name(each.variant), each.encoded) for each in protocols]
     for name, text in texts:
         decoded(text)
         write_protocol(out / f"{name}.json", text)
-    return [Written(each) for each in protocols]
+    return [ExportedVariant(each) for each in protocols]
 
 
 def _layers(protocols: Iterable[Protocol], threats: Sequence[str]) -> list[Layer]:
@@ -458,7 +462,7 @@ def _require_threat(protocol: Protocol, id: str) -> None:
 
 def _write_obligations(
     out: Path, form: str, layers: Sequence[Layer], cores: Cores, covered: Covered
-) -> tuple[list[Written], int]:
+) -> tuple[list[ExportedVariant], int]:
     folder = ObligationFolder(out, ENDINGS[form])
     counts = {layer.protocol.variant: [0, 0] for layer in layers}
     cells = []
@@ -471,12 +475,12 @@ def _write_obligations(
         cells.append(row.cells())
     folder.close(index(cells))
     protocols = {layer.protocol.variant: layer.protocol for layer in layers}
-    return [Written(protocols[name], (proper, skipped)) for name, (proper, skipped) in counts.items()], len(
+    return [ExportedVariant(protocols[name], (proper, skipped)) for name, (proper, skipped) in counts.items()], len(
         folder.files
     )
 
 
-def _lines(written: Iterable[Written], files: int, out: Path) -> Iterator[str]:
+def _lines(written: Iterable[ExportedVariant], files: int, out: Path) -> Iterator[str]:
     for each in written:
         yield from wrapped("variant", each.line())
     yield from wrapped("artefacts", f"{counted(files, 'file')} in {out}")

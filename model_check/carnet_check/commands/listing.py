@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from carnet_check.commands.common import describe, json_option, show
+from carnet_check.commands.common import describe_family, json_option, show
 from carnet_check.loading.families import Source, known_protocols, load
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import counted, hanging, wrapped
@@ -43,7 +43,7 @@ def list_protocols(context: click.Context, protocols: tuple[str, ...], as_json: 
     Without PROTOCOL: the registered ones.
     """
     names = protocols or tuple(known_protocols())
-    value = {"protocols": [describe(load(name)) for name in names]}
+    value = {"protocols": [describe_family(load(name)) for name in names]}
     show(context, as_json, value, (line for name in names for line in _lines(load(name))))
     return ExitCode.EXPECTED
 

@@ -15,7 +15,7 @@ from carnet_check.commands import common
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, load, unknown
 from carnet_check.mutation import campaign
-from carnet_check.mutation.judging import FIRST_BUDGET, Fate, Judgement
+from carnet_check.mutation.judging import FIRST_BUDGET, Judgement, MutantStatus
 from carnet_check.mutation.operators import Mutant
 from carnet_check.mutation.scenarios import MOST_STATES
 from carnet_command.exit_codes import ExitCode, deciding
@@ -64,16 +64,19 @@ def mutate(
         source.require_variant(name)
     chosen = source.family.with_layers(source.family.main) if not variants else tuple(dict.fromkeys(variants))
     request = campaign.Request(source, chosen, _threats(source, chosen, threats), attacks, pairs, only)
-    every = campaign.listed(request)
+    every = campaign.list_mutants(request)
     _require_known(request, every)
     arguments = campaign.arguments_of(source)
     digests = {name: source.protocol(name).digest for name in chosen}
-    campaign.require_valid(arguments, campaign.listed(campaign.Request(source, chosen)) if only else every, digests)
+    campaign.require_valid(
+        arguments, campaign.list_mutants(campaign.Request(source, chosen)) if only else every, digests
+    )
     for line in _intention(request, every):
         (common.log if as_json else common.say)(line)
     began = time.monotonic()
     record = campaign.Record(
-        out / campaign.RECORD_FILE if out else None, campaign.about(source, chosen, threats=threats, attacks=attacks)
+        out / campaign.RECORD_FILE if out else None,
+        campaign.record_header(source, chosen, threats=threats, attacks=attacks),
     )
     with progress() as shown, covering(shown) as covered:
         outcome = campaign.run(request, every, record, jobs or common.cores(), covered.status)
@@ -97,7 +100,9 @@ def _require_known(request: campaign.Request, every: Sequence[Mutant]) -> None:
     """Insist that every beginning of a name that was given is one."""
     for text in request.only:
         if not any(each.name.startswith(text) for each in every):
-            known = dict.fromkeys(each.name.partition("/")[0] for each in campaign.listed(replace(request, only=())))
+            known = dict.fromkeys(
+                each.name.partition("/")[0] for each in campaign.list_mutants(replace(request, only=()))
+            )
             raise UsageError(unknown("mutant that begins", text, request.source.family.id, known))
 
 
@@ -110,8 +115,8 @@ def _intention(request: campaign.Request, every: tuple[Mutant, ...]) -> Iterator
 
 
 def _code(judgements: Sequence[Judgement], argued: Collection[str]) -> ExitCode:
-    survived = [each for each in judgements if each.fate is Fate.SURVIVED and each.key not in argued]
-    unknown = [each for each in judgements if each.fate is Fate.UNKNOWN]
+    survived = [each for each in judgements if each.fate is MutantStatus.SURVIVED and each.key not in argued]
+    unknown = [each for each in judgements if each.fate is MutantStatus.UNKNOWN]
     return deciding([*(ExitCode.VIOLATED for _ in survived), *(ExitCode.UNKNOWN for _ in unknown)])
 
 

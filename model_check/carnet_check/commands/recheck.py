@@ -87,7 +87,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Timed(Generic[Answer]):
+class TimedAnswer(Generic[Answer]):
     """An answer, and the seconds that it took, in all processes together."""
 
     answer: Answer
@@ -96,7 +96,9 @@ class Timed(Generic[Answer]):
 
 def _asked(
     folder: Path,
-) -> tuple[Timed[certified.Compared], Timed[dict[str, certified.Outcome]], Timed[list[in_coq.Verdict] | None]]:
+) -> tuple[
+    TimedAnswer[certified.Compared], TimedAnswer[dict[str, certified.Outcome]], TimedAnswer[list[in_coq.Verdict] | None]
+]:
     """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores.
 
     The index is read here, once. What a lost process should have said is not established, and all else is reported.
@@ -108,23 +110,25 @@ def _asked(
     with _uncollected():
         rows = certified.rows_of(index, folder)
         texts = certified.digests(rows)
-    longest: list[Part] = [(by_verified, (folder, program())), (certified.compared, (folder, index))]
+    longest: list[Part] = [(verdicts_of_coq, (folder, program())), (certified.compared, (folder, index))]
     shares: list[Part] = [(certified.judged, (folder, texts[part::SHARES])) for part in range(SHARES)]
-    said: dict[Question, list[Timed[Any]]] = {certified.compared: [], by_verified: [], certified.judged: []}
+    said: dict[Question, list[TimedAnswer[Any]]] = {certified.compared: [], verdicts_of_coq: [], certified.judged: []}
     with WorkerPool(cores(), patience=PATIENCE, keep=False) as pool:
         for (question, about), answer in pool.results(_timed, longest + shares, only):
             if not isinstance(answer, Lost):
                 said[question].append(answer)
             elif question is certified.judged:
-                said[certified.judged].append(Timed(dict.fromkeys(about[1], certified.unjudged(answer.reason)), 0.0))
+                said[certified.judged].append(
+                    TimedAnswer(dict.fromkeys(about[1], certified.unjudged(answer.reason)), 0.0)
+                )
             elif question is certified.compared:
-                said[certified.compared].append(Timed(certified.uncompared(rows, answer.reason), 0.0))
+                said[certified.compared].append(TimedAnswer(certified.uncompared(rows, answer.reason), 0.0))
             else:
-                said[by_verified].append(Timed([in_coq.undecided("every variant", answer.reason)], 0.0))
-    (found,), (verdicts,) = said[certified.compared], said[by_verified]
+                said[verdicts_of_coq].append(TimedAnswer([in_coq.undecided("every variant", answer.reason)], 0.0))
+    (found,), (verdicts,) = said[certified.compared], said[verdicts_of_coq]
     _require_same(folder, found.answer.specifications, verdicts.answer)
     outcomes = {digest: outcome for share in said[certified.judged] for digest, outcome in share.answer.items()}
-    return found, Timed(outcomes, sum(share.seconds for share in said[certified.judged])), verdicts
+    return found, TimedAnswer(outcomes, sum(share.seconds for share in said[certified.judged])), verdicts
 
 
 def _require_same(folder: Path, specifications: Mapping[str, str], verdicts: Sequence[in_coq.Verdict] | None) -> None:
@@ -138,13 +142,13 @@ Question = Callable[..., Any]
 Part = tuple[Question, tuple[Any, ...]]
 
 
-def _timed(part: Part) -> Iterator[Timed[Any]]:
+def _timed(part: Part) -> Iterator[TimedAnswer[Any]]:
     """Answer in a process of its own."""
     question, about = part
     began = time.monotonic()
     with _uncollected():
         answer = question(*about)
-    yield Timed(answer, time.monotonic() - began)
+    yield TimedAnswer(answer, time.monotonic() - began)
 
 
 @contextlib.contextmanager
@@ -159,13 +163,13 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def by_verified(folder: Path, program: Path | None) -> list[in_coq.Verdict] | None:
+def verdicts_of_coq(folder: Path, program: Path | None) -> list[in_coq.Verdict] | None:
     """Return what the program that is proved sound says of every variant; nothing where there is no such program.
 
     Raises:
         CarnetError: it cannot be run, or cannot read the folder.
     """
-    return None if program is None else list(in_coq.judged(folder, program))
+    return None if program is None else list(in_coq.judge_folder(folder, program))
 
 
 def _code(every: Sequence[certified.Judged], verdicts: Sequence[in_coq.Verdict]) -> ExitCode:
@@ -220,7 +224,7 @@ def _lines(every: Sequence[certified.Judged], seconds: float) -> Iterator[str]:
         yield from wrapped("unproved", f"and {len(unproved) - SHOWN:,} more")
 
 
-def _in_coq(verified: Timed[list[in_coq.Verdict] | None]) -> Iterator[str]:
+def _in_coq(verified: TimedAnswer[list[in_coq.Verdict] | None]) -> Iterator[str]:
     executable = program()
     if verified.answer is None or executable is None:
         builds = f"`make -C model_check/coq program` builds the program, and {VARIABLE} names it"

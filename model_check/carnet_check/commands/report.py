@@ -10,7 +10,7 @@ import click
 
 from carnet_check.commands.common import Closing, finish, json_option, rerun_command
 from carnet_check.errors import UsageError
-from carnet_check.report.bundle import agreed, checked, sealed
+from carnet_check.report.bundle import check_bundle, require_same_verdicts, sign_run
 from carnet_check.report.html import INDEX, write_html
 from carnet_check.report.run_folder import Run, read_run, run_of, snapshot
 from carnet_check.report.shapes import ShapeError, maybe, number, parsed, record, rows, text
@@ -58,7 +58,7 @@ def report(
     over the name, size and digest of every file in RUN. A file that differs from what was signed is refused (exit code
     1), and so is a link. If the bundle is accepted, the exit code is that of the run: 0 if all was as expected.
     """
-    asked = _Asked(run_folder, html, bundle, check_bundle, key_file)
+    asked = ReportRequest(run_folder, html, bundle, check_bundle, key_file)
     asked.check()
     if html is not None:
         context.with_resource(claimed(html))
@@ -76,7 +76,7 @@ def report(
     return ExitCode.EXPECTED if check_bundle is None else run.exit_code
 
 
-class _Asked(NamedTuple):
+class ReportRequest(NamedTuple):
     """What the options ask for."""
 
     folder: Path
@@ -102,7 +102,7 @@ class _Asked(NamedTuple):
             require_writable_file(self.bundle)
 
 
-def _read(asked: _Asked, value: dict[str, Any], lines: list[str]) -> Run:
+def _read(asked: ReportRequest, value: dict[str, Any], lines: list[str]) -> Run:
     """Read the run, from the very files that were signed or are signed now if that is asked for."""
     if asked.key_file is not None and asked.check_bundle is not None:
         return _check(asked.folder, asked.check_bundle, asked.key_file, value, lines)
@@ -123,7 +123,7 @@ def _seal(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lin
         raise UsageError(f"the bundle covers every file in '{folder}', so it cannot be one of them")
     files = snapshot(folder)
     run = run_of(files, folder)
-    write_text(bundle, sealed(files, run, _bytes(key_file)).decode())
+    write_text(bundle, sign_run(files, run, _bytes(key_file)).decode())
     value["bundle"] = str(bundle)
     lines.append(f"signed evidence in {bundle}")
     return run
@@ -132,9 +132,9 @@ def _seal(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lin
 def _check(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> Run:
     from dataclasses import asdict
 
-    found = checked(_bytes(bundle), folder, _bytes(key_file))
+    found = check_bundle(_bytes(bundle), folder, _bytes(key_file))
     run = run_of(found.files, folder)
-    agreed(found, run)
+    require_same_verdicts(found, run)
     evidence = found.evidence
     value["evidence"] = asdict(evidence)
     lines.append(

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from carnet_check.attacks.describing import describe_attack
-from carnet_check.cache import opened
+from carnet_check.cache import open_folder
 from carnet_check.commands import common
 from carnet_check.commands.explore import walked_as_json
 from carnet_check.commands.matrix import matrices
@@ -26,14 +26,14 @@ from carnet_check.errors import UsageError
 from carnet_check.loading.families import files_of, known_protocols, load, protocol_here
 from carnet_check.report.formats import junit, markdown, sarif
 from carnet_check.report.html import write_html
-from carnet_check.report.recording import attack_of, recorded
+from carnet_check.report.recording import attack_of, record_run
 from carnet_check.results import Result, by_verdict
 from carnet_check.verification import campaign as running
 from carnet_check.verification.campaign import require_shareable, run_shard, shard_lines
 from carnet_check.verification.checks import shortcomings
 from carnet_check.verification.outcome import CampaignOutcome, invariants_as_json, unproved_lines
 from carnet_check.verification.planning import Campaign, Request, planned
-from carnet_check.wording import silent
+from carnet_check.wording import is_deduction
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.files import claimed, require_apart, require_writable_file, write_json, write_text
 from carnet_command.interrupts import covering
@@ -45,7 +45,7 @@ SHOWN_TRACES = 2
 """How many unexpected violations are told in full; the others are named with the command that tells them."""
 
 
-class Kept(NamedTuple):
+class OutputFiles(NamedTuple):
     """What is written when the run is over, and where."""
 
     out: Path | None
@@ -87,7 +87,7 @@ class Kept(NamedTuple):
 @common.jobs_option
 @click.option(
     "--shard",
-    type=common.ShardGiven(),
+    type=common.ShardParameter(),
     metavar="K/N",
     help="Do only part K of N of the work, into the cache; no verdicts.",
 )
@@ -161,8 +161,8 @@ def verify(
     if cti == "":
         raise click.UsageError("--cti expects the name of a lemma or claim, and it is empty")
     if out_is_deleted:
-        context.meta[common.UNSAID] = ("out", "out_is_deleted")
-    kept = Kept(out, html, junit_file, sarif_file, markdown_file)
+        context.meta[common.HIDDEN_OPTIONS] = ("out", "out_is_deleted")
+    kept = OutputFiles(out, html, junit_file, sarif_file, markdown_file)
     if shard is not None and strict:
         raise click.UsageError("--strict judges verdicts, and a shard has none: leave out --shard or --strict")
     if shard is not None and simulate is not None:
@@ -202,7 +202,7 @@ def verify(
     return deciding([ExitCode(outcome.exit_code), *(ExitCode.UNKNOWN for _ in lacking)])
 
 
-def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str | None, kept: Kept) -> Runner:
+def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str | None, kept: OutputFiles) -> Runner:
     """Return how the work is done."""
     if shard is not None and cache is None:
         raise UsageError("--shard expects --cache DIR: the parts are joined by their answers")
@@ -212,7 +212,7 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
         )
     if ray is not None:
         joined(ray)
-    return Runner(jobs or common.cores(), ray or "", opened(cache) if cache is not None else None, shard)
+    return Runner(jobs or common.cores(), ray or "", open_folder(cache) if cache is not None else None, shard)
 
 
 def _shared(context: click.Context, campaign: Campaign, shard: Shard, as_json: bool) -> int:
@@ -295,12 +295,12 @@ def _simulations(outcome: CampaignOutcome, walks: Walks) -> Iterator[dict[str, A
             yield {**where, "profile": search.profile.name, **walked_as_json(protocol, walks, found)}
 
 
-def _closing(context: click.Context, outcome: CampaignOutcome, kept: Kept) -> common.Closing:
+def _closing(context: click.Context, outcome: CampaignOutcome, kept: OutputFiles) -> common.Closing:
     campaign = outcome.campaign
     solver = not all(engine.believes_no_solver for engine in campaign.engines)
     pairs = zip(campaign.engines, outcome.answers, strict=True)
     strength = [part for engine, answer in pairs for part in engine.strength(campaign.task, answer)]
-    said = kept._replace(out=None) if "out" in context.meta.get(common.UNSAID, ()) else kept
+    said = kept._replace(out=None) if "out" in context.meta.get(common.HIDDEN_OPTIONS, ()) else kept
     return common.Closing(
         verdicts=by_verdict(outcome.results),
         outcome="every verdict as expected" if outcome.exit_code == 0 else _worst(outcome),
@@ -321,16 +321,16 @@ def _worst(outcome: CampaignOutcome) -> str:
     return f"{wrong} not as expected (exit code {outcome.exit_code})"
 
 
-def _keep(outcome: CampaignOutcome, closing: common.Closing, kept: Kept) -> None:
+def _keep(outcome: CampaignOutcome, closing: common.Closing, kept: OutputFiles) -> None:
     """Write what was asked for; everything is known before the first file is written."""
     if not any(kept):
         return
-    run = recorded(outcome, closing.as_json())
+    run = record_run(outcome, closing.as_json())
     if kept.out is not None:
         run.write(kept.out)
     if kept.junit is not None:
         actions = (action for plan in outcome.campaign.plans for action in plan.protocol.actions)
-        write_text(kept.junit, junit(outcome.results, {action.name for action in actions if silent(action)}))
+        write_text(kept.junit, junit(outcome.results, {action.name for action in actions if is_deduction(action)}))
     if kept.sarif is not None:
         write_json(kept.sarif, sarif(run))
     if kept.markdown is not None:

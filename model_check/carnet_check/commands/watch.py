@@ -49,7 +49,7 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
     All other options are those of `carnet verify`. A run that a change makes useless is stopped. With --json, each run
     is one object on a line of its own. The exit code is that of the last run.
     """
-    watched = Watched(_folder_of(protocol))
+    watched = WatchedFolder(_folder_of(protocol))
     (log if as_json else say)(f"watching {counted(len(watched.marks()), 'file')} in {watched.folder}; Ctrl-C ends it")
     code, done = int(ExitCode.EXPECTED), 0
     before: Run | None = None
@@ -73,7 +73,7 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedFolder:
     """The files in a folder that a protocol may be made of."""
 
     folder: Path
@@ -138,7 +138,9 @@ def _started(protocol: str, options: Sequence[str], kept: Path, as_json: bool) -
                     running.kill()
 
 
-def _wait(running: subprocess.Popen[bytes], watched: Watched, marks: Mapping[Path, tuple[int, int]]) -> int | None:
+def _wait(
+    running: subprocess.Popen[bytes], watched: WatchedFolder, marks: Mapping[Path, tuple[int, int]]
+) -> int | None:
     """Wait for the end of a run, and return its exit code; nothing if a file changed meanwhile."""
     while running.poll() is None:
         if watched.marks() != marks:

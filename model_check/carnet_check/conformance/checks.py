@@ -23,7 +23,7 @@ from carnet_spec.trace import TraceCheck, TraceEvent, TraceStep
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckRules:
     """What is asked of checks: what each action demands, what events may be about, and whether messages are used up."""
 
     demands: Mapping[str, tuple[Demand, ...]]
@@ -34,7 +34,7 @@ class Asked:
     once: bool
 
     @staticmethod
-    def of(protocols: Sequence[Protocol], family: Sequence[Protocol] = ()) -> Asked:
+    def of(protocols: Sequence[Protocol], family: Sequence[Protocol] = ()) -> CheckRules:
         """Return what a design and the layers over it ask.
 
         A role may check more than its design demands: what ``family`` has, any design of it. The defences against
@@ -42,7 +42,7 @@ class Asked:
         """
         every = (*protocols, *family)
         found = [requirements(protocol) for protocol in every]
-        return Asked(
+        return CheckRules(
             {name: each for protocol in protocols for name, each in demands(protocol).items()},
             {id: frozenset().union(*(each.get(id, ()) for each in found)) for each in found for id in each},
             frozenset(action.by.name for protocol in every for action in protocol.actions if action.by.honest),
@@ -57,7 +57,7 @@ class CheckJudge:
     ``parties`` are those that have logs in the trace, with the role that each has.
     """
 
-    asked: Asked
+    asked: CheckRules
     parties: Mapping[str, str]
     required: int = 0
     seen: int = 0

@@ -111,7 +111,7 @@ class Compiler:
                 return self._exists(bound, body, scope)
             case terms.Forall(bound, body) if (prefix := prefix_in(bound, body, self._tables)) is not None:
                 row = self.row(prefix.args, self.scope(bound, scope))
-                return Filled(prefix, self.term(prefix.limit, scope), row, self.work)
+                return PrefixTest(prefix, self.term(prefix.limit, scope), row, self.work)
             case terms.Forall(bound, body):
                 found = self._exists(bound, terms.negation(body), scope)
                 return lambda frame: not found(frame)
@@ -337,7 +337,7 @@ def prefix_in(bound: Sequence[terms.Var], body: Term, tables: Mapping[str, Table
 
 
 @dataclass(slots=True)
-class Filled:
+class PrefixTest:
     """Answers whether a prefix is whole, for the arguments beside its element that it is asked about."""
 
     prefix: Prefix

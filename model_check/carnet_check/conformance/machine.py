@@ -13,7 +13,14 @@ from dataclasses import dataclass
 
 from carnet_check.conformance import tables
 from carnet_check.conformance.choices import Candidates, Choices, conjuncts
-from carnet_check.conformance.effects import Change, Effects, Followed, compiled, followed, relevant
+from carnet_check.conformance.effects import (
+    Change,
+    Effects,
+    FollowedRelation,
+    compile_update,
+    followed_relations,
+    relevant_symbols,
+)
 from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
 from carnet_check.loading.families import unknown
 from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Protocol, Sort, Symbol, terms
@@ -69,8 +76,8 @@ class Machine:
     ) -> None:
         self.protocol = protocol
         self.work = work or tables.Work()
-        self._kept = relevant(protocol)
-        self._follows: Mapping[Symbol, Followed] = followed(protocol, self._kept)
+        self._kept = relevant_symbols(protocol)
+        self._follows: Mapping[Symbol, FollowedRelation] = followed_relations(protocol, self._kept)
         self.tables = self._make_tables(instance)
         self._compiler = Compiler(instance, self.tables, self.work)
         self._candidates = _candidates(protocol, instance, named or {})
@@ -153,7 +160,7 @@ class Machine:
         effects = []
         for update in updates:
             inserted = update.symbol in inserting
-            effects.append(compiled(update, self._compiler, scope, self._follows, inserted=inserted))
+            effects.append(compile_update(update, self._compiler, scope, self._follows, inserted=inserted))
             if update.effect is Effect.INSERT:
                 inserting.add(update.symbol)
         return tuple(effects)

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 from carnet_check.certificates.file import NAME, load_certificates
 from carnet_check.certificates.folder import specifications
-from carnet_check.coq.certificates import Converted, Converter, coq_term, largest, line
-from carnet_check.coq.program import asked
+from carnet_check.coq.certificates import ConvertedCertificate, Converter, coq_term, largest_number, line
+from carnet_check.coq.program import run_program
 from carnet_check.errors import CarnetError, UsageError
 from carnet_check.exports.coq_data import CoqText, numbers, program_text, word
 from carnet_check.exports.systems import Layer, System, system
 from carnet_command.files import reason
 from carnet_spec.language import SpecificationError
 
-Certificates = Mapping[str, Sequence[Converted]]
+Certificates = Mapping[str, Sequence[ConvertedCertificate]]
 """For each layer, by its threat model, a certificate for each of its obligations, in Coq's order."""
 
 WIDTH = 120
@@ -54,7 +54,7 @@ def program_files(system: System, certificates: Certificates) -> tuple[str, str]
     return program_text(system), "".join(f"{each}\n" for each in lines)
 
 
-class Proved(NamedTuple):
+class ProvedClaim(NamedTuple):
     """A claim under a threat model, and where the layer that proves it has its invariant."""
 
     claim: str
@@ -106,7 +106,7 @@ class CoqFiles:
         """
         yield from self._head("Logic Checker Protocol Obligations", "spec")
         every = [each for layer in self._system.layers for each in certificates[layer.threat]]
-        yield from (f"Definition n{n} : nat := {n}." for n in range(1 + max(map(largest, every), default=0)))
+        yield from (f"Definition n{n} : nat := {n}." for n in range(1 + max(map(largest_number, every), default=0)))
         distinct = {each: f"c{number}" for number, each in enumerate(dict.fromkeys(every))}
         for certificate, called in distinct.items():
             yield f"Definition {called} : refutation := {coq_term(certificate, self._text.value)}."
@@ -131,12 +131,12 @@ class CoqFiles:
         yield f"Print Assumptions {self._of('theorems')}."
 
     @cached_property
-    def _proved(self) -> tuple[Proved, ...]:
+    def _proved(self) -> tuple[ProvedClaim, ...]:
         """What there is a theorem of."""
         system = self._system
         everybody = () if system.threats else ("",)
         return tuple(
-            Proved(claim, threat, invariant, *self._layer_of(invariant, threat))
+            ProvedClaim(claim, threat, invariant, *self._layer_of(invariant, threat))
             for claim, (invariant, threats) in system.stated.items()
             for threat in threats or everybody
         )
@@ -244,7 +244,7 @@ def certificates_of(whole: System, folder: Path) -> Certificates:
     return {layer.threat: convert.layer(layer, given) for layer in whole.layers}
 
 
-def judged(folder: Path, program: Path) -> Iterator[Verdict]:
+def judge_folder(folder: Path, program: Path) -> Iterator[Verdict]:
     """Have the program judge every variant of a folder.
 
     Raises:
@@ -266,7 +266,7 @@ def _judged(whole: System, given: Certificates, program: Path) -> Verdict:
         for file, text in zip(files, program_files(whole, given), strict=True):
             file.write_text(text, "ascii")
         try:
-            accepted, lines = asked(program, "check", *files)
+            accepted, lines = run_program(program, "check", *files)
         except CarnetError as error:
             return undecided(whole.variant, str(error), whole.digest)
     said = tuple(lines)

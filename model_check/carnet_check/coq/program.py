@@ -55,7 +55,7 @@ def identity(executable: Path) -> str:
     return f"{executable}, SHA-256 {hashlib.sha256(executable.read_bytes()).hexdigest()[:SHOWN]}"
 
 
-def asked(executable: Path, *words: str | Path) -> tuple[bool, Iterable[str]]:
+def run_program(executable: Path, *words: str | Path) -> tuple[bool, Iterable[str]]:
     """Run the program within limits; return whether it ends as if it accepts everything, and the lines that it prints.
 
     Raises:
@@ -134,7 +134,7 @@ def write(
     return len(packed)
 
 
-def judged(executable: Path, folder: Path) -> Judgement:
+def check_exhaustion(executable: Path, folder: Path) -> Judgement:
     """Have the program check the certificate in ``folder``.
 
     Raises:

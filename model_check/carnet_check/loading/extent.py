@@ -240,7 +240,7 @@ def _either(words: Iterable[str]) -> str:
 # -- what an instance fixes -----------------------------------------------------------------------
 
 
-def fixes(protocol: Protocol, instance: Instance) -> dict[str, str]:
+def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
     """Say what an instance fixes: of each rigid symbol its value, and of how many elements steps may choose."""
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     values: dict[Sort, dict[str, str]] = {}

@@ -57,12 +57,12 @@ class Source:
             InvalidSpecificationError: the specification itself is not well formed.
         """
         self.require_variant(variant)
-        with importing.blamed_on_the_specification(self.reference):
+        with importing.specification_errors(self.reference):
             whole = self.family.protocol(variant)
         if not without:
             return whole
         self._require_removable(whole, without)
-        with importing.blamed_on_the_specification(self.reference):
+        with importing.specification_errors(self.reference):
             ablated = self.family.protocol(variant, without)
         if ablated.actions == whole.actions:
             raise UsageError(f"removing {', '.join(without)} changes nothing in variant '{whole.variant}'")
@@ -77,10 +77,10 @@ class Source:
         """
         self.require_variant(variant)
         name = variant or self.family.main[0]
-        with importing.blamed_on_the_specification(self.reference):
+        with importing.specification_errors(self.reference):
             self._refuse(name, unmeant(self.family, name))
         protocol = self.protocol(name)
-        with importing.blamed_on_the_specification(self.reference):
+        with importing.specification_errors(self.reference):
             layer = tuple(Complaint("layer", "", why) for why in self._departures(protocol))
             self._refuse(name, (*unsound(protocol), *layer))
         return protocol
@@ -125,15 +125,15 @@ class Source:
             require_known(instance, protocol, self.family)
             instance.check(protocol)
         except language.MisuseError as error:
-            raise importing.located(self.shown, error) from error
+            raise importing.error_at_line(self.shown, error) from error
         except language.SpecificationError as error:
             raise UsageError(at_its_line(str(error), self.family, self.reference)) from error
         except CarnetError:
             raise
         except SystemExit as error:
-            raise importing.leaves(self.shown, error) from None
+            raise importing.exit_error(self.shown, error) from None
         except Exception as error:
-            raise importing.located(self.shown, error) from error
+            raise importing.error_at_line(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
 
     def _built(self, protocol: language.Protocol, threat: str, scale: language.Scale) -> language.Instance:
@@ -144,7 +144,7 @@ class Source:
         named = named_sizes(self.family)
         if named.keys() >= scale.keys():
             return self.family.instance(protocol, threat, scale)
-        watched = Watched(scale)
+        watched = RecordingScale(scale)
         self.family.instance(protocol, threat, watched)
         instance = self.family.instance(protocol, threat, scale)  # which has no name from what is watched
         known = named | watched.looked_up
@@ -227,17 +227,17 @@ def load(reference: str) -> Source:
 def _require_the_same_again(family: language.Family, file: Path, path: str, name: str, reference: str) -> None:
     """Import a file once more, and refuse it if its main designs say something else then."""
     try:
-        with importing.blamed_on_the_specification(reference):
+        with importing.specification_errors(reference):
             first = {variant: family.protocol(variant).digest for variant in family.main}
     except CarnetError:
         return  # the error is reported where the design is asked for
-    with importing.afresh(file.parent), importing.blamed_on_the_specification(reference):
+    with importing.reimporting(file.parent), importing.specification_errors(reference):
         again = _family_in(importing.module_at(file, path), name, reference)
         for variant, digest in first.items():
             if again.protocol(variant).digest != digest:
-                raise changing(file, variant)
+                raise unstable_source(file, variant)
         if not same_instances(family, again):
-            raise changing(file, "an instance")
+            raise unstable_source(file, "an instance")
 
 
 def registered_families() -> list[language.Family]:
@@ -285,7 +285,7 @@ def _family_in(module: ModuleType, name: str, reference: str) -> language.Family
 def _with_text(family: language.Family, module: ModuleType, reference: str) -> language.Family:
     """Give a family that brings no normative text the one that lies beside its module, and refuse a malformed one."""
     refuse_nameless(family, reference)
-    with importing.blamed_on_the_specification(reference):
+    with importing.specification_errors(reference):
         if not family.text.text and module.__file__:
             family = replace(family, text=text_beside(module.__file__))
         family.text.requirements()
@@ -296,7 +296,7 @@ def _as_family(value: object, reference: str) -> language.Family:
     if callable(value) and not isinstance(value, language.Family | language.Draft):
         if not _takes_at_most_a_variant(value):
             raise UsageError(f"expected '{reference}' to take a variant's name or nothing")
-        with importing.blamed_on_the_specification(reference):
+        with importing.specification_errors(reference):
             made = value(DEFAULT_VARIANT) if _takes_a_variant(value) else value()
         if isinstance(made, language.Draft):
             return _wrapped(value, made)
@@ -408,13 +408,13 @@ def violated_axioms(judge: Interpreter, threat: language.Threat) -> list[str]:
 # Which sizes a family knows: a size that none of its instances depends on would change nothing, without a word.
 
 
-class _Listed(str):
+class _OwnName(str):
     """The name of a size that was taken from the scale itself: who looks it up need not know it."""
 
     __slots__ = ()
 
 
-class Watched(Mapping[str, int]):
+class RecordingScale(Mapping[str, int]):
     """A scale that keeps the names of the sizes that were looked up in it, by who knows them."""
 
     def __init__(self, scale: language.Scale) -> None:
@@ -422,12 +422,12 @@ class Watched(Mapping[str, int]):
         self.looked_up: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> int:
-        if not isinstance(name, _Listed):
+        if not isinstance(name, _OwnName):
             self.looked_up[name] = None
         return self._scale[name]
 
     def __iter__(self) -> Iterator[str]:
-        return map(_Listed, self._scale)
+        return map(_OwnName, self._scale)
 
     def __len__(self) -> int:
         return len(self._scale)
@@ -518,7 +518,7 @@ def place_of(complaint: Complaint, draft: language.Draft, files: Iterable[str] =
     every = [*dict.fromkeys((*_files(draft), *files))]
     stated = next((place for place in _places(complaint, draft, every) if place is not None), None)
     if complaint.rule in _OF_NAMES:
-        stated = written(first_quoted(complaint.message), every, stated) or stated
+        stated = find_text(first_quoted(complaint.message), every, stated) or stated
     beginning = (place for (kind, _), place in draft.stated_at.items() if kind == "draft")
     return stated or next(beginning, None)
 
@@ -528,7 +528,7 @@ def first_quoted(message: str) -> str:
     return next(iter((*_BRACED.findall(message), *_QUOTED.findall(message))), "")
 
 
-def written(text: str, files: Iterable[str], after: Place | None = None) -> Place | None:
+def find_text(text: str, files: Iterable[str], after: Place | None = None) -> Place | None:
     """Return where a string is, or has a place in braces: first after a place in its file, then anywhere in ``files``.
 
     Where several files have it, or several lines after the place, it is the first.
@@ -611,13 +611,13 @@ def refuse_nameless(family: language.Family, reference: str) -> None:
     wrong = nameless(family)
     files = files_about(family, reference) if wrong else []
     if wrong:
-        told = ((written(first_quoted(each.message), files) or reference, each) for each in wrong)
+        told = ((find_text(first_quoted(each.message), files) or reference, each) for each in wrong)
         raise InvalidSpecificationError(*(f"{place}: {complaint}" for place, complaint in told))
 
 
 def at_its_line(error: str, family: language.Family, reference: str) -> str:
     """Return an error about an instance, with the line on which the name that it is about is written, if any is."""
-    place = written(first_quoted(error), files_about(family, reference), written_at(family.instance))
+    place = find_text(first_quoted(error), files_about(family, reference), written_at(family.instance))
     return f"{place}: {error}" if place else error
 
 
@@ -660,7 +660,7 @@ def _known(what: str, protocol: language.Protocol) -> set[str]:
 # -- Whether two readings of one file say the same -------------------------------------------------
 
 
-def changing(file: Path, what: str) -> InvalidSpecificationError:
+def unstable_source(file: Path, what: str) -> InvalidSpecificationError:
     """Return the refusal of a file in which something differs each time that it is read."""
     return InvalidSpecificationError(
         f"{file.name}: {what} says something else each time that it is loaded: "

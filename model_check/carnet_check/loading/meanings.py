@@ -43,7 +43,7 @@ Effect = tuple[Table, Table]
 """What a renaming does to a table: from which row each row has its value, and what each value becomes."""
 
 
-class TooMany(Exception):
+class TooManyTables(Exception):
     """There are more meanings than can be looked at."""
 
 
@@ -103,7 +103,7 @@ class _Sizes:
 def _tables(symbol: Symbol, sizes: _Sizes) -> Iterator[Table]:
     rows, values = math.prod(sizes.of(sort) for sort in symbol.domain), sizes.values(symbol)
     if rows * math.log2(max(values, 1)) > math.log2(MOST_TABLES):
-        raise TooMany(f"{symbol.name} has {values}^{rows} meanings")
+        raise TooManyTables(f"{symbol.name} has {values}^{rows} meanings")
     return itertools.product(range(values), repeat=rows)
 
 
@@ -216,7 +216,7 @@ class Meanings:
         """Count a table that is looked at."""
         self._left -= 1
         if self._left < 0:
-            raise TooMany("no more tables may be looked at")
+            raise TooManyTables("no more tables may be looked at")
 
     def _effect(self, symbol: Symbol, renaming: Renaming) -> Effect:
         rows = self._sizes.rows(symbol)
@@ -368,6 +368,6 @@ def _satisfied(protocol: Protocol, axioms: Sequence[Axiom], scale: Scale) -> boo
         return False
     try:
         found = some_meaning(protocol, axioms, elements, MOST_TRIED)
-    except TooMany:
+    except TooManyTables:
         return False
     return found is not None and not Interpreter(protocol, found).violated(axioms)

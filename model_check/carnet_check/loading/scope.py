@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from carnet_check.errors import EngineError
 from carnet_check.loading.default_instance import axioms_under, drawn_instances, elements_of
-from carnet_check.loading.extent import Explored, fixes
+from carnet_check.loading.extent import Explored, fixed_values
 from carnet_check.loading.families import Source
-from carnet_check.loading.meanings import Meanings, Tables, TooMany, first_values
+from carnet_check.loading.meanings import Meanings, Tables, TooManyTables, first_values
 from carnet_spec.language import Instance, Profile, Protocol, Symbol
 from carnet_spec.language.analysis.initialisation import claims_that_read_early
 
@@ -48,7 +48,7 @@ class Scope:
         (first, claims), *others = self.instances
         if not any(shared is None for _, shared in others):
             return replace(self, instances=((first, claims),))
-        explored = replace(self.explored, interpretations=1, fixed=tuple(fixes(protocol, first).items()))
+        explored = replace(self.explored, interpretations=1, fixed=tuple(fixed_values(protocol, first).items()))
         return replace(self, instances=((first, claims),), explored=explored)
 
 
@@ -81,14 +81,14 @@ def _given(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Sym
         names = ", ".join(symbol.name for symbol in symbols)
         try:
             choices = list(itertools.islice(first_values(protocol, instance, symbols), MOST_FIRST_VALUES + 1))
-        except TooMany:
+        except TooManyTables:
             choices = []
         if 0 < len(choices) <= MOST_FIRST_VALUES:
             instances += [(choice, claims) for choice in choices if len(choices) > 1]
         else:
             why = f"it may read {names} before it is written, and was explored from one first value only"
             left_out |= dict.fromkeys(claims, why)
-    fixed = tuple(fixes(protocol, instance).items())
+    fixed = tuple(fixed_values(protocol, instance).items())
     enumerations = {sort.name for sort in protocol.sorts if sort.is_enumeration}
     sizes = tuple((sort, number) for sort, number in instance.sizes.items() if sort not in enumerations)
     return Scope(tuple(instances), Explored(sizes, fixed=fixed, authors_words=instance.describes), left_out)
@@ -171,6 +171,6 @@ def _counted(meanings: Meanings) -> tuple[list[Tables], int, bool]:
             number += 1
             if number <= MOST_MEANINGS:
                 first.append(tables)
-    except TooMany:
+    except TooManyTables:
         return first, number, False
     return first, number, True

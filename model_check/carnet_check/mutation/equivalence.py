@@ -29,7 +29,7 @@ class Difference(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sameness:
+class StepEquivalence:
     """Whether two actions take the same steps: yes with the names of what shows it, no, or not known."""
 
     outcome: str
@@ -43,17 +43,17 @@ class Sameness:
         return self.outcome == PROVED
 
 
-def sameness(proofs: StepProofs, language: Language, before: Action, after: Action) -> Sameness:
+def step_equivalence(proofs: StepProofs, language: Language, before: Action, after: Action) -> StepEquivalence:
     """Say whether ``after`` takes the steps of ``before``, by what ``proofs`` can prove."""
     return _Comparison(proofs, steps_of(before, language), steps_of(after, language)).outcome()
 
 
-def everywhere(found: Iterable[Sameness]) -> Sameness:
+def under_every_threat(found: Iterable[StepEquivalence]) -> StepEquivalence:
     """Join what was found under several threat models: the same only if under each."""
     each = list(found)
     core = tuple(dict.fromkeys(name for one in each for name in one.core))
     differs = tuple(dict.fromkeys(how for one in each for how in one.differs))
-    return Sameness(next((one.outcome for one in each if not one.proved), PROVED), core, differs)
+    return StepEquivalence(next((one.outcome for one in each if not one.proved), PROVED), core, differs)
 
 
 Question = tuple[Difference, dict[str, Term], Term]
@@ -69,7 +69,7 @@ class _Comparison:
     after: Steps
     used: dict[str, None] = field(default_factory=dict)
 
-    def outcome(self) -> Sameness:
+    def outcome(self) -> StepEquivalence:
         """Ask everything, and say what is not proved."""
         differs: dict[Difference, str] = {}
         for how, given, goal in self._questions():
@@ -78,8 +78,8 @@ class _Comparison:
             if answer.outcome != PROVED:
                 differs[how] = answer.outcome
         if not differs:
-            return Sameness(PROVED, tuple(self.used))
-        return Sameness(next(iter(differs.values())), differs=tuple(differs))
+            return StepEquivalence(PROVED, tuple(self.used))
+        return StepEquivalence(next(iter(differs.values())), differs=tuple(differs))
 
     def _questions(self) -> Iterator[Question]:
         changed = [symbol for symbol in self._written() if _of(self.before, symbol) != _of(self.after, symbol)]

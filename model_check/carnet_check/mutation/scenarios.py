@@ -19,7 +19,7 @@ from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.families import NO_THREAT, Source, threat_of, violated_axioms
 from carnet_check.semantics import Interpreter, NotEnabled, Replays, State
-from carnet_check.verification.checks import taking
+from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Action, Claim, Goal, Instance, Profile, Protocol
 from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.trace import Trace, TraceStep
@@ -56,7 +56,7 @@ class Place:
         return replace(protocol, actions=tuple(action for action in protocol.actions if action.by.honest))
 
 
-def explored(
+def explore_place(
     source: Source,
     protocol: Protocol,
     place: Place,
@@ -125,7 +125,7 @@ def from_every_first_value(
     """
     values = first_values(protocol, place.instance(source, place.seen(protocol)))
     found = [
-        explored(source, protocol, place, claims, goals, states, until_fallen=until_fallen, first=first)
+        explore_place(source, protocol, place, claims, goals, states, until_fallen=until_fallen, first=first)
         for first in values or [{}]
     ]
     return found, bool(values)
@@ -184,7 +184,7 @@ def scenario(source: Source, place: Place) -> Scenario | None:
     """Explore a place; nothing if it has too many states, or is none."""
     protocol = source.protocol(place.variant)
     try:
-        found = explored(source, protocol, place, (), _sought(place.seen(protocol)), MOST_STATES)
+        found = explore_place(source, protocol, place, (), _sought(place.seen(protocol)), MOST_STATES)
     except UsageError:
         return None
     if not found.complete:
@@ -196,10 +196,10 @@ def scenario(source: Source, place: Place) -> Scenario | None:
 def _sought(protocol: Protocol) -> tuple[Goal, ...]:
     """Return the protocol's goals, and that each action can be taken."""
     goals = (replace(goal, name=GOAL + goal.name) for goal in protocol.goals)
-    return (*goals, *(replace(taking(action), name=STEP + action.name) for action in protocol.actions))
+    return (*goals, *(replace(enabling_goal(action), name=STEP + action.name) for action in protocol.actions))
 
 
-def telling(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
+def telling_scenarios(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
     """Return the smallest scenario, and few others that together show all there is, smallest first."""
     left = sorted(found, key=lambda each: each.states)
     kept, shown = left[:1], set[str]()
@@ -213,7 +213,9 @@ def telling(found: Iterable[Scenario]) -> tuple[Scenario, ...]:
 # -- what a mutant loses --------------------------------------------------------------------------
 
 
-def lost(source: Source, mutated: Protocol, known: Collection[Scenario], action: str) -> Iterator[tuple[str, bool]]:
+def lost_scenarios(
+    source: Source, mutated: Protocol, known: Collection[Scenario], action: str
+) -> Iterator[tuple[str, bool]]:
     """Yield what is lost, scenario by scenario, and whether that is established; nothing where nothing is lost.
 
     Only scenarios in which ``action`` is taken can lose anything by a change of it. What is read before it is written

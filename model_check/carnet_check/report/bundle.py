@@ -49,14 +49,14 @@ class EvidenceBundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class AcceptedBundle:
     """What was accepted: what the evidence says, and the very bytes that it was compared with."""
 
     evidence: EvidenceBundle
     files: Files
 
 
-def sealed(files: Files, run: Run, private_key: bytes) -> bytes:
+def sign_run(files: Files, run: Run, private_key: bytes) -> bytes:
     """Return the signed evidence of a run.
 
     Args:
@@ -74,7 +74,7 @@ def sealed(files: Files, run: Run, private_key: bytes) -> bytes:
     return bytes(rfc8785.dumps(envelope.to_dict()))
 
 
-def checked(envelope: bytes, folder: Path, public_key: bytes) -> Checked:
+def check_bundle(envelope: bytes, folder: Path, public_key: bytes) -> AcceptedBundle:
     """Return what the evidence says, after making sure that it is signed by ``public_key`` and is about ``folder``.
 
     The folder is read once; whatever is made of it has to be made of the files that are returned.
@@ -106,10 +106,10 @@ def checked(envelope: bytes, folder: Path, public_key: bytes) -> Checked:
     _compare(_manifest(statement["subject"]), files, folder)
     predicate = statement["predicate"]
     passed, warned, failed = (len(predicate[f"{word}Tests"]) for word in OUTCOMES)
-    return Checked(EvidenceBundle(predicate["result"], passed, warned, failed, len(files), key.keyid), files)
+    return AcceptedBundle(EvidenceBundle(predicate["result"], passed, warned, failed, len(files), key.keyid), files)
 
 
-def agreed(found: Checked, run: Run) -> None:
+def require_same_verdicts(found: AcceptedBundle, run: Run) -> None:
     """Make sure that the evidence says of a run what the run, read from the files it covers, says of itself.
 
     Raises:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from carnet_check.report.run_folder import Run
 from carnet_check.results import Result, Verdict
 from carnet_check.verification.outcome import cti_lines, unproved
-from carnet_check.wording import attack_name, resting
+from carnet_check.wording import attack_name, list_assumptions
 from carnet_command.printable import printable_values
 
 _CONTROL = re.compile(r"[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD]")
@@ -90,7 +90,7 @@ def _facts(row: Result) -> Iterator[str]:
     yield f"verdict: {row.shown}"
     yield f"expected: {row.expected}"
     yield f"detail: {row.detail}"
-    yield f"assumptions: {resting(row.assumptions)}"
+    yield f"assumptions: {list_assumptions(row.assumptions)}"
 
 
 def _clean(text: str) -> str:

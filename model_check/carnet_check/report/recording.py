@@ -29,7 +29,7 @@ from carnet_spec.language.tracing import Place
 from carnet_spec.trace import Trace
 
 
-def recorded(outcome: CampaignOutcome, closing: Mapping[str, Any]) -> Run:
+def record_run(outcome: CampaignOutcome, closing: Mapping[str, Any]) -> Run:
     """Return everything that is kept of a finished run; every violation is minimised and replayed first."""
     attacks = sorted((attack_of(outcome, row) for row in outcome.results if row.has_trace), key=lambda each: each.name)
     return Run(

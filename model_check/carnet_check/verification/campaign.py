@@ -20,8 +20,8 @@ from carnet_check.engines.interface import Begins, DecidesLiveness, Engine, Outc
 from carnet_check.engines.runner import Listener, Portion, Shard, Silent
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.checks import Checked, Evidence, checked, disagreements
-from carnet_check.verification.outcome import CampaignOutcome, diagnosed, rows_of
+from carnet_check.verification.checks import CheckedRows, Evidence, check_plan, disagreements
+from carnet_check.verification.outcome import CampaignOutcome, diagnose, rows_of
 from carnet_check.verification.planning import Campaign
 from carnet_command.exit_codes import ExitCode, deciding
 
@@ -34,12 +34,12 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     with _begun(campaign) as engines:
         answers, settled = _asked(campaign, engines, listener)
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
-    found = Checked(tuple(rows_of(answers)), notes=campaign.notes)
+    found = CheckedRows(tuple(rows_of(answers)), notes=campaign.notes)
     bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
     for plan in campaign.plans:
         agreed = replace(found, rows=tuple(disagreements(found.rows, plan, bases)))
-        found = checked(campaign, plan, Evidence.of(plan.protocol.variant, answers), agreed)
-    diagnoses = diagnosed(campaign, answers, found.rows, listener)
+        found = check_plan(campaign, plan, Evidence.of(plan.protocol.variant, answers), agreed)
+    diagnoses = diagnose(campaign, answers, found.rows, listener)
     remarks = (f"{answer.engine}: {note}" for answer in answers for note in answer.notes)
     return CampaignOutcome(
         campaign=campaign,
@@ -79,7 +79,7 @@ def _asked(
     for engine in engines:
         proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
         asked = _with_proved(campaign, proved) if isinstance(engine, DecidesLiveness) else campaign
-        answers += (accepted(asked, engine, engine.run(asked.task, listener)),)
+        answers += (accept_answer(asked, engine, engine.run(asked.task, listener)),)
         settled |= {(engine.name, plan.protocol.variant, name) for plan in asked.plans for name in plan.proved}
     return answers, settled
 
@@ -130,7 +130,7 @@ ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
 """What any engine may say, VIOLATED with a trace."""
 
 
-def accepted(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
+def accept_answer(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
     """Return the answer with an error for each row that is missing, and with what the run expects in every row.
 
     Raises:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from types import MappingProxyType
 
-from carnet_check.cache import Answers, Used
+from carnet_check.cache import AnswerCache, CacheStatistics
 from carnet_check.engines import interface
 from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
 from carnet_check.engines.exploring.searches import moves
@@ -73,7 +73,7 @@ def possibilities(
     return able(interface.DecidesPossibility).possibilities(protocol, threat, known, runner)
 
 
-def possible(protocol: Protocol, asked: interface.Possibilities, seen: Collection[str]) -> tuple[Action, ...]:
+def possible_actions(protocol: Protocol, asked: interface.Possibilities, seen: Collection[str]) -> tuple[Action, ...]:
     """Return the actions that may ever be taken; the others never are, in no instance.
 
     Those called as one of ``seen`` were taken already, so nobody has to ask.
@@ -84,14 +84,14 @@ def possible(protocol: Protocol, asked: interface.Possibilities, seen: Collectio
     while grew:
         grew = False
         for action in tuple(waiting):
-            if asked.may(taking(action), found):
+            if asked.may(enabling_goal(action), found):
                 found.append(action)
                 waiting.remove(action)
                 grew = True
     return tuple(action for action in protocol.actions if action in found)
 
 
-def taking(action: Action) -> Goal:
+def enabling_goal(action: Action) -> Goal:
     """Return what must be reached for ``action`` to be taken."""
     return Goal(action.name, action.params, conjunction(tuple(guard.formula for guard in action.guards)), "")
 
@@ -107,7 +107,7 @@ NO_BASES: Mapping[RowKey, interface.Basis] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRows:
     """Rows that were checked, and what was found out beside them."""
 
     rows: tuple[Result, ...]
@@ -150,7 +150,7 @@ def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, interface.B
     return ""
 
 
-def checked(campaign: Campaign, plan: interface.Plan, evidence: Evidence, found: Checked) -> Checked:
+def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, found: CheckedRows) -> CheckedRows:
     """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
     check = _Check(campaign, plan, evidence, found.rows)
     marked = list(check.with_premises_checked(found.rows))
@@ -167,7 +167,7 @@ def checked(campaign: Campaign, plan: interface.Plan, evidence: Evidence, found:
     rows = tuple(disagreements((*check.with_triggers_checked(marked), *check.liveness()), plan))
     for note in check.remembered:
         check.note(f"what may ever happen: {note}")
-    return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
+    return CheckedRows(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
 
 
 def _called(number: int, several: bool) -> str:
@@ -185,7 +185,7 @@ class _Check:
         self.rows = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
         self.reached: list[GoalOutcome] = []
         self.notes: list[str] = []
-        self.before: list[Answers] = []
+        self.before: list[AnswerCache] = []
         self._possible: dict[str, tuple[Action, ...]] = {}
         self._possibilities: dict[str, interface.Possibilities] = {}
         self._worlds = Worlds(campaign, self.protocol, evidence, self._possibilities_under)
@@ -204,7 +204,7 @@ class _Check:
     @property
     def remembered(self) -> tuple[str, ...]:
         """What a cache knew of what may ever happen, where there is one."""
-        together = Used()
+        together = CacheStatistics()
         for each in self.before:
             together.add(each.used)
         return together.notes if together.asked else ()
@@ -258,7 +258,7 @@ class _Check:
         key = threat.id if threat else ""
         if key not in self._possible:
             seen = self.evidence.taken((threat or NO_THREAT).id)
-            self._possible[key] = possible(self.protocol, self._asked(threat), seen)
+            self._possible[key] = possible_actions(self.protocol, self._asked(threat), seen)
         return self._possible[key]
 
     def _asked(self, threat: Threat | None) -> interface.Possibilities:
@@ -410,7 +410,7 @@ class _Check:
 
     def _hopeless(self, action: Action) -> str:
         """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
-        if not self._whatever_happens.may(taking(action), None):
+        if not self._whatever_happens.may(enabling_goal(action), None):
             return "its guards contradict one another"
         nothing_to_remove = not self.protocol.defences and len(self.family.variants) == 1
         if nothing_to_remove and self.evidence.exhaustive:

@@ -24,7 +24,7 @@ Contradictory = Callable[[Mapping[str, terms.Term]], bool | None]
 GOAL = "goal"
 
 
-class Standing(StrEnum):
+class BondStatus(StrEnum):
     """What is known of a bond."""
 
     EQUAL = "equal"
@@ -38,14 +38,14 @@ class Judgement:
     """What was found of a bond, why it is open if it is, and which parts of it hold whatever is established."""
 
     bond: str
-    standing: Standing
+    standing: BondStatus
     reasons: tuple[str, ...] = ()
     by_reading: tuple[terms.Term, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether the bond holds."""
-        return self.standing is not Standing.OPEN
+        return self.standing is not BondStatus.OPEN
 
 
 def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgement:
@@ -64,9 +64,9 @@ def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgem
         reasons.append("all that is assumed holds by the reading alone")
     reasons += _never_so(bond, goal, asked)
     if reasons:
-        return Judgement(bond.bond.name, Standing.OPEN, tuple(reasons), by_reading)
-    same = spelled(bond.read.values()) == spelled(bond.premises.values())
-    return Judgement(bond.bond.name, Standing.EQUAL if same else Standing.IMPLIED, (), by_reading)
+        return Judgement(bond.bond.name, BondStatus.OPEN, tuple(reasons), by_reading)
+    same = conjunct_set(bond.read.values()) == conjunct_set(bond.premises.values())
+    return Judgement(bond.bond.name, BondStatus.EQUAL if same else BondStatus.IMPLIED, (), by_reading)
 
 
 def _not_implied(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iterator[str]:
@@ -119,7 +119,7 @@ def cases(formula: terms.Term) -> Iterator[terms.Term]:
             yield terms.TRUE
 
 
-def spelled(formulas: Iterable[terms.Term]) -> frozenset[terms.Term]:
+def conjunct_set(formulas: Iterable[terms.Term]) -> frozenset[terms.Term]:
     """Return ``formulas`` as a set of conjuncts whose variables are named by where they are bound.
 
     Equal sets say the same; two that say the same may differ.

@@ -61,7 +61,7 @@ class Diagnosis:
     ctis: tuple[Cti, ...] = ()
 
 
-def diagnosed(
+def diagnose(
     campaign: Campaign, answers: Sequence[Outcome], results: Sequence[Result], listener: Listener
 ) -> tuple[Diagnosis, ...]:
     """Return how every invariant stands of which an engine speaks that proves.

@@ -403,7 +403,7 @@ MARGIN = 24
 RADIUS = 13
 
 
-def drawn(graph: Mapping[str, Any]) -> dict[str, Any]:
+def layout_graph(graph: Mapping[str, Any]) -> dict[str, Any]:
     """Return a state graph with a place for each state and end points for each step.
 
     A state is named, under its circle, by the phase that is entered there.
