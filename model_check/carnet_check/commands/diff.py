@@ -61,10 +61,8 @@ class Difference:
         if self.before["expected"] != self.after["expected"]:
             parts.append(f"expected {self.before['expected']} → {self.after['expected']}")
         if self.before["assumptions"] != self.after["assumptions"]:
-            was, now = (list_assumptions(each["assumptions"]) for each in (self.before, self.after))
-            parts.append(
-                f"rests on {list_assumptions(self.before['assumptions'])} → {list_assumptions(self.after['assumptions'])}"
-            )
+            rests, rests_now = (list_assumptions(each["assumptions"]) for each in (self.before, self.after))
+            parts.append(f"rests on {rests} → {rests_now}")
         return "; ".join(parts)
 
 
