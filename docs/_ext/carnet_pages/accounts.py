@@ -7,16 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from carnet_check.engines.induction.minimal import (
-    ASSUMPTION,
-    BUDGET,
-    DEFENCE,
-    Element,
-    Minimal,
-    accounts,
-    claims_of_layers,
-    minimal_sets,
-)
+from carnet_check.engines.induction import minimal
 from carnet_check.engines.induction.solving import Workers
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
@@ -37,17 +28,17 @@ def record(family: Family) -> dict[str, Any]:
     names = family.with_layers(family.main[:1])
     with Workers(2) as workers:
         made = {name: _variant(source, source.protocol(name), workers) for name in names}
-    return {"budget": BUDGET, "states": CAPS.states, "variants": made}
+    return {"budget": minimal.BUDGET, "states": CAPS.states, "variants": made}
 
 
 def _variant(source: Source, protocol: Protocol, workers: Workers) -> dict[str, Any]:
-    wanted = claims_of_layers(protocol, source.family.default_threat)
+    wanted = minimal.claims_of_layers(protocol, source.family.default_threat)
     threats = [threat for threat in protocol.threats if threat.id in wanted]
-    found: list[Minimal] = []
+    found: list[minimal.Minimal] = []
     solver = ""
-    for account in accounts(protocol, threats, workers):
+    for account in minimal.accounts(protocol, threats, workers):
         layer = account.proof.threat.id if account.proof.threat else ""
-        found += minimal_sets(account, wanted.get(layer, ()))
+        found += minimal.minimal_sets(account, wanted.get(layer, ()))
         solver = account.proof.solver
     falls = list(_falls(source, protocol, found))
     return {
@@ -58,21 +49,21 @@ def _variant(source: Source, protocol: Protocol, workers: Workers) -> dict[str, 
     }
 
 
-def _claim(found: Minimal) -> dict[str, Any]:
+def _claim(found: minimal.Minimal) -> dict[str, Any]:
     return {
         "claim": found.claim,
         "layer": found.layer,
-        "assumptions": [each.name for each in found.needed if each.kind == ASSUMPTION],
-        "defences": [each.name for each in found.needed if each.kind == DEFENCE],
+        "assumptions": [each.name for each in found.needed if each.kind == minimal.ASSUMPTION],
+        "defences": [each.name for each in found.needed if each.kind == minimal.DEFENCE],
         "unsure": [each.name for each in found.unsure],
         "only": found.only,
     }
 
 
-def _falls(source: Source, protocol: Protocol, found: Sequence[Minimal]) -> Iterator[dict[str, Any]]:
+def _falls(source: Source, protocol: Protocol, found: Sequence[minimal.Minimal]) -> Iterator[dict[str, Any]]:
     """Yield what becomes of each claim that has no proof without an assumption, attacks first."""
     for assumption in dict.fromkeys(axiom.states for axiom in protocol.axioms):
-        element = Element(ASSUMPTION, assumption)
+        element = minimal.Element(minimal.ASSUMPTION, assumption)
         lost = {each.claim: each for each in found if element in each.necessary}
         explorer = able(Explores)
         attacks = {each.claim: each for each in falls_without(explorer, source, protocol, assumption, list(lost))}

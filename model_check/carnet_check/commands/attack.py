@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -101,12 +101,14 @@ def attack(
         result = hunt(target, jobs=jobs or common.cores(), caps=caps, progress=covered.status)
     written = () if result.trace is None else tuple(path for path in (itf_file, test_file, out) if path is not None)
     closing = _closing(context, result, written, time.monotonic() - began)
-    if result.trace is not None:
+    if written:
         _write(result, closing, itf_file, test_file, out)
     value = _as_json(result, draw)
     if replay and result.trace is not None:
         value["replay"] = replay_attack(value, result, caps.memory)
-    lines = [] if as_json else [*_lines(result, draw, brief, full), *(_replay_lines(result, value) if replay else ())]
+    lines = [] if as_json else list(_lines(result, draw, brief, full))
+    if replay and not as_json:
+        lines += describe_replay(value["replay"], target.protocol, value["steps"])
     common.finish(as_json, value, lines, closing)
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
@@ -144,10 +146,6 @@ def _lines(result: Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
         yield _diagram(result)
         yield ""
     yield result.detail
-
-
-def _replay_lines(result: Hunt, value: Mapping[str, Any]) -> Iterator[str]:
-    return describe_replay(value["replay"], result.target.protocol, value["steps"])
 
 
 def _diagram(result: Hunt) -> str:

@@ -168,7 +168,8 @@ def verify(
     if shard is not None and simulate is not None:
         raise click.UsageError("random walks are not shared out: leave out --shard")
     runner = _runner(jobs, shard, cache, ray, kept)
-    context.with_resource(claimed(*(folder for folder in (out, html) if folder is not None)))
+    if folders := [folder for folder in (out, html) if folder is not None]:
+        context.with_resource(claimed(*folders))
     for file in (junit_file, sarif_file, markdown_file):
         if file is not None:
             require_writable_file(file)
