@@ -56,7 +56,7 @@ class WeakenedDesign:
 class Weakness:
     """An attack on a claim of a weakened design, with all the moves that it needs and no other."""
 
-    weakened_designs: WeakenedDesign
+    weakened: WeakenedDesign
     place: Place
     """Where it was found, with no more active moves of the adversary than it takes."""
     claim: str
