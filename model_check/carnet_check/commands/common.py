@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from platform import python_version
 from typing import Any
 
@@ -19,10 +19,11 @@ from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED, Walks
 from carnet_check.engines.interface import Engine, installed
 from carnet_check.engines.runner import Shard
 from carnet_check.errors import CarnetError, UsageError
+from carnet_check.loading.extent import refuse_sizes
 from carnet_check.loading.families import Source, known_protocols, load, registered_families
 from carnet_command.printable import printable, printable_lines
 from carnet_command.text import LABEL_WIDTH, report_width, wrapped
-from carnet_spec.language import Action, Claim, Eventually, Finding, Goal, Invariant
+from carnet_spec.language import Action, Claim, Eventually, Finding, Goal, Invariant, Profile
 from carnet_spec.language.requirements import cited
 from carnet_spec.protocols.registry import registered
 
@@ -376,6 +377,14 @@ def sizes_given(options: Mapping[str, int | None], sizes: Iterable[str]) -> dict
         if given.setdefault(name.strip(), number) != number:
             raise UsageError(f"'{name.strip()}' is given twice, as {given[name.strip()]} and as {number}")
     return given
+
+
+def sized_profile(source: Source, name: str, sizes: Mapping[str, int], moves: int | None) -> Profile:
+    """Return a profile with other sizes, and with another budget if one is given."""
+    profile = source.profile(name)
+    scale = {**profile.scale, **sizes}
+    refuse_sizes(scale)
+    return replace(profile, scale=scale, budget=profile.budget if moves is None else moves)
 
 
 def defences(text: str) -> tuple[str, ...]:

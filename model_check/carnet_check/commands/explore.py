@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +14,28 @@ from carnet_check.attacks.describing import describe_attack
 from carnet_check.attacks.hunt import AttackTarget, attack_target
 from carnet_check.cache import open_folder, source_digest
 from carnet_check.commands import common
-from carnet_check.engines import exploration
 from carnet_check.engines.checkpoints import Checkpoint
+from carnet_check.engines.exploration import (
+    DEFAULT_DEPTH,
+    Caps,
+    Coverage,
+    GuardSeen,
+    Search,
+    Walked,
+    Walks,
+    premises_of,
+)
 from carnet_check.engines.exploring.searches import adversary, moves, search_scope, verdict_of
 from carnet_check.engines.interface import Explores, InThreads, Keeps
 from carnet_check.engines.registry import clustered, explorer, walker
 from carnet_check.errors import EngineError, UsageError
-from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes, shown_memory
-from carnet_check.loading.families import Source, load
+from carnet_check.loading.extent import available_memory, refuse_instance, shown_memory
+from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.minimise import minimise
 from carnet_check.results import count_verdicts, steps_as_json
 from carnet_check.semantics import Interpreter
+from carnet_check.verification.planning import random_walks
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import claimed
 from carnet_command.interrupts import covering
@@ -43,28 +53,11 @@ depth_option = click.option(
     "--depth",
     type=common.PositiveInteger(),
     metavar="D",
-    help=f"Steps of a random walk at most. [default: {exploration.DEFAULT_DEPTH}]",
+    help=f"Steps of a random walk at most. [default: {DEFAULT_DEPTH}]",
 )
 
 
-def walks_given(number: int | None, depth: int | None, seed: int | None) -> exploration.Walks | None:
-    """Return the random walks that are asked for.
-
-    Raises:
-        UsageError: there are none that a depth or a seed would be for.
-    """
-    if number is not None:
-        return exploration.Walks(
-            number,
-            exploration.DEFAULT_DEPTH if depth is None else depth,
-            exploration.DEFAULT_SEED if seed is None else seed,
-        )
-    if depth is not None or seed is not None:
-        raise UsageError(f"{'--depth' if seed is None else '--seed'} expects --simulate N: nothing else is random")
-    return None
-
-
-def minimised(target: AttackTarget, found: exploration.Coverage) -> exploration.Coverage:
+def minimised(target: AttackTarget, found: Coverage) -> Coverage:
     """Return what was found, with traces of random walks cut down to the steps that their violations need.
 
     Raises:
@@ -81,7 +74,7 @@ def minimised(target: AttackTarget, found: exploration.Coverage) -> exploration.
     return replace(found, parts=tuple(parts))
 
 
-def counterexamples(target: AttackTarget, found: exploration.Coverage) -> Iterator[str]:
+def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
     """Tell the first few violations that nobody expected."""
     protocol, threat = target.protocol, target.threat.id
     fallen = [claim for claim in found.violations if threat not in protocol.claim(claim).fails_under]
@@ -171,7 +164,9 @@ def explore(
     With --simulate N, take N random walks instead and check every claim in each state on the way: what no walk violates
     is SAMPLED, whatever was not seen.
     """
-    walks = walks_given(simulate, depth, seed)
+    if simulate is None and depth is not None and seed is None:
+        raise UsageError("--depth expects --simulate N: nothing else is random")
+    walks = random_walks(simulate, depth, seed)
     if walks is not None and (no_reduction or any(each is not None for each in (max_states, checkpoint, max_disk))):
         told = "--no-reduction, --max-states, --checkpoint and --max-disk"
         raise UsageError(f"{told} are about visiting every state, which --simulate does not do")
@@ -183,10 +178,10 @@ def explore(
         explores = _in_threads(explorer(engine) if walks is None else walker(walks, engine), jobs)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
-    profile = _profile(source, profile_name, common.sizes_given(options, sizes), moves)
+    profile = common.sized_profile(source, profile_name, common.sizes_given(options, sizes), moves)
     target = attack_target(source, variant=variant, threat=threat, every_claim=True)
     scope = _scope(target, profile, memory)
-    search = exploration.Search(
+    search = Search(
         reference=source.reference,
         variant=target.protocol.variant,
         without=(),
@@ -194,7 +189,7 @@ def explore(
         profile=profile,
         claims=target.claims,
         goals=() if walks is None else tuple(goal.name for goal in target.protocol.goals),
-        caps=exploration.Caps(states=max_states, memory=memory, seconds=max_seconds),
+        caps=Caps(states=max_states, memory=memory, seconds=max_seconds),
         reduction=not no_reduction,
         digest=target.protocol.digest,
     )
@@ -221,9 +216,7 @@ def _in_threads(explores: Explores, jobs: int | None) -> Explores:
 
 
 @contextmanager
-def _keeping(
-    explores: Explores, search: exploration.Search, folder: Path | None, most: int | None
-) -> Iterator[Explores]:
+def _keeping(explores: Explores, search: Search, folder: Path | None, most: int | None) -> Iterator[Explores]:
     """Have the engine keep what it finds in a folder that is this command's alone, if one is given."""
     if folder is None:
         if most is not None:
@@ -240,7 +233,7 @@ def _keeping(
         yield explores.keeping(kept)
 
 
-def _question(explores: Explores, search: exploration.Search, code: str) -> dict[str, Any]:
+def _question(explores: Explores, search: Search, code: str) -> dict[str, Any]:
     """Return what a checkpoint is of, by what a reader calls it."""
     return {
         "protocol": search.reference,
@@ -254,14 +247,6 @@ def _question(explores: Explores, search: exploration.Search, code: str) -> dict
     }
 
 
-def _profile(source: Source, name: str, sizes: Mapping[str, int], moves: int | None) -> Profile:
-    """Return a profile with other sizes, and with another budget if one is given."""
-    profile = source.profile(name)
-    scale = {**profile.scale, **sizes}
-    refuse_sizes(scale)
-    return replace(profile, scale=scale, budget=profile.budget if moves is None else moves)
-
-
 def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
     """Return the instances to explore, each of which can be laid out."""
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
@@ -270,9 +255,7 @@ def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
     return scope
 
 
-def _explored(
-    explores: Explores, target: AttackTarget, search: exploration.Search, scope: Scope
-) -> exploration.Coverage:
+def _explored(explores: Explores, target: AttackTarget, search: Search, scope: Scope) -> Coverage:
     """Run the search, saying how far it is."""
     with progress() as shown, covering(shown) as covered:
         covered.status("laying out the instance")
@@ -291,7 +274,7 @@ def _explored(
     return found
 
 
-def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: exploration.Walks | None) -> Iterator[str]:
+def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walks | None) -> Iterator[str]:
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
     yield from wrapped("instance", f"{scope.explored.words or 'one, as there are no sorts'}; {adversary(profile)}")
     if scope.explored.shortfall:
@@ -307,7 +290,7 @@ def _expected(target: AttackTarget, claim: str) -> bool:
     return target.threat.id in target.protocol.claim(claim).fails_under
 
 
-def _code(target: AttackTarget, found: exploration.Coverage) -> int:
+def _code(target: AttackTarget, found: Coverage) -> int:
     if found.stopped_by == "interrupt":
         return ExitCode.INTERRUPTED
     if any(not _expected(target, claim) for claim in found.violations):
@@ -315,14 +298,12 @@ def _code(target: AttackTarget, found: exploration.Coverage) -> int:
     return ExitCode.EXPECTED if found.walked_all or _whole(found) else ExitCode.UNKNOWN
 
 
-def _whole(found: exploration.Coverage) -> bool:
+def _whole(found: Coverage) -> bool:
     """Whether every state was visited of all that every claim speaks of."""
     return found.complete and not found.left_out
 
 
-def _as_json(
-    explores: Explores, target: AttackTarget, found: exploration.Coverage, walks: exploration.Walks | None
-) -> dict[str, Any]:
+def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: Walks | None) -> dict[str, Any]:
     return {
         "protocol": target.protocol.id,
         "variant": target.protocol.variant,
@@ -351,7 +332,7 @@ def _as_json(
     }
 
 
-def _lines(target: AttackTarget, found: exploration.Coverage) -> Iterator[str]:
+def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
     facts = f"{found.states_per_second:,.0f} states/s, {found.peak_memory_bytes / (1 << 20):,.0f} MiB at most"
     if not found.walked:
         facts = f"{found.transitions:,} transitions, {facts}"
@@ -382,9 +363,9 @@ def _closing(
     context: click.Context,
     explores: Explores,
     target: AttackTarget,
-    found: exploration.Coverage,
+    found: Coverage,
     budget: str,
-    walks: exploration.Walks | None,
+    walks: Walks | None,
     checkpoint: Path | None,
 ) -> common.Closing:
     return common.Closing(
@@ -401,7 +382,7 @@ def _closing(
     )
 
 
-def _budget(caps: exploration.Caps, walks: exploration.Walks | None, memory: int | None) -> str:
+def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
     states = "no cap on states" if caps.states is None else f"{caps.states:,} states"
     told = [states if walks is None else walks.described]
     told += [] if caps.seconds is None else [f"{caps.seconds:,.0f} s"]
@@ -412,9 +393,9 @@ def _budget(caps: exploration.Caps, walks: exploration.Walks | None, memory: int
 # What random walks covered: all of it as JSON values, and in lines only how much it is and what is missing.
 
 
-def walked_as_json(protocol: Protocol, walks: exploration.Walks, found: exploration.Coverage) -> dict[str, Any]:
+def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[str, Any]:
     """Return the walks that were asked for, and all that they covered."""
-    walked = found.walked or exploration.Walked()
+    walked = found.walked or Walked()
     return {
         "asked": walks.number,
         "depth": walks.depth,
@@ -434,7 +415,7 @@ def walked_as_json(protocol: Protocol, walks: exploration.Walks, found: explorat
             {
                 "action": action,
                 "guard": guard,
-                **{name: getattr(seen, name) for name in exploration.GuardSeen.__slots__},
+                **{name: getattr(seen, name) for name in GuardSeen.__slots__},
             }
             for action, guard, seen in walked.guards
         ],
@@ -442,9 +423,9 @@ def walked_as_json(protocol: Protocol, walks: exploration.Walks, found: explorat
     }
 
 
-def walked_lines(protocol: Protocol, found: exploration.Coverage) -> Iterator[str]:
+def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
     """Yield how much was covered of goals, premises, steps and guards, and what was not."""
-    walked = found.walked or exploration.Walked()
+    walked = found.walked or Walked()
     missed = [name for name in found.search.goals if name not in found.goals]
     yield from _told("goals", len(found.search.goals), "reached", missed)
     premises = list(_premises(protocol, found))
@@ -470,14 +451,14 @@ def _told(what: str, many: int, how: str, missed: list[str]) -> Iterator[str]:
         yield from wrapped(what, f"{many - len(missed)} of {many} {how}{rest}")
 
 
-def _steps(protocol: Protocol, found: exploration.Coverage, goal: str) -> int | None:
+def _steps(protocol: Protocol, found: Coverage, goal: str) -> int | None:
     return moves(protocol, found.goals[goal]) if goal in found.goals else None
 
 
-def _premises(protocol: Protocol, found: exploration.Coverage) -> Iterator[tuple[str, int, bool]]:
+def _premises(protocol: Protocol, found: Coverage) -> Iterator[tuple[str, int, bool]]:
     """Yield each premise of a claim by its number, and whether some state met it."""
     for claim in found.search.claims:
-        for number, premise in enumerate(exploration.premises_of(protocol.claim(claim).checked), 1):
+        for number, premise in enumerate(premises_of(protocol.claim(claim).checked), 1):
             yield claim, number, premise.name in found.goals
 
 

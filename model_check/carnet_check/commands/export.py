@@ -21,7 +21,7 @@ from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.exports.obligation_index import COLUMNS, Cores, index, rows
 from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
-from carnet_check.loading.extent import available_memory, refuse_instance, refuse_sizes
+from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.families import Source, load, unknown, violated_axioms
 from carnet_check.loading.scope import Scope, scope_of
 from carnet_check.obligations import Layer, layers
@@ -233,10 +233,7 @@ def export_model(
 def _write_model(source: Source, asked: ModelRequest, form: str, out: Path) -> WrittenModel:
     """Write one instance into ``out``, the one that ``carnet explore`` visits with the same options."""
     target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
-    profile = target.source.profile(asked.profile or "tiny")
-    scale = {**profile.scale, **asked.sizes}
-    refuse_sizes(scale)
-    profile = replace(profile, scale=scale, budget=profile.budget if asked.moves is None else asked.moves)
+    profile = common.sized_profile(target.source, asked.profile or "tiny", asked.sizes, asked.moves)
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
     elsewhere = tuple(name for name in target.claims if any(name in claims for _, claims in scope.instances if claims))
     remark = f"Carnet judges {', '.join(elsewhere)} from other first values, too." if elsewhere else ""

@@ -187,15 +187,15 @@ class _Campaign:
         """Refuse to judge mutants of what is not proved."""
         request = self.request
         parts = [_OriginalPart(request.source.reference, name, request.threats) for name in variants]
-        waiting = [part for part in parts if ("original", part.key) not in self.record]
+        waiting = [part for part in parts if ("original", part.variant) not in self.record]
         for part, answer in self.pool.results(_unproved, waiting, only):
             if isinstance(answer, Lost):
-                raise EngineError(f"{part.key}: nobody could ask whether all is proved of it ({answer.reason})")
+                raise EngineError(f"{part.variant}: nobody could ask whether all is proved of it ({answer.reason})")
             if answer:
                 raise InvalidSpecificationError(
-                    f"{part.key}: {answer}; its mutants are judged by what is proved of it, so prove it first"
+                    f"{part.variant}: {answer}; its mutants are judged by what is proved of it, so prove it first"
                 )
-            self.record.keep("original", part.key, {})
+            self.record.keep("original", part.variant, {})
 
     def judged(self, every: Sequence[Mutant], what: str) -> tuple[Judgement, ...]:
         """Judge mutants, and those that survive again: by what scenarios show, and by attacks that they may stop."""
@@ -219,19 +219,17 @@ class _Campaign:
         return _MutantPart(request.source.reference, mutant, request.threats, request.hunting, known, earlier)
 
     def _answers(self, told: str, kind: str, parts: Sequence[_MutantPart]) -> dict[str, Judgement]:
-        found = {
-            part.key: judgement_from_json(self.record.known(kind, part.key))
-            for part in parts
-            if (kind, part.key) in self.record
-        }
-        waiting = [part for part in parts if part.key not in found]
+        keys = [part.mutant.key for part in parts]
+        found = {key: judgement_from_json(self.record.known(kind, key)) for key in keys if (kind, key) in self.record}
+        waiting = [part for part, key in zip(parts, keys, strict=True) if key not in found]
         for part, answer in self.pool.results(_judge, waiting, only):
+            key = part.mutant.key
             if isinstance(answer, Lost):
-                found[part.key] = Judgement(part.key, MutantStatus.UNKNOWN, evidence=answer.reason)
+                found[key] = Judgement(key, MutantStatus.UNKNOWN, evidence=answer.reason)
                 continue
-            found[part.key] = answer
+            found[key] = answer
             if answer.fate is not MutantStatus.UNKNOWN or not part.known.missing:
-                self.record.keep(kind, part.key, judgement_as_json(answer))
+                self.record.keep(kind, key, judgement_as_json(answer))
             self.say(f"{len(found):,} of {len(parts):,} {told}")
         return found
 
@@ -286,10 +284,6 @@ class _MutantPart:
     known: OriginalFacts
     earlier: Judgement | None
 
-    @property
-    def key(self) -> str:
-        return self.mutant.key
-
 
 @dataclass(frozen=True, slots=True)
 class _ExplorePart:
@@ -303,10 +297,6 @@ class _OriginalPart:
     reference: str
     variant: str
     threats: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        return self.variant
 
 
 @dataclass(frozen=True, slots=True)

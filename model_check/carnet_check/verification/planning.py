@@ -64,7 +64,7 @@ class Campaign:
     @property
     def walks(self) -> Walks | None:
         """The random walks that are taken, if any."""
-        return _walks(self.request)
+        return random_walks(self.request.walks, self.request.depth, self.request.seed)
 
     @property
     def declared(self) -> list[str]:
@@ -113,7 +113,7 @@ def planned(request: Request) -> Campaign:
 def _engines(request: Request) -> tuple[interface.Engine, ...]:
     """Return the engines to run: those that take walks with what is said of these, those that bound runs with it."""
     engines = registry.chosen(request.engines)
-    walks = _walks(request)
+    walks = random_walks(request.walks, request.depth, request.seed)
     if walks is not None:
         _refuse_unable(engines, interface.Samples, "takes random walks, which --simulate asks for")
         for each in engines:
@@ -131,14 +131,17 @@ def _engines(request: Request) -> tuple[interface.Engine, ...]:
     return tuple(each.to_depth(request.depth) if isinstance(each, interface.Bounded) else each for each in engines)
 
 
-def _walks(request: Request) -> Walks | None:
-    """Return the random walks that are asked for."""
-    if request.walks is not None:
-        depth = DEFAULT_DEPTH if request.depth is None else request.depth
-        return Walks(request.walks, depth, DEFAULT_SEED if request.seed is None else request.seed)
-    if request.seed is not None:
-        raise UsageError("--seed expects --simulate N: nothing else is random")
-    return None
+def random_walks(number: int | None, depth: int | None, seed: int | None) -> Walks | None:
+    """Return the random walks that are asked for.
+
+    Raises:
+        UsageError: a seed is given and no number of walks.
+    """
+    if number is None:
+        if seed is not None:
+            raise UsageError("--seed expects --simulate N: nothing else is random")
+        return None
+    return Walks(number, DEFAULT_DEPTH if depth is None else depth, DEFAULT_SEED if seed is None else seed)
 
 
 def _refuse_unable(engines: Sequence[interface.Engine], kind: type[interface.Engine], what: str) -> None:
