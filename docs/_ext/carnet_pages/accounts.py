@@ -96,7 +96,12 @@ def accounts_page(families: Sequence[Family], attacks: Sequence[Values] = ()) ->
         kept = recorded(family.id)
         for name, variant in kept["variants"].items() if kept else ():
             known = {(run["claim"], *run["removed"]) for run in attacks if _is_of(run, family, name)}
-            parts += [f"## {prose(family.title)}: {code(name)}", _freshness(family, name, kept, variant)]
+            now = family.digest(name)
+            then = code(variant["digest"][:16])
+            fresh = f"Specification {then}" if now == variant["digest"] else f"**Stale**: this was recorded of {then}"
+            budget = f"{kept['budget']:,} solver units to an obligation, {kept['states']:,} states to an instance"
+            again = "`python -m docs._ext.carnet_pages.records make accounts` records it again."
+            parts += [f"## {prose(family.title)}: {code(name)}", f"{fresh}; {variant['solver']}; {budget}. {again}"]
             parts += [table(_CLAIMS, [_needs(each, variant, known) for each in variant["claims"]])]
             parts += [_certainty(variant, known)]
             parts += [f"### If an assumption falls: {code(name)}", _FALLS, table(_OUTCOMES, [*_fallen(variant)])]
@@ -133,15 +138,6 @@ _OUTCOMES = ("assumption", "falls", "proof lost")
 def _is_of(run: Values, family: Family, variant: str) -> bool:
     removed = len(run["removed"]) == 1 and run["verdict"] == "VIOLATED"
     return removed and (run["protocol"], run["variant"]) == (family.id, variant)
-
-
-def _freshness(family: Family, name: str, kept: Values, variant: Values) -> str:
-    now = family.digest(name)
-    then = code(variant["digest"][:16])
-    fresh = f"Specification {then}" if now == variant["digest"] else f"**Stale**: this was recorded of {then}"
-    budget = f"{kept['budget']:,} solver units to an obligation, {kept['states']:,} states to an instance"
-    again = "`python -m docs._ext.carnet_pages.records make accounts` records it again."
-    return f"{fresh}; {variant['solver']}; {budget}. {again}"
 
 
 def _certainty(variant: Values, known: Collection[tuple[str, ...]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +92,9 @@ def _family(family: Family, rows: Sequence[Values]) -> Lines:
             continue
         yield from (prose(attack["sentence"]), "")
         yield from ("```text", *attack["brief"], "", *attack["reason"][:1], "```", "")
-        yield from _diagram(family, attack)
+        place = f"../../{FOLDER}/{family.id}/{attack_page(attack)}"
+        yield from ("```{raw} html", f'<p><a href="{place}">Step through it</a></p>', "```", "")
         yield from ("```sh", attack["replay"], "```", "")
-
-
-def _diagram(family: Family, attack: Values) -> Iterator[str]:
-    """Yield a link to what Sphinx knows nothing of."""
-    place = f"../../{FOLDER}/{family.id}/{attack_page(attack)}"
-    yield from ("```{raw} html", f'<p><a href="{place}">Step through it</a></p>', "```", "")
 
 
 def write_diagrams(families: Sequence[Family], attacks: Sequence[Values], folder: Path) -> None:

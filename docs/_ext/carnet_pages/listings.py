@@ -34,17 +34,13 @@ def _below(group: click.Group, context: click.Context, depth: int) -> Lines:
         assert command is not None
         within = click.Context(command, info_name=name, parent=context)
         yield from (f"{'#' * depth} {within.command_path}", "")
-        yield from _told(command, within)
+        usage = " ".join((within.command_path, *command.collect_usage_pieces(within)))
+        yield from ("```text", usage, "```", "")
+        for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+            yield from (prose(paragraph), "")
+        yield from table(["Option", "What it does"], _options(command, within))
         if isinstance(command, click.Group):
             yield from _below(command, within, depth + 1)
-
-
-def _told(command: click.Command, context: click.Context) -> Lines:
-    usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
-    yield from ("```text", usage, "```", "")
-    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
-        yield from (prose(paragraph), "")
-    yield from table(["Option", "What it does"], _options(command, context))
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
@@ -64,12 +60,8 @@ ENGINES_PAGE = "engines"
 def engines() -> str:
     """Return the page that lists the engines, each with the verdicts it can give and what it needs."""
     head = "`carnet verify --engine NAME` asks these engines; {doc}`../how-to/add-an-engine` says how to add one."
-    return page("# Engines", head, _listed()).rstrip() + "\n"
-
-
-def _listed() -> Lines:
     titles = ["Engine", "What it establishes", "Of a claim that holds", "Shows violations", "Runs by default", "Needs"]
-    return table(titles, map(_engine_row, registered()))
+    return page("# Engines", head, table(titles, map(_engine_row, registered()))).rstrip() + "\n"
 
 
 def _engine_row(engine: Engine) -> tuple[str, ...]:

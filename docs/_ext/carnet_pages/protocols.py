@@ -428,7 +428,8 @@ TABLES = Path(__file__).parents[2] / "results" / "datapath"
 
 def measured(family: Family) -> Lines:
     """Return the section of a protocol's page, or nothing where nobody measured anything."""
-    said = _said(family)
+    file = Path(protocols.__path__[0]) / family.id.replace("-", "_") / "sources.toml"
+    said: dict[str, Any] = tomllib.loads(file.read_text("utf-8")).get("measured", {}) if file.exists() else {}
     rows = [
         *_measured_rows(said.get("table", "")),
         *map(_figure, said.get("figure", ())),
@@ -439,12 +440,6 @@ def measured(family: Family) -> Lines:
     if "table" in said:
         command = code(f"carnet datapath --table {said['table']}")
         yield from (f"{command} computes the figures; {{doc}}`/datapath` says which were fitted.", "")
-
-
-def _said(family: Family) -> dict[str, Any]:
-    file = Path(protocols.__path__[0]) / family.id.replace("-", "_") / "sources.toml"
-    found: dict[str, Any] = tomllib.loads(file.read_text("utf-8")).get("measured", {}) if file.exists() else {}
-    return found
 
 
 def _figure(said: dict[str, str]) -> list[str]:

@@ -164,18 +164,13 @@ def replays(family: Family) -> None:
         rows = carried_out.record(family, rows, traces, replay)
         traces.write()
     else:
-        rows = _carried_out_again(family, rows)
+        from carnet_ref.systems.gpu_travelling.exploits.record import replayed
+
+        about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
+        rows = replayed(about, secrets.token_bytes)
     if any(row["replay"]["defended"]["reproduced"] for row in rows):
         raise SystemExit("a replay is not as expected, so nothing is recorded")
     _write(path, rows)
-
-
-def _carried_out_again(family: Family, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Carry chosen attacks out again; each says about which design that is."""
-    from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-
-    about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
-    return replayed(about, secrets.token_bytes)
 
 
 def verdicts(family: Family) -> None:
@@ -184,7 +179,8 @@ def verdicts(family: Family) -> None:
     Raises:
         SystemExit: a verdict is not as expected; nothing is kept.
     """
-    found = verified(_printed(["carnet", "verify", family.id]))
+    ran = subprocess.run(["carnet", "verify", family.id, "--json"], capture_output=True, text=True, check=False)
+    found = verified(json.loads(ran.stdout))
     if any(row["verdict"] != row["expected"] for row in found["results"]):
         raise SystemExit("a verdict is not as expected, so nothing is recorded")
     _write(RESULTS / f"{family.id}.json", found)
@@ -306,11 +302,6 @@ RECORDERS: Mapping[str, Callable[[Family], None]] = {
     "proofs": certified,
 }
 """What is recorded of each protocol by itself."""
-
-
-def _printed(command: list[str]) -> Any:
-    ran = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
-    return json.loads(ran.stdout)
 
 
 def _write(path: Path, value: Any) -> None:
