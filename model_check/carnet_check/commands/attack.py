@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+from carnet_check.attacks import hunt
 from carnet_check.attacks.describing import brief, describe_attack, describe_briefly, mermaid
-from carnet_check.attacks.hunt import STAGE_CAPS, AttackTarget, Hunt, attack_target, caps_within, hunt, not_attacked
 from carnet_check.attacks.regression import as_test, of_hunt, reproduces
 from carnet_check.attacks.replaying import describe_replay, replay_attack
 from carnet_check.commands import common
@@ -90,15 +90,15 @@ def attack(
     require_apart({"--itf": itf_file, "--as-test": test_file}, files_of(protocol))
     if out is not None:
         context.with_resource(claimed(out))
-    target = attack_target(
+    target = hunt.attack_target(
         load(protocol), variant=variant, without=common.defences(without), threat=threat, claim=claim
     )
     for line in _intention(target):
         (common.log if as_json else common.say)(line)
     began = time.monotonic()
-    caps = caps_within(max_memory)
+    caps = hunt.caps_within(max_memory)
     with progress() as shown, covering(shown) as covered:
-        result = hunt(target, jobs=jobs or common.cores(), caps=caps, progress=covered.status)
+        result = hunt.hunt(target, jobs=jobs or common.cores(), caps=caps, progress=covered.status)
     written = () if result.trace is None else tuple(path for path in (itf_file, test_file, out) if path is not None)
     closing = _closing(context, result, written, time.monotonic() - began)
     if written:
@@ -113,7 +113,7 @@ def attack(
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
 
-def _intention(target: AttackTarget) -> Iterator[str]:
+def _intention(target: hunt.AttackTarget) -> Iterator[str]:
     removed = f" without {', '.join(target.removed)}" if target.removed else ""
     yield f"attacking {target.protocol.id}, variant {target.protocol.variant}{removed}"
     yield from wrapped("threat", f"{target.threat.id}: {target.threat.title}")
@@ -122,11 +122,11 @@ def _intention(target: AttackTarget) -> Iterator[str]:
     yield ""
 
 
-def _lines(result: Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
+def _lines(result: hunt.Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
     if result.trace is None or result.judge is None:
         word = "REDUNDANT" if result.verdict == "PROVED" and result.target.removed else str(result.verdict)
         yield from wrapped(word, result.detail)
-        if names := not_attacked(result.target):
+        if names := hunt.not_attacked(result.target):
             yield from wrapped("not attacked", f"{', '.join(names)}: not claimed under {result.target.threat.id}")
         yield ""
         return
@@ -148,12 +148,12 @@ def _lines(result: Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
     yield result.detail
 
 
-def _diagram(result: Hunt) -> str:
+def _diagram(result: hunt.Hunt) -> str:
     assert result.trace is not None
     return mermaid(result.target.protocol, result.states, result.trace)
 
 
-def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
+def _as_json(result: hunt.Hunt, draw: bool) -> dict[str, Any]:
     target = result.target
     value: dict[str, Any] = {
         "protocol": target.protocol.id,
@@ -193,7 +193,7 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
 
 
 def _write(
-    result: Hunt, closing: common.Closing, itf_file: Path | None, test_file: Path | None, out: Path | None
+    result: hunt.Hunt, closing: common.Closing, itf_file: Path | None, test_file: Path | None, out: Path | None
 ) -> None:
     """Write what was asked for; everything is known before the first file is written."""
     assert result.trace is not None
@@ -210,7 +210,7 @@ def _write(
         write_attack(out, kept, trace)
 
 
-def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], seconds: float) -> common.Closing:
+def _closing(context: click.Context, result: hunt.Hunt, written: tuple[Path, ...], seconds: float) -> common.Closing:
     outcome = {
         "VIOLATED": "attack found, minimised and replayed by the interpreter",
         "PROVED": "no attack exists: every claim attacked is proved",
@@ -221,7 +221,7 @@ def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], se
         verdicts={str(result.verdict): 1},
         outcome=outcome,
         strength=f"unbounded ({able(ProvesWeakened).name})" if result.verdict == "PROVED" else f"searched {searched}",
-        budget=f"{STAGE_CAPS.states:,} states to a stage",
+        budget=f"{hunt.STAGE_CAPS.states:,} states to a stage",
         profile=result.profile.name if result.profile else "the hunting sizes of the protocol",
         digests={protocol.variant: protocol.digest},
         artefacts=", ".join(map(str, written)),

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from carnet_check.engines import registry
 from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED, Walks
 from carnet_check.engines.interface import Engine, installed
 from carnet_check.engines.runner import Shard
@@ -26,6 +27,28 @@ from carnet_command.text import LABEL_WIDTH, report_width, wrapped
 from carnet_spec.language import Action, Claim, Eventually, Finding, Goal, Invariant, Profile
 from carnet_spec.language.requirements import cited
 from carnet_spec.protocols.registry import registered
+
+
+class EngineName(click.ParamType[str]):
+    """The name of an engine, which can be completed: of those that are registered when it is used."""
+
+    name = "choice"
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        return click.Choice(sorted(registry.ENGINES))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or refuse one that no engine has."""
+        return self._choice.convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """List the names."""
+        return self._choice.get_metavar(param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the names that begin like this."""
+        return self._choice.shell_complete(ctx, param, incomplete)
 
 
 class ProtocolName(click.ParamType[str]):

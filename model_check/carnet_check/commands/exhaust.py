@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from carnet_check.commands.common import json_option, protocol_argument, say, threats_option, variants_option
-from carnet_check.coq.program import check_exhaustion, exhaust_program, write
+from carnet_check.coq import program as coq_program
 from carnet_check.engines.exploration import premises_of
 from carnet_check.engines.interface import Plan, Remembers
 from carnet_check.engines.registry import able
@@ -167,10 +167,12 @@ def _one(
     visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
     fallen = tuple(name for name in claims if plan.protocol.claim(name).checked.name in visited.fallen)
     standing = [name for name in claims if name not in fallen]
-    size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)
+    size = coq_program.write(folder, plan.protocol, instance, threat.id, standing, visited.states)
     written = time.monotonic()
-    executable = exhaust_program()
-    accepted = check_exhaustion(executable, folder).accepts(visited.states.rows, standing) if executable else None
+    executable = coq_program.exhaust_program()
+    accepted = (
+        coq_program.check_exhaustion(executable, folder).accepts(visited.states.rows, standing) if executable else None
+    )
     return ExhaustionCertificate(
         variant=plan.protocol.variant,
         threat=threat.id,

@@ -16,7 +16,7 @@ import click
 from carnet_check.certificates import folder as certified
 from carnet_check.commands.common import cores, json_option, rerun_command, show
 from carnet_check.coq import folder as in_coq
-from carnet_check.coq.program import VARIABLE, identity, program
+from carnet_check.coq import program as coq_program
 from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode, deciding
 from carnet_command.text import counted, wrapped
@@ -62,7 +62,7 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
         "seconds": seconds,
         "specifications": compared.answer.specifications,
         "verified_seconds": verified_seconds,
-        "verified_by": None if (executable := program()) is None else identity(executable),
+        "verified_by": None if (executable := coq_program.program()) is None else coq_program.identity(executable),
         "claims": [asdict(each) for each in claims],
         "declared": [{"variant": each.variant, "claim": each.claim} for each in declared],
         "rerun": rerun_command(context),
@@ -110,7 +110,7 @@ def _asked(
     with _uncollected():
         rows = certified.rows_of(index, folder)
         texts = certified.digests(rows)
-    longest: list[Part] = [(verdicts_of_coq, (folder, program())), (certified.compared, (folder, index))]
+    longest: list[Part] = [(verdicts_of_coq, (folder, coq_program.program())), (certified.compared, (folder, index))]
     shares: list[Part] = [(certified.judged, (folder, texts[part::SHARES])) for part in range(SHARES)]
     said: dict[Question, list[TimedAnswer[Any]]] = {certified.compared: [], verdicts_of_coq: [], certified.judged: []}
     with WorkerPool(cores(), patience=PATIENCE, keep=False) as pool:
@@ -225,15 +225,15 @@ def _lines(every: Sequence[certified.Judged], seconds: float) -> Iterator[str]:
 
 
 def _in_coq(verified: TimedAnswer[list[in_coq.Verdict] | None]) -> Iterator[str]:
-    executable = program()
+    executable = coq_program.program()
     if verified.answer is None or executable is None:
-        builds = f"`make -C model_check/coq program` builds the program, and {VARIABLE} names it"
+        builds = f"`make -C model_check/coq program` builds the program, and {coq_program.VARIABLE} names it"
         yield from wrapped("in Coq", f"not asked: {builds}")
         return
     refused = [each for each in verified.answer if not each.accepted]
     said = "accepts them all"
     if refused:
         said = "refuses some" if any(each.decided for each in refused) else "has no answer about some"
-    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {identity(executable)}")
+    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {coq_program.identity(executable)}")
     for each in refused:
         yield from wrapped("in Coq", f"{each.variant}: {'; '.join(each.said[:SHOWN])}")

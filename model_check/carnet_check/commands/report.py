@@ -10,8 +10,8 @@ import click
 
 from carnet_check.commands.common import Closing, finish, json_option, rerun_command
 from carnet_check.errors import UsageError
+from carnet_check.report import html as pages
 from carnet_check.report.bundle import check_bundle, require_same_verdicts, sign_run
-from carnet_check.report.html import INDEX, write_html
 from carnet_check.report.run_folder import Run, read_run, run_of, snapshot
 from carnet_check.report.shapes import ShapeError, maybe, number, parsed, record, rows, text
 from carnet_command.exit_codes import ExitCode
@@ -112,10 +112,10 @@ def _read(asked: ReportRequest, value: dict[str, Any], lines: list[str]) -> Run:
 
 
 def _pages(run: Run, html: Path, tables: Sequence[Mapping[str, Any]], value: dict[str, Any], lines: list[str]) -> None:
-    write_html(run, html, tables)
+    pages.write_html(run, html, tables)
     counts = {"verdict": len(run.verdicts), "attack": len(run.attacks), "graph": len(run.graphs)}
-    value |= {"index": str(html / INDEX), **{f"{what}s": number for what, number in counts.items()}}
-    lines += [", ".join(counted(number, what) for what, number in counts.items()), f"open {html / INDEX}"]
+    value |= {"index": str(html / pages.INDEX), **{f"{what}s": number for what, number in counts.items()}}
+    lines += [", ".join(counted(number, what) for what, number in counts.items()), f"open {html / pages.INDEX}"]
 
 
 def _seal(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> Run:

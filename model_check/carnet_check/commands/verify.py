@@ -24,8 +24,8 @@ from carnet_check.engines.interface import Bounded, Diagnoses
 from carnet_check.engines.runner import Runner, Shard, joined
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import files_of, known_protocols, load, protocol_here
+from carnet_check.report import html as pages
 from carnet_check.report.formats import junit, markdown, sarif
-from carnet_check.report.html import write_html
 from carnet_check.report.recording import attack_of, record_run
 from carnet_check.results import Result, by_verdict
 from carnet_check.verification import campaign as running
@@ -65,7 +65,7 @@ class OutputFiles(NamedTuple):
     "--engine",
     "engines",
     multiple=True,
-    type=click.Choice(sorted(registry.ENGINES)),
+    type=common.EngineName(),
     help="Only this engine. Repeatable.",
 )
 @click.option(
@@ -337,7 +337,7 @@ def _keep(outcome: CampaignOutcome, closing: common.Closing, kept: OutputFiles) 
     if kept.markdown is not None:
         write_text(kept.markdown, markdown(run))
     if kept.html is not None:
-        write_html(run, kept.html)
+        pages.write_html(run, kept.html)
 
 
 # --------------------------------------------------------------------------------------------------
