@@ -187,15 +187,15 @@ class _Campaign:
         """Refuse to judge mutants of what is not proved."""
         request = self.request
         parts = [_OriginalPart(request.source.reference, name, request.threats) for name in variants]
-        waiting = [part for part in parts if ("original", part.variant) not in self.record]
+        waiting = [part for part in parts if ("original", part.key) not in self.record]
         for part, answer in self.pool.results(_unproved, waiting, only):
             if isinstance(answer, Lost):
-                raise EngineError(f"{part.variant}: nobody could ask whether all is proved of it ({answer.reason})")
+                raise EngineError(f"{part.key}: nobody could ask whether all is proved of it ({answer.reason})")
             if answer:
                 raise InvalidSpecificationError(
-                    f"{part.variant}: {answer}; its mutants are judged by what is proved of it, so prove it first"
+                    f"{part.key}: {answer}; its mutants are judged by what is proved of it, so prove it first"
                 )
-            self.record.keep("original", part.variant, {})
+            self.record.keep("original", part.key, {})
 
     def judged(self, every: Sequence[Mutant], what: str) -> tuple[Judgement, ...]:
         """Judge mutants, and those that survive again: by what scenarios show, and by attacks that they may stop."""
@@ -219,11 +219,11 @@ class _Campaign:
         return _MutantPart(request.source.reference, mutant, request.threats, request.hunting, known, earlier)
 
     def _answers(self, told: str, kind: str, parts: Sequence[_MutantPart]) -> dict[str, Judgement]:
-        keys = [part.mutant.key for part in parts]
+        keys = [part.key for part in parts]
         found = {key: judgement_from_json(self.record.known(kind, key)) for key in keys if (kind, key) in self.record}
         waiting = [part for part, key in zip(parts, keys, strict=True) if key not in found]
         for part, answer in self.pool.results(_judge, waiting, only):
-            key = part.mutant.key
+            key = part.key
             if isinstance(answer, Lost):
                 found[key] = Judgement(key, MutantStatus.UNKNOWN, evidence=answer.reason)
                 continue
@@ -284,6 +284,10 @@ class _MutantPart:
     known: OriginalFacts
     earlier: Judgement | None
 
+    @property
+    def key(self) -> str:
+        return self.mutant.key
+
 
 @dataclass(frozen=True, slots=True)
 class _ExplorePart:
@@ -297,6 +301,10 @@ class _OriginalPart:
     reference: str
     variant: str
     threats: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return self.variant
 
 
 @dataclass(frozen=True, slots=True)
