@@ -10,9 +10,8 @@ from hypothesis import assume, given, settings
 from carnet_check.loading.families import load
 from carnet_spec.language import Protocol
 from tests.coq.agreement import COLUMNS, PROTOCOL, Comparison
-from tests.coq.built import program
-from tests.coq.certifiable import certifiable
-from tests.coq.thorny import thorny
+from tests.coq.certifiable import certifiable, thorny
+from tests.coq.coq_files import program
 from tests.faults.seeding import ROOT
 
 FAMILY = load(PROTOCOL).family

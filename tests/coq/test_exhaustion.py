@@ -18,8 +18,8 @@ from carnet_check.exports.exhaustion import States
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec import language
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Implies, Not, Term, Var
-from tests.coq.built import exhaust
 from tests.coq.certifiable import without_choices
+from tests.coq.coq_files import exhaust
 from tests.property.random_protocols import samples
 
 # -- a lamp that is passed on, seen by everybody to whom it was shown -----------------------------------------------

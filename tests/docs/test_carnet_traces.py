@@ -12,7 +12,7 @@ from pathlib import Path
 from carnet_check.conformance.checks import silent_defences, undemanded
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_spec.protocols.gpu_travelling import FAMILY
-from tests.faults.removal import UNSEEN
+from tests.faults.trying import UNSEEN
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS / "_ext"))

@@ -9,7 +9,7 @@ import pytest
 
 from carnet_check.loading.families import load
 from docs._ext.carnet_pages.counted_proofs import ROOT, TRUSTED, lines, proofs
-from tests.coq.proved import to_be_proved
+from tests.coq.coq_files import to_be_proved
 
 FAMILY = load("gpu-travelling").family
 RECORD = ROOT / "docs" / "results" / "proofs" / "gpu-travelling.json"

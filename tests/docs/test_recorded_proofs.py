@@ -9,7 +9,7 @@ import pytest
 
 from carnet_check.loading.families import registered_families
 from carnet_spec.language import Family
-from tests.coq.proved import to_be_proved
+from tests.coq.coq_files import to_be_proved
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 MAIN = [(family, name) for family in registered_families() for name in family.with_layers(family.main)]

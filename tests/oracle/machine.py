@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from carnet_spec.language import Action, Effect, Protocol, Update, terms
-from tests.oracle.evaluate import Row, Sizes, Structure, rows, size_of
-from tests.oracle.questions import terms_in
+from tests.oracle.evaluate import Row, Sizes, Structure, rows, size_of, terms_in
 
 State = tuple[int, ...]
 Names = Mapping[terms.Var, str]

@@ -25,10 +25,9 @@ from carnet_check.results import Verdict
 from carnet_check.verification import campaign as running
 from carnet_check.verification.planning import Request, planned
 from carnet_spec import language
-from tests.oracle.enumerate import enumerate_at
+from tests.oracle.compare import here
+from tests.oracle.enumerate import enumerate_at, worlds
 from tests.oracle.machine import Layout
-from tests.oracle.pipeline import here
-from tests.oracle.worlds import worlds
 
 COUNT = int(os.environ.get("CARNET_SIZES", "300"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))

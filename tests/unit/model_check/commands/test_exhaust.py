@@ -10,7 +10,7 @@ import pytest
 from carnet_check.coq import program as coq_program
 from carnet_check.coq.program import EXHAUST_VARIABLE, INSTANCE, STATES, SYSTEM
 from carnet_check.engines.explicit.engine import Explicit
-from tests.coq.built import exhaust
+from tests.coq.coq_files import exhaust
 from tests.unit.model_check.command import TOY, carnet, control
 
 

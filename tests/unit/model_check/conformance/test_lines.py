@@ -14,9 +14,8 @@ from carnet_check.conformance.tables import PER_EVENT, Line, Relation
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_spec.language import InLine, Instance, Profile, Protocol
 from carnet_spec.trace import TraceEvent, TraceStep
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.travelling import SOURCE
-from tests.fixtures.worlds import world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
 NAMES = ("a", "b", "c", "d")
 STORED = frozenset(itertools.combinations(NAMES, 2))

@@ -14,7 +14,7 @@ from carnet_check.loading.families import load
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.expressions import used_symbol
 from tests.fixtures import reversed_draws
-from tests.fixtures.tla_text import bound, declared, defined, definition, mistakes, nodes, parsed, undefined
+from tests.fixtures.tla import bound, declared, defined, definition, mistakes, nodes, parsed, undefined
 from tests.property.random_protocols import Sample, samples
 from tests.unit.model_check.command import TOY, carnet
 

@@ -12,7 +12,7 @@ from carnet_check.exports.tla import configuration, tla
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
 from tests.fixtures import reversed_draws, shells, stove
-from tests.fixtures.tla_states import Visited, visited
+from tests.fixtures.tla import Visited, visited
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 GPU = "gpu-travelling"

@@ -1,20 +1,40 @@
-"""SPDM messages, chains, opaque data and records: any bytes are a value that encodes back, or one typed error."""
+"""SPDM: messages are read back as written, sessions agree, and tampering ends them."""
 
 from __future__ import annotations
 
 import dataclasses
+import random
 import typing
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import GenericAlias
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from carnet_ref.spdm import secured
+from carnet_ref.spdm import H100, Requester, Responder, secured
 from carnet_ref.spdm.errors import DowngradeError, SpdmError
 from carnet_ref.spdm.layout import MESSAGES, Layout, Message, Version
+from carnet_ref.spdm.machine import (
+    REFUSALS,
+    ApplicationData,
+    Begin,
+    Closed,
+    End,
+    Ended,
+    Measure,
+    Measured,
+    MeasuredOutside,
+    Opened,
+    Received,
+    Send,
+    SessionEffect,
+    UpdateKeys,
+)
 from carnet_ref.spdm.messages import (
     Algorithms,
     AlgorithmTable,
@@ -38,10 +58,11 @@ from carnet_ref.spdm.messages import (
     VersionList,
     parse_message,
 )
+from carnet_ref.spdm.requester import Established
 from carnet_ref.spdm.secured import DirectionSecret, RecordKeys, SecuredRecord
-from carnet_ref.spdm.session import Chain, encode_chain
+from carnet_ref.spdm.session import Chain, GpuSession, encode_chain
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm_ends import chain
+from tests.fixtures.spdm import CONVERSATIONS, carry, chain, deliver, requester, responder, trace
 
 SIZES = {
     "nonce": 32,
@@ -253,3 +274,215 @@ def test_a_direction_ends_with_its_sequence_numbers() -> None:
     keys = RecordKeys(1, DirectionSecret(Version.V1_2, bytes(48)), 0x10000)
     with pytest.raises(SpdmError):
         keys.seal(5, b"")
+
+
+# -- whatever the network does to a session --------------------------------------------------------------
+
+
+FORWARD, BACK = "to the device", "to the orchestrator"
+
+
+class Network(RuleBasedStateMachine):
+    """An open session whose every message the network carries, keeps, repeats, changes or drops."""
+
+    recorded = Bundle("recorded")
+
+    @initialize()
+    def open(self) -> None:
+        """Open a session undisturbed."""
+        self.ends: dict[str, Requester | Responder] = {FORWARD: responder(H100), BACK: requester(H100)}
+        deliver(self.ends[BACK], Begin(), self.ends[FORWARD])
+        self.wire: dict[str, list[bytes]] = {FORWARD: [], BACK: []}
+        self.sent: dict[str, list[bytes]] = {FORWARD: [], BACK: []}
+        self.arrived: dict[str, list[bytes]] = {FORWARD: [], BACK: []}
+        self.nonces: list[bytes] = []
+        self.reports: list[bytes] = []
+        self.dead: set[str] = set()
+
+    def _sender(self, way: str) -> Requester | Responder:
+        return self.ends[BACK if way == FORWARD else FORWARD]
+
+    def _receive(self, way: str, message: bytes) -> None:
+        end = self.ends[way]
+        if isinstance(end.state, Ended):
+            return
+        for effect in end.handle(Received(message)):
+            match effect:
+                case Send(data):
+                    self.wire[BACK if way == FORWARD else FORWARD].append(data)
+                case ApplicationData(payload):
+                    self.arrived[way].append(payload)
+                case Measured(report):
+                    self.reports.append(report.nonce)
+                case Closed(error):
+                    assert isinstance(error, REFUSALS)
+                    self.dead.add(way)
+                case _:
+                    pass
+
+    @rule(way=st.sampled_from([FORWARD, BACK]), payload=st.binary(max_size=8), target=recorded)
+    def send(self, way: str, payload: bytes) -> bytes:
+        """Send bytes of the application's own, if the end is able to."""
+        sender = self._sender(way)
+        if not getattr(sender.state, "carries_applications", False):
+            return b""
+        record = sender.seal(payload)
+        self.sent[way].append(payload)
+        self.wire[way].append(record)
+        return record
+
+    @precondition(lambda self: isinstance(self.ends[BACK].state, Established))
+    @rule(nonce=st.binary(min_size=32, max_size=32))
+    def measure(self, nonce: bytes) -> None:
+        """Ask for a report."""
+        self.nonces.append(nonce)
+        self.wire[FORWARD] += [
+            effect.data for effect in self.ends[BACK].handle(Measure(nonce)) if isinstance(effect, Send)
+        ]
+
+    @precondition(lambda self: isinstance(self.ends[BACK].state, Established))
+    @rule(both=st.booleans())
+    def update(self, both: bool) -> None:
+        """Update the keys."""
+        self.wire[FORWARD] += [
+            effect.data for effect in self.ends[BACK].handle(UpdateKeys(both)) if isinstance(effect, Send)
+        ]
+
+    @rule(way=st.sampled_from([FORWARD, BACK]))
+    def carry(self, way: str) -> None:
+        """Carry the oldest message."""
+        if self.wire[way]:
+            self._receive(way, self.wire[way].pop(0))
+
+    @rule(way=st.sampled_from([FORWARD, BACK]), place=st.integers(0, 5))
+    def carry_out_of_order(self, way: str, place: int) -> None:
+        """Carry another message than the oldest."""
+        if place < len(self.wire[way]):
+            self._receive(way, self.wire[way].pop(place))
+
+    @rule(way=st.sampled_from([FORWARD, BACK]), message=recorded)
+    def repeat(self, way: str, message: bytes) -> None:
+        """Carry a recorded message, in either direction."""
+        if message not in self.wire[way]:
+            self._receive(way, message)
+
+    @rule(way=st.sampled_from([FORWARD, BACK]), bit=st.integers(0, 400))
+    def change(self, way: str, bit: int) -> None:
+        """Flip a bit of the oldest message."""
+        if self.wire[way]:
+            message = bytearray(self.wire[way].pop(0))
+            message[bit // 8 % len(message)] ^= 1 << bit % 8
+            self._receive(way, bytes(message))
+            assert way in self.dead or isinstance(self.ends[way].state, Ended)
+
+    @invariant()
+    def what_arrives_is_a_beginning_of_what_was_sent(self) -> None:
+        """Nothing is lost in the middle, repeated, reordered or made up."""
+        for way in (FORWARD, BACK):
+            assert self.arrived[way] == self.sent[way][: len(self.arrived[way])]
+        assert self.reports == self.nonces[: len(self.reports)]
+
+    @invariant()
+    def a_dead_end_stays_dead(self) -> None:
+        """An end that refused once is over."""
+        assert all(isinstance(self.ends[way].state, Ended) for way in self.dead)
+
+
+TestNetwork = Network.TestCase
+TestNetwork.settings = settings(max_examples=60, stateful_step_count=25)
+
+
+# -- whatever bit of a conversation is flipped, the ends agree on a session or have none -----------------
+
+
+@dataclass
+class Seen:
+    """What each end believes after a conversation: its session and the session's secret."""
+
+    sessions: dict[int, GpuSession] = field(default_factory=dict)
+    secrets: dict[int, bytes] = field(default_factory=dict)
+    said: dict[int, list[bytes]] = field(default_factory=lambda: {0: [], 1: []})
+
+    def notice(self, place: int, effect: SessionEffect) -> None:
+        """Keep what happened, and check what holds of it alone."""
+        match effect:
+            case Opened(session, secret):
+                self.sessions[place], self.secrets[place] = session, secret.take()
+            case Measured(report):
+                assert report.session is self.sessions[place]
+                report.check_signature(report.session.version, report.session.responder)
+            case MeasuredOutside(report):
+                report.check_signature(report.version, report.responder)
+            case ApplicationData(payload):
+                self.said[place].append(payload)
+            case Closed(error):
+                assert error is None or isinstance(error, REFUSALS)
+            case _:
+                pass
+
+
+def tampered(name: str, place: int, bit: int) -> Seen:
+    """Run a conversation in which one bit of one message is flipped on its way."""
+    conversation, seen, count = CONVERSATIONS[name], Seen(), 0
+    ends = conversation.ends("tampered")
+
+    def flip(data: bytes, _: bool) -> bytes:
+        nonlocal count
+        count += 1
+        if count - 1 != place:
+            return data
+        flipped = bytearray(data)
+        flipped[bit // 8 % len(flipped)] ^= 1 << bit % 8
+        return bytes(flipped)
+
+    carry(ends, conversation.calls, flip, seen.notice)
+    return seen
+
+
+def agree(seen: Seen) -> bool:
+    """Whether both ends have a session; if they do, it is one and the same."""
+    if len(seen.sessions) < 2:
+        return False
+    ours, theirs = seen.sessions[0], seen.sessions[1]
+    assert seen.secrets[0] == seen.secrets[1]
+    assert (ours.id, ours.version, ours.transcript) == (theirs.id, theirs.version, theirs.transcript)
+    assert ours.responder.digest == theirs.responder.digest
+    assert (ours.requester is None) == (theirs.requester is None)
+    assert ours.summary == theirs.summary
+    return True
+
+
+def run(sessions: int, seed: int) -> Counter[bool]:
+    """Tamper with so many conversations, message after message; return how many had a session all the same."""
+    draw, outcomes = random.Random(seed), Counter[bool]()
+    places = [(name, place) for name in CONVERSATIONS for place in range(len(trace(name)))]
+    for number in range(sessions):
+        if number % len(places) == 0:
+            draw.shuffle(places)
+        name, place = places[number % len(places)]
+        seen = tampered(name, place, draw.randrange(8 * len(trace(name)[place][1])))
+        outcomes[agree(seen)] += 1
+        assert seen.said[1] in ([], [b"command"])
+        assert seen.said[0] in ([], [b"answer"])
+    return outcomes
+
+
+def test_no_flipped_bit_splits_the_ends() -> None:
+    outcomes = run(400, seed=1)
+    assert outcomes[True]
+    assert outcomes[False]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_no_flipped_bit_of_5000_conversations_splits_the_ends() -> None:
+    outcomes = run(5_000, seed=2)
+    assert outcomes.total() == 5_000
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_an_untouched_conversation_opens_a_session_and_ends_it(name: str) -> None:
+    seen = tampered(name, -1, 0)
+    assert agree(seen)
+    assert seen.said == {0: [b"answer"], 1: [b"command"]}
+    assert isinstance(CONVERSATIONS[name].calls[-1][1], End)
