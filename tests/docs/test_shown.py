@@ -12,7 +12,6 @@ from docs._ext.carnet_pages import shown
 from docs._ext.carnet_pages.records.graph import targets
 from docs._ext.carnet_pages.shown import (
     KEPT,
-    ROOT,
     VERIFY,
     Block,
     StaleError,
@@ -26,6 +25,7 @@ from docs._ext.carnet_pages.shown import (
     played,
     refreshed,
 )
+from tests.repo.tracked import ROOT
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in pages()}
 RECORD = targets()["shown"]

@@ -1,26 +1,32 @@
-"""The map of defences by threat models says what was found, agrees with the recorded attacks, and leads to each."""
+"""The map of defences, the recorded attacks and the gallery say what was found, and each attack is one still."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import json
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from carnet_check.attacks.hunt import attack_target, hunt
 from carnet_check.loading.families import Source, load
-from docs._ext.carnet_pages import falls, specification
+from carnet_check.semantics import Interpreter
+from carnet_spec.trace import Trace
+from docs._ext.carnet_pages import falls, gallery, specification, traces
 from docs._ext.carnet_pages.defences import defences, map_label, map_link
 from docs._ext.carnet_pages.protocols import ProtocolPages
-from docs._ext.carnet_pages.traces import Traces
+from docs._ext.carnet_pages.records import recorders
+from docs._ext.carnet_pages.traces import Attacked, Traces
 from tests.fixtures import toy
 from tests.fixtures.travelling import FAMILY, SOURCE
+from tests.repo.tracked import ROOT
 from tests.unit.model_check.command import TOY
 
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
+RESULTS = ROOT / "docs" / "results"
 KEPT: Any = json.loads((RESULTS / "falls" / "gpu-travelling.json").read_text("utf-8"))
 ATTACKS: Any = json.loads((RESULTS / "attacks" / "gpu-travelling.json").read_text("utf-8"))
 BY_ID = {row["defence"]: row for row in KEPT}
@@ -280,3 +286,176 @@ def test_who_reads_about_defences_is_led_to_the_map() -> None:
     link = "".join(map_link(FAMILY))
     assert link in ProtocolPages(FAMILY).overview()
     assert f"({map_label(FAMILY)})=" in shown()
+
+
+# -- attacks are recorded one by one ---------------------------------------------------------------------
+
+
+Asked = list[list[str]]
+FOUND = hunt(attack_target(load(TOY), without=("fresh-key",)))
+COMMANDS = [command for _, command in recorders.commands(toy.FAMILY)]
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """Answer commands without doing anything, and list them."""
+    commands: Asked = []
+
+    def answer(finding: str, command: list[str], _: Traces) -> dict[str, Any]:
+        commands.append(command)
+        found = recorders.recorded(finding, command, FOUND)
+        removed = [command[command.index("--without") + 1]] if "--without" in command else []
+        variant = command[command.index("--variant") + 1] if "--variant" in command else "main"
+        return {**found, "variant": variant, "removed": removed, "digest": toy.FAMILY.digest(variant, tuple(removed))}
+
+    monkeypatch.setattr(recorders, "_looked_for", answer)
+    monkeypatch.setattr(recorders, "RESULTS", tmp_path)
+    monkeypatch.setattr(traces, "RESULTS", tmp_path)
+    monkeypatch.setattr(recorders, "load", lambda _: load(TOY))
+    return commands
+
+
+def edited(change: Callable[[list[dict[str, Any]]], object]) -> None:
+    file = recorders.RESULTS / "attacks" / "toy.json"
+    rows = json.loads(file.read_text())
+    change(rows)
+    file.write_text(json.dumps(rows))
+
+
+def rows() -> list[dict[str, Any]]:
+    kept: list[dict[str, Any]] = json.loads((recorders.RESULTS / "attacks" / "toy.json").read_text())
+    return kept
+
+
+def keep(claim: str) -> None:
+    """Keep the steps of the attack that was found, as if they broke a claim."""
+    assert FOUND.trace is not None
+    assert FOUND.profile is not None
+    kept = Traces(load(TOY), "attacks")
+    kept.keep(Attacked(FOUND.target.protocol, ("fresh-key",), claim, FOUND.profile, FOUND.trace))
+    kept.write()
+
+
+def test_every_attack_is_looked_for_once(asked: Asked) -> None:
+    recorders.attacks(toy.FAMILY)
+    assert asked == COMMANDS
+    recorders.attacks(toy.FAMILY)
+    assert asked == COMMANDS
+    assert [row["rerun"] for row in rows()] == [" ".join(command) for command in COMMANDS]
+
+
+def test_what_is_stale_is_looked_for_again(asked: Asked) -> None:
+    recorders.attacks(toy.FAMILY)
+    edited(lambda rows: rows[1].update(digest="0"))
+    edited(lambda rows: rows[2].update(variant="a design that is gone"))
+    asked.clear()
+    recorders.attacks(toy.FAMILY)
+    assert asked == COMMANDS[1:3]
+
+
+def test_what_still_is_an_attack_is_kept(asked: Asked) -> None:
+    recorders.attacks(toy.FAMILY)
+    before = rows()
+    place = COMMANDS.index(["carnet", "attack", "toy", "--without", "fresh-key"])
+    edited(lambda rows: rows[place].update(digest="0"))
+    keep("secrecy")
+    asked.clear()
+    recorders.attacks(toy.FAMILY)
+    assert (asked, rows()) == ([], before)
+
+
+def test_steps_that_break_nothing_or_cannot_be_taken_are_no_attack(asked: Asked) -> None:
+    keep("secrecy")
+    kept, design = Traces(load(TOY), "attacks"), FOUND.target
+    found = kept.attack(design.protocol, ("fresh-key",), design.threat.id, "secrecy")
+    assert found is not None
+    assert found.trace == FOUND.trace
+    whole = toy.FAMILY.protocol()
+    for protocol, removed in ((whole, ("fresh-key",)), (whole, ())):
+        assert kept.attack(protocol, removed, design.threat.id, "secrecy") is None
+
+
+def test_what_was_proved_is_proved_again(asked: Asked) -> None:
+    recorders.attacks(toy.FAMILY)
+    edited(lambda rows: rows[0].update(digest="0", verdict="PROVED"))
+    asked.clear()
+    recorders.attacks(toy.FAMILY)
+    assert asked == COMMANDS[:1]
+
+
+def test_an_interrupt_keeps_what_was_found_and_what_was_there(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorders.attacks(toy.FAMILY)
+    edited(lambda rows: [row.update(digest="0") for row in rows])
+    answer, stops = recorders._looked_for, iter((False, True))
+
+    def interrupted(*given: Any) -> Any:
+        if next(stops):
+            raise KeyboardInterrupt
+        return answer(*given)
+
+    monkeypatch.setattr(recorders, "_looked_for", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        recorders.attacks(toy.FAMILY)
+    assert [row["digest"] == "0" for row in rows()] == [False, True, True]
+
+
+# -- the gallery shows every finding ---------------------------------------------------------------------
+
+
+FINDINGS = gallery.findings(FAMILY, ATTACKS)
+BY_FINDING = {row["finding"]: row for row in FINDINGS}
+
+
+def test_every_finding_is_kept_and_still_an_attack() -> None:
+    assert list(BY_FINDING) == [finding.id for finding in FAMILY.findings]
+    text = gallery.gallery([FAMILY], ATTACKS)
+    assert gallery.STALE not in text
+    assert text.count("Step through it") == text.count("--replay") == text.count("<<< decisive: ") == len(FINDINGS)
+
+
+@pytest.mark.parametrize("other", [{"claim": "single-custody"}, {"variant": "gone"}], ids=str)
+def test_what_is_no_attack_any_more_is_stale(other: dict[str, str]) -> None:
+    (row, *_) = FINDINGS
+    text = gallery.gallery([FAMILY], [{**row, **other}])
+    assert (text.count(gallery.STALE), text.count("Step through it")) == (1, 0)
+
+
+@pytest.mark.parametrize("id", BY_FINDING)
+def test_a_kept_attack_breaks_its_claim(id: str) -> None:
+    """Nothing but the trace is believed: the interpreter takes every step, and the claim is false at the end."""
+    attack = gallery.shown(FAMILY, BY_FINDING[id])
+    assert attack is not None
+    finding = next(each for each in FAMILY.findings if each.id == id)
+    protocol = FAMILY.protocol(finding.variant, finding.without)
+    trace = Trace.from_json(attack["trace"])
+    profile = next(each for each in FAMILY.sizes_to_hunt(trace.variant) if each.name == attack["profile"]["name"])
+    judge = Interpreter(protocol, SOURCE.instance(protocol, trace.threat, profile))
+    assert not judge.holds(protocol.claim(finding.claim).checked.formula, judge.replay(trace)[-1])
+    assert sum(bool(event["decisive"]) for event in attack["events"]) == 1
+    assert attack["reason"][0].startswith(f"{finding.claim} fails")
+
+
+@pytest.mark.mends("N18")
+def test_diagrams_are_written_for_what_is_recorded(tmp_path: Path) -> None:
+    gallery.write_diagrams([FAMILY, toy.FAMILY], ATTACKS, tmp_path)
+    assert [folder.name for folder in (tmp_path / "gallery").iterdir()] == [FAMILY.id]
+    pages = sorted((tmp_path / "gallery" / FAMILY.id).glob("*.html"))
+    assert len(pages) == len(FINDINGS) + 1
+    index = (tmp_path / "gallery" / FAMILY.id / "index.html").read_text("utf-8")
+    assert all(page.name in index for page in pages if page.name != "index.html")
+
+
+def test_a_protocol_without_findings_has_no_gallery() -> None:
+    assert "##" not in gallery.gallery([toy.FAMILY], [])
+
+
+@pytest.mark.mends("N14")
+def test_its_search_finds_every_finding_and_what_each_step_enforces(tmp_path: Path) -> None:
+    gallery.write_diagrams([FAMILY], ATTACKS, tmp_path)
+    text = (tmp_path / "gallery" / FAMILY.id / "search.js").read_text("utf-8")
+    entries = json.loads(text[text.index("[") : text.rindex("]") + 1])
+    assert {each["name"] for each in entries if each["kind"] == "finding"} == {each.id for each in FAMILY.findings}
+    enforced = {
+        id for each in entries if each["kind"] == "step" for id in each["text"].split() if id.startswith("REQ-")
+    }
+    assert {"REQ-SETUP-12", "REQ-KEY-03"} <= enforced
