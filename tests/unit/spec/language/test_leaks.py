@@ -9,7 +9,7 @@ import pytest
 from carnet_spec.language import Formula, SpecificationError, TwoRuns, forall, implies
 from carnet_spec.language.lints import check, lint_draft
 from tests.fixtures import bell
-from tests.fixtures.bell import Box, box, largest, marked
+from tests.fixtures.bell import Box, box, marked
 from tests.unit.model_check.command import FIXTURES, carnet
 
 Said = Callable[[TwoRuns], Callable[..., Formula]]

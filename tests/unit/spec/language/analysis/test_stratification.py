@@ -26,7 +26,6 @@ from carnet_spec.language import (
 from carnet_spec.language.analysis.stratification import stratification
 from tests.fixtures import toy
 
-PARTY = Role("party")
 
 
 class Truck(Individual):

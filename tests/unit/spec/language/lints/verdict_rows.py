@@ -132,7 +132,7 @@ COMPLAINTS: dict[str, tuple[str, tuple[Part, ...], str]] = {
     "fairness given what is drawn fresh": (
         "fairness",
         (act(_draws), _given("k", chosen)),
-        "'k' of _draws is, which",
+        "'k' of _chooses is, which",
     ),
     "fairness given another sort": (
         "fairness",
