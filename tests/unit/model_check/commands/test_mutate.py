@@ -17,7 +17,7 @@ from carnet_command.workers import WorkerPool
 from tests.fixtures import door
 from tests.unit.model_check.command import FIXTURES, Ran, carnet, carnet_once
 
-DOOR = str(FIXTURES / "door.py")
+DOOR_FILE = str(FIXTURES / "door.py")
 SURVIVORS = [
     "show/guard invited/drop",
     "admit/guard badge/drop",
@@ -36,13 +36,13 @@ def mutate(*words: str) -> Ran:
 
 
 def whole() -> Ran:
-    return carnet_once("mutate", DOOR, "--pairs", "--jobs", "1", "--json")
+    return carnet_once("mutate", DOOR_FILE, "--pairs", "--jobs", "1", "--json")
 
 
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     """Return a copy of the door in which one survivor is argued."""
-    file = Path(shutil.copy(DOOR, tmp_path))
+    file = Path(shutil.copy(DOOR_FILE, tmp_path))
     digest = door.FAMILY.protocol().digest
     file.with_name("door.argued-mutants.toml").write_text(
         f'[[argued]]\nmutant = "{ARGUED}"\nvariant = "main"\ndigest = "{digest}"\nargument = "The list is a copy."\n',
@@ -71,12 +71,12 @@ def test_a_pair_is_a_minimal_cut_set() -> None:
 
 
 def test_survivors_are_told_to_a_reader() -> None:
-    ran = mutate(DOOR, "--only", "admit/guard listed")
+    ran = mutate(DOOR_FILE, "--only", "admit/guard listed")
     assert ran.code == 1
     assert "SURVIVED main: admit/guard listed/drop" in ran.out
     assert "the action can be taken more often" in " ".join(ran.out.split())
     assert "2 unexplained survivors" in ran.out
-    assert f"rerun        carnet mutate {DOOR} --only 'admit/guard listed'" in ran.out
+    assert f"rerun        carnet mutate {DOOR_FILE} --only 'admit/guard listed'" in ran.out
 
 
 def test_without_an_unexplained_survivor_all_is_well(spec: Path) -> None:
@@ -103,11 +103,11 @@ def test_an_argument_expires_with_the_specification(spec: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--variant", "other"], ["--threat", "other"], ["--jobs", "0"]])
 def test_what_does_not_exist_is_refused(words: list[str]) -> None:
-    assert carnet("mutate", DOOR, *words).code == 2
+    assert carnet("mutate", DOOR_FILE, *words).code == 2
 
 
 def test_one_threat_model_can_be_asked_for() -> None:
-    ran = mutate(DOOR, "--threat", "intruders", "--only", "give_key/guard", "--json")
+    ran = mutate(DOOR_FILE, "--threat", "intruders", "--only", "give_key/guard", "--json")
     assert (ran.code, ran.json["killed"], ran.json["mutants"]) == (0, 2, 2)
     assert "under intruders" in ran.json["judgements"][0]["evidence"]
 
@@ -125,7 +125,7 @@ def kept(folder: Path, kind: str) -> list[str]:
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = (DOOR, "--only", "admit", "--out", str(tmp_path), "--json")
+    words = (DOOR_FILE, "--only", "admit", "--out", str(tmp_path), "--json")
     results: Results = WorkerPool.results
     asked: list[str] = []
 
@@ -160,7 +160,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
 
 
 def test_a_lost_worker_takes_one_mutant_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = (DOOR, "--only", "give_key/guard", "--out", str(tmp_path), "--json")
+    words = (DOOR_FILE, "--only", "give_key/guard", "--out", str(tmp_path), "--json")
     results: Results = WorkerPool.results
 
     def losing(self: WorkerPool, function: object, *asked_for: object) -> Iterator[tuple[Any, Any]]:

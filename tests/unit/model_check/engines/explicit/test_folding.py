@@ -29,7 +29,7 @@ INSTANCE = Instance(
 )
 FOLDING = Folding(INSTANCE)
 P = Party.sort
-X = Party(Var("x", P))
+X = Party(Var("x", Party.sort))
 
 
 DECIDED: dict[str, tuple[Formula, bool]] = {
