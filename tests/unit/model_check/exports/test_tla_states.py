@@ -30,14 +30,6 @@ INSTANCES = (
 )
 
 
-def exported(folder: Path, protocol: str, *options: str) -> tuple[str, str]:
-    """Export an instance, and return the module and what TLC is told."""
-    ran = carnet("export", protocol, "--to", "tla", *options, "--out", str(folder))
-    assert ran.code == 0, ran.err
-    (module,), (config,) = folder.glob("*.tla"), folder.glob("*.cfg")
-    return module.read_text(), config.read_text()
-
-
 def agrees(folder: Path, protocol: str, *options: str) -> Visited:
     """Compare the states, the steps and the broken claims with ``carnet explore --no-reduction``."""
     explored = carnet("explore", protocol, *options, "--no-reduction", "--json").json

@@ -32,11 +32,6 @@ BOTH = "variants={" + ", ".join(f'"{name}": {said}' for name, said in VARIANTS.i
 WHOLE = f'id="token", title="A token", draft=draft, instance=instance, {BOTH}'
 
 
-@pytest.fixture(autouse=True)
-def _beside(tmp_path: Path) -> None:
-    shutil.copy(CONTROLS, tmp_path / "controls.py")
-
-
 def written(folder: Path, family: str) -> str:
     """Write a family into a file of its own, and return what it is called by."""
     file = folder / "family.py"

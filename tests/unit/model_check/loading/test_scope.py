@@ -14,7 +14,7 @@ from carnet_spec.language import Draft, Family, Formula, Instance, Profile, Prot
 from tests.unit.model_check.small import Party, Phase, claimed, drafted, first, last, phase, seen
 
 
-def see(step: Step, a: Party) -> None:
+def meet(step: Step, a: Party) -> None:
     step.set(last, a)
     step.insert(seen(a))
 
@@ -24,7 +24,7 @@ def begin(step: Step) -> None:
 
 
 def _draft(variant: str) -> Draft:
-    draft = drafted(see, begin)
+    draft = drafted(meet, begin)
     claimed(draft, early=lambda: implies(first, seen(last)), late=lambda: implies(first, first))
     return draft
 

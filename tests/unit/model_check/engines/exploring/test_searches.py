@@ -19,13 +19,13 @@ from carnet_spec.trace import Trace
 from tests.unit.model_check.small import Party, alice, claimed, corrupt, drafted, seen
 
 
-def see(step: Step, a: Party) -> None:
+def see_others(step: Step, a: Party) -> None:
     step.given("not alice", a != alice)
     step.insert(seen(a))
 
 
 def _protocol() -> Protocol:
-    draft: Draft = drafted(see)
+    draft: Draft = drafted(see_others)
     draft.axiom("alice honest", ~corrupt(alice))
     draft.threat("none", "nobody is corrupt", nobody=forall(lambda x: ~corrupt(x), Party))
     draft.threat("anyone", "anyone may be corrupt")
@@ -129,7 +129,7 @@ def test_a_mistaken_search_is_an_error(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def _premised() -> Protocol:
-    draft: Draft = drafted(see)
+    draft: Draft = drafted(see_others)
     draft.axiom("alice honest", ~corrupt(alice))
     draft.threat("anyone", "anyone may be corrupt")
     return claimed(draft, unseen=_not_alice)

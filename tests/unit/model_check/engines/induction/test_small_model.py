@@ -11,7 +11,7 @@ from carnet_spec.language import Draft, Formula, Step, exists, forall
 from tests.unit.model_check.small import Party, before, bob, claimed, corrupt, drafted, known, seen
 
 
-def see(step: Step, a: Party) -> None:
+def notice(step: Step, a: Party) -> None:
     step.given("known", known(a))
     step.insert(seen(a))
 
@@ -20,7 +20,7 @@ def _unseen(a: Party) -> Formula:
     return ~seen(a)
 
 
-def _found(draft: Draft, id: str = "step/see/unseen", rlimit: int = DEFAULT_RLIMIT) -> Structure | None:
+def _found(draft: Draft, id: str = "step/notice/unseen", rlimit: int = DEFAULT_RLIMIT) -> Structure | None:
     protocol = claimed(draft, unseen=_unseen)
     obligation: Obligation = next(each for each in obligations(protocol) if each.id == id)
     return small_model(obligation, rlimit)
@@ -32,14 +32,14 @@ def _facts(found: Structure | None) -> dict[str, set[tuple[str, ...]]]:
 
 
 def test_one_element_and_the_one_fact_that_is_needed() -> None:
-    found = _found(drafted(see))
+    found = _found(drafted(notice))
     assert found is not None
     assert found.elements == {"Party": ("a",)}
     assert _facts(found) == {"known": {("a",)}}
 
 
 def test_as_many_elements_as_an_axiom_needs_and_no_more() -> None:
-    draft = drafted(see)
+    draft = drafted(notice)
     draft.axiom("three in a row", exists(_in_a_row, Party, Party, Party))
     draft.axiom("one way", forall(lambda a, b: ~(before(a, b) & before(b, a)), Party, Party))
     found = _found(draft)
@@ -53,7 +53,7 @@ def _in_a_row(a: Party, b: Party, c: Party) -> Formula:
 
 
 def test_an_element_is_called_by_the_constant_or_the_parameter_that_it_is() -> None:
-    draft = drafted(see)
+    draft = drafted(notice)
     draft.axiom("bob is corrupt and nobody else", forall(lambda a: ~corrupt(a) | (a == bob), Party) & corrupt(bob))
     found = _found(draft)
     assert found is not None
@@ -63,7 +63,7 @@ def test_an_element_is_called_by_the_constant_or_the_parameter_that_it_is() -> N
 
 @pytest.mark.parametrize("rlimit", [1, DEFAULT_RLIMIT])
 def test_nothing_is_found_without_a_budget_and_where_there_is_nothing(rlimit: int) -> None:
-    draft = drafted(see)
+    draft = drafted(notice)
     if rlimit > 1:
         draft.axiom("nobody", ~exists(lambda a: a == a, Party))  # noqa: PLR0124 # false wherever anyone is
     assert _found(draft, rlimit=rlimit) is None

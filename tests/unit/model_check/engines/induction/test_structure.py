@@ -12,18 +12,18 @@ from tests.unit.model_check.small import HOLDER, Party, Phase, alice, corrupt, d
 friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 
 
-def see(step: Step, a: Party) -> None:
+def mention(step: Step, a: Party) -> None:
     step.given("mentioned", corrupt(a) | (last == alice) | (phase == Phase.EARLY) | (friend(a) == a))
     step.insert(seen(a))
 
 
-DRAFT = drafted(see)
+DRAFT = drafted(mention)
 DRAFT.initially(phase, Phase.LATE)
 PROTOCOL = DRAFT.protocol()
 A = Var("a", Party.sort)
 
 
-def _symbol(name: str) -> Symbol:
+def _symbol_named(name: str) -> Symbol:
     return next(symbol for symbol in PROTOCOL.symbols if symbol.name == name)
 
 
@@ -31,8 +31,8 @@ FOUND = Structure(
     {"Party": ("p1", "p2")},
     {seen.symbol: frozenset({("p1",)}), corrupt.symbol: frozenset({("p2",)})},
     {
-        _symbol("alice"): {(): "p2"},
-        _symbol("last"): {(): "p2"},
+        _symbol_named("alice"): {(): "p2"},
+        _symbol_named("last"): {(): "p2"},
         stand_in(Purpose.PARAMETER, A).symbol: {(): "p2"},
     },
 )
@@ -78,6 +78,6 @@ def test_only_what_changes_is_taken_from_the_state_after_a_step() -> None:
     state = FOUND.state(PROTOCOL).changed({"seen": frozenset()}, {"last": {(): "p1"}})
     moved = FOUND.moved(state)
     assert moved.relations == {seen.symbol: frozenset(), corrupt.symbol: frozenset({("p2",)})}
-    assert moved.functions[_symbol("last")] == {(): "p1"}
-    assert moved.functions[_symbol("alice")] == {(): "p2"}
+    assert moved.functions[_symbol_named("last")] == {(): "p1"}
+    assert moved.functions[_symbol_named("alice")] == {(): "p2"}
     assert list(moved.functions) == list(FOUND.functions)

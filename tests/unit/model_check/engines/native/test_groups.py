@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 
 import pytest
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
-from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit import explore, groups
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch
@@ -18,7 +17,6 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Instance, Protocol
 from tests.fixtures.unseen import letters, relay, sites, vote
 
-groups = importlib.import_module("carnet_check.engines.explicit.groups")
 WATCH = Watch(max_states=2_000, max_memory=None, progress=None)
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 import numba
 
 from carnet_check.engines.native import kernel, rows
-from carnet_check.engines.native import store as module
+from carnet_check.engines.native import store as native_store
 from carnet_check.engines.native.rows import CHEAPER, FOUND
 from carnet_check.engines.native.store import MOST_STATES, Store, packed, row_of
 from carnet_check.engines.native.tables import CODE, NONE, Kept, Number, Words
@@ -40,7 +40,7 @@ def told_of(state: int, store: Store, like: int | None = None) -> int:
     """Return what the kernel tells of a state; it takes its hash for that of another one, if told."""
     row, other = (np.zeros(store.kept.width, np.uint64) for _ in range(2))
     for each, kept in ((state, row), (state if like is None else like, other)):
-        if module.pack(row_of(each, store.words), store.words, 0, store.kept._replace(rows=kept)) != NONE:
+        if native_store.pack(row_of(each, store.words), store.words, 0, store.kept._replace(rows=kept)) != NONE:
             return ABSENT
     return min(int(slot_for(row, other, store.kept)), ABSENT)
 
@@ -53,7 +53,7 @@ def row_numbers(part: Words) -> list[int]:
 @given(states, st.integers(0, 40), st.integers(1, 50), st.sampled_from([2, 16, 1024]))
 def test_states_keep_their_order_and_are_found_again(known: list[int], more: int, room: int, places: int) -> None:
     """Also where words are spelt out, as they have more values than there are codes."""
-    with patch.multiple(module, FEWEST=2, MOST=places):
+    with patch.multiple(native_store, FEWEST=2, MOST=places):
         store = Store(3, packed(known, 3), len(known) + more + 1)
         for _ in range(2):
             assert list(store) == store[:] == known
@@ -83,7 +83,7 @@ def test_the_same_state_at_less_cost_is_met(
     spent = (1 << counting) - 1
     costs = {(core << 62 | core << 80, cost & spent) for core, cost in known}
     states = [core << counting | cost for core, cost in sorted(costs)]
-    with patch.multiple(module, FEWEST=4, MOST=places):
+    with patch.multiple(native_store, FEWEST=4, MOST=places):
         store = Store(2, packed(states, 2), len(states) + 1, spent)
         for _ in range(2):
             assert store[:] == states
@@ -119,7 +119,7 @@ def test_most_words_are_kept_as_codes() -> None:
     """Three words of sixty values take one, and four where one of them has more values than there are codes."""
     known = [value << 64 | value << 128 for value in range(60)]
     for places, width in ((128, 1), (64, 3)):
-        with patch.multiple(module, FEWEST=2, MOST=places):
+        with patch.multiple(native_store, FEWEST=2, MOST=places):
             store = Store(3, packed(known, 3), 60)
         assert store.kept.width == width
         assert store[:] == known
