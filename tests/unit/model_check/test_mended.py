@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from carnet_check.engines.explicit.queries import Queries
 from carnet_check.engines.induction import prove
 from carnet_check.engines.induction.precondition import after_updates
 from carnet_check.errors import InvalidSpecificationError
-from carnet_check.exports.smtlib import text
+from carnet_check.exports.smtlib import symbol_name, text
 from carnet_check.loading import families, importing
-from carnet_spec.language import (
-    Draft,
-    Effect,
-    Family,
-    Instance,
-    Kind,
-    SpecificationError,
-    Step,
-    Symbol,
-    Update,
-    Variant,
-)
+from carnet_check.made import Made, Purpose, stand_in, switch
+from carnet_check.slicing import Slicer
+from carnet_spec.language import *
 from carnet_spec.language.analysis.initialisation import early_reads
+from carnet_spec.language.analysis.layers import departures
+from carnet_spec.language.lints.conflicts import conflicts
 from carnet_spec.language.terms import BOOL, Apply, Exists, Forall, Sort, Var, free_variables
 from tests.fixtures import mended
-from tests.unit.model_check.command import FIXTURES, carnet
+from tests.fixtures.doubted import Box, a_goal_that_one_threat_model_reaches, full, one_each_at_one_place
+from tests.unit.model_check.command import FASTEST, FIXTURES, carnet
+from tests.unit.model_check.small import Key, Party, drafted, first, second
 
 
 def verified(name: str, *options: str) -> Any:
@@ -253,3 +251,175 @@ def test_a_specification_that_exits_is_no_success(part: str, tmp_path: Path) -> 
     ran = carnet("explore", f"{leaving}:FAMILY", "--json")
     assert ran.code == 2
     assert "exits when it is built (code 0)" in ran.json["error"]["message"]
+
+
+def doubted(name: str, *options: str) -> Any:
+    return carnet("verify", f"{FIXTURES / 'doubted.py'}:{name}", "--jobs", "1", "--json", *options)
+
+
+def verdicts(name: str, kind: str = "claim") -> dict[str, str]:
+    rows = [row for row in doubted(name).json["results"] if row["kind"] == kind]
+    return {row["engine"]: row["verdict"] for row in rows}
+
+
+@pytest.mark.mends("S1")
+def test_an_inner_variable_is_not_the_outer_one_of_its_name() -> None:
+    assert verdicts("a_formula_reused_below_its_variable")[FASTEST] == "VIOLATED"
+
+
+@pytest.mark.mends("S1")
+def test_premises_one_inside_the_other_speak_of_two_elements() -> None:
+    assert verdicts("a_premise_reused_below_its_variable") == {"induction": "PROVED", FASTEST: "EXHAUSTED"}
+
+
+@pytest.mark.mends("S1")
+def test_a_variable_that_is_renamed_takes_no_others_place() -> None:
+    inner = forall(lambda z: forall(lambda y: implies(full(z), full(y)), Box), Box)
+
+    def twice(z: Box) -> Formula:
+        outer = z
+        return forall(lambda z: implies(full(outer), full(z)) & inner, Box)
+
+    term = forall(twice, Box).term
+    assert isinstance(term, Forall)
+    assert isinstance(term.body, Forall)
+    assert term.bound != term.body.bound
+    assert free_variables(term.body) == set(term.bound)
+    assert not free_variables(term)
+
+
+@pytest.mark.mends("S2")
+def test_a_step_that_draws_two_values_is_not_possible_with_one() -> None:
+    found = verdicts("fairness_of_a_step_that_needs_two", "liveness")
+    assert found == {"induction": "UNKNOWN", FASTEST: "EXHAUSTED"}  # the instance has two, and no step takes one
+
+
+@pytest.mark.mends("S3")
+def test_one_meaning_of_many_is_not_every_state() -> None:
+    name = f"{FIXTURES / 'doubted.py'}:more_meanings_than_can_be_explored"
+    told, ran = carnet("explore", name), carnet("explore", name, "--json")
+    assert (told.code, ran.code, ran.json["complete"]) == (3, 3, False)
+    assert "UNKNOWN 1" in told.out
+    assert "EXHAUSTED" not in told.out
+    assert "axioms leave an uncounted number of interpretations" in " ".join(told.out.split())
+
+
+@pytest.mark.mends("S4")
+def test_an_action_that_hands_something_back_is_refused() -> None:
+    ran = doubted("an_action_that_is_a_generator")
+    assert ran.code == 2
+    assert "spoil returns a generator" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S6")
+def test_an_axiom_about_sizes_alone_is_judged_beside_first_values() -> None:
+    verdict = verdicts("sizes_alone_and_an_early_read")
+    assert verdict == {"induction": "PROVED", FASTEST: "EXHAUSTED"}
+
+
+@pytest.mark.mends("S7")
+def test_nobody_asks_a_thief_to_be_fair() -> None:
+    ran = doubted("fairness_of_a_thief")
+    assert ran.code == 2
+    assert "'bring_back', taken by thief" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S8")
+def test_what_another_threat_model_reaches_is_not_out_of_reach() -> None:
+    rows = doubted("a_goal_that_one_threat_model_reaches", "--threat", "calm").json["results"]
+    assert [row["verdict"] for row in rows if row["kind"] == "goal"] == ["UNKNOWN"]
+    assert [row["verdict"] for row in rows if row["kind"] == "threat"] == ["VACUOUS"]
+
+
+@pytest.mark.mends("S9")
+def test_a_layer_assumes_of_a_threat_model_what_its_design_does() -> None:
+    design = a_goal_that_one_threat_model_reaches().protocol()
+    calm, wild = design.threats
+    layer = replace(design, threats=(replace(calm, axioms=()), wild))
+    assert not list(departures(design, design))
+    assert list(departures(layer, design)) == ["axiom 'calm: honest' of calm is gone"]
+
+
+@pytest.mark.mends("S5")
+def test_an_each_at_two_places_is_not_one_element() -> None:
+    ran = doubted("one_each_at_two_places")
+    assert ran.code == 2
+    assert "conflicts: action pair, update 'remove paired'" in ran.json["error"]["message"]
+
+
+@pytest.mark.mends("S5")
+def test_conditions_that_exclude_each_other_for_every_element_are_apart() -> None:
+    assert not list(conflicts(one_each_at_one_place().protocol()))
+
+
+A = Var("a", Party.sort)
+
+
+def light(step: Step) -> None:
+    step.insert(first, defence="d")
+    step.insert(second, name="other", defence="d")
+
+
+def test_a_made_symbol_equals_no_symbol_of_its_name() -> None:
+    made = stand_in(Purpose.PARAMETER, A).symbol
+    assert isinstance(made, Made)
+    shared = {each.name: getattr(made, each.name) for each in fields(Symbol)}
+    twin = Symbol(**shared)
+    assert twin.name == made.name
+    assert twin != made
+    assert made != twin
+    assert len({twin, made}) == 2
+    assert symbol_name(twin) != symbol_name(made)
+
+
+def test_what_stands_for_one_variable_is_the_same_each_time_and_rigid() -> None:
+    assert stand_in(Purpose.PARAMETER, A) == stand_in(Purpose.PARAMETER, Var("a", Party.sort))
+    symbol = stand_in(Purpose.SKOLEM, A).symbol
+    assert (symbol.domain, symbol.result, symbol.mutable) == ((), Party.sort, False)
+
+
+def test_purposes_names_and_sorts_tell_what_is_made_apart() -> None:
+    variables = [A, Var("b", Party.sort), Var("a", Key.sort)]
+    purposes = (Purpose.PARAMETER, Purpose.SKOLEM)
+    made = [stand_in(purpose, var).symbol for purpose in purposes for var in variables]
+    assert len({symbol_name(symbol) for symbol in made}) == len(set(made)) == 6
+
+
+def test_each_update_has_a_switch_of_its_own() -> None:
+    one, other = drafted(light).protocol().action("light").updates
+    assert switch(one) != switch(other)
+    assert switch(one).symbol.is_relation
+    assert switch(one) == switch(one)
+
+
+def test_made_symbols_are_shown_as_no_name_of_a_specification_is_written() -> None:
+    assert stand_in(Purpose.PARAMETER, A).symbol.name.startswith("$")
+
+
+def take(state: int, step: int) -> int | None:
+    """Add a number, as long as the sum stays below 100 and does not fall below 0."""
+    return state + step if 0 <= state + step < 100 else None
+
+
+@given(st.lists(st.integers(-9, 9), max_size=40), st.integers(0, 30), st.integers(1, 3))
+def test_what_is_left_serves_and_needs_every_step(steps: list[int], least: int, longest_run: int) -> None:
+    slicer = Slicer(0, take, lambda state: state >= least)
+    if not slicer.serves(steps):
+        return
+    left = slicer.without_superfluous(steps, longest_run)
+    assert slicer.serves(left)
+    assert len(left) <= len(steps)
+    assert not any(slicer.serves(left[:place] + left[place + 1 :]) for place in range(len(left)))
+
+
+def test_a_run_that_cannot_be_taken_does_not_serve() -> None:
+    assert not Slicer(0, take, lambda _: True).serves([1, -2])
+    assert not Slicer(0, take, lambda state: state == 1).serves([1, 1])
+    assert Slicer(0, take, lambda state: state == 0).serves([])
+
+
+def test_steps_that_only_make_sense_together_go_together() -> None:
+    slicer = Slicer(0, take, lambda state: state == 5)
+    steps = [5, 3, -3]
+    assert slicer.without_superfluous(steps, 1) == steps
+    assert slicer.without_superfluous(steps, 2) == [5]

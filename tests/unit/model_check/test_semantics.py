@@ -7,21 +7,7 @@ import pytest
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec import trace
 from carnet_spec.language import Draft, Instance, Step, implies
-from tests.unit.model_check.small import (
-    Key,
-    Party,
-    Phase,
-    claimed,
-    drafted,
-    first,
-    known,
-    last,
-    paired,
-    phase,
-    second,
-    seen,
-    third,
-)
+from tests.unit.model_check.small import *
 
 INSTANCE = Instance({"Party": ("p1", "p2", "p3"), "Key": ("k1", "k2")})
 

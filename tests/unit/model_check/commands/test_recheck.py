@@ -1,4 +1,4 @@
-"""`carnet recheck`: what it reads and says, what it ends with, and what it does not believe."""
+"""`carnet certify` and `carnet recheck`: what they write, read and say, and what is not believed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,47 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from carnet_check.certificates import folder as certificates_folder
-from carnet_check.certificates.file import NAME
+from carnet_check.certificates.file import (
+    NAME,
+    Certificates,
+    Entry,
+    LayerCertificates,
+    load_certificates,
+    save_certificates,
+)
+from carnet_check.certificates.folder import OF_NO_LAYER, Pair
 from carnet_check.coq.folder import Verdict
 from carnet_check.coq.program import program
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
-from tests.unit.model_check.command import TOY, Ran, carnet
+from carnet_check.obligations import GOAL
+from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
+from tests.fixtures.unsound import a_step_that_reads_what_nobody_wrote
+from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet
 
 recheck = importlib.import_module("carnet_check.commands.recheck")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that was written for `carnet recheck`."""
+    folder = tmp_path_factory.mktemp("certified") / "out"
+    assert carnet("certify", TOY, "--out", str(folder), "--jobs", "1").code == 0
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    """Return a copy of that folder, to be spoilt."""
+    return Path(shutil.copytree(whole, tmp_path / "out"))
 
 
 def certify(*words: str) -> Ran:
@@ -383,3 +410,209 @@ def test_variants_that_change_meanwhile_are_2(folder: Path) -> None:
     with pytest.raises(UsageError, match="changed while they were read"):
         recheck._require_same(folder, {"main": "1" * 64}, told)
     recheck._require_same(folder, {"main": "0" * 64}, told)
+
+
+def test_what_is_accepted_is_told_claim_by_claim(whole: Path) -> None:
+    protocol = load(TOY).protocol()
+    asked = {(claim.name, threat) for claim in protocol.claims if claim.invariant for threat in claim.under}
+    ran = carnet("recheck", str(whole), "--json")
+    assert {(each["claim"], each["threat"]) for each in ran.json["claims"]} == asked
+    assert {each["why"] for each in ran.json["claims"]} == {""}
+    assert ran.json["declared"] == [
+        {"variant": "main", "claim": claim.name} for claim in protocol.claims if claim.declared
+    ]
+    said = " ".join(carnet("recheck", str(whole)).out.split())
+    assert f"{len(asked)} of {len(asked)} pairs of a claim and a threat model proved" in said
+    assert "nobody looked whether they contradict each other" in said
+
+
+def test_a_claim_that_no_layer_proves_is_3(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = Pair("main", "peace", "war", OF_NO_LAYER)
+    monkeypatch.setattr("carnet_check.commands.recheck._judged", lambda *_: [strange])
+    ran = carnet("recheck", str(whole), "--json")
+    assert (ran.code, ran.json["unproved"]) == (3, [])
+    assert ran.json["claims"] == [{"variant": "main", "claim": "peace", "threat": "war", "why": OF_NO_LAYER}]
+    assert "main, claim peace under war: no layer has it" in " ".join(carnet("recheck", str(whole)).out.split())
+
+
+HOSTILE: dict[str, Callable[[Any], None]] = {
+    "two claims of a name": lambda it: it["claims"].append(it["claims"][0]),
+    "two threat models of an id": lambda it: it["threats"].append(it["threats"][0]),
+    "a blank threat model": lambda it: it["threats"][0].update(id=""),
+    "a claim under nothing": lambda it: it["claims"][0].update(under=[], fails_under=[]),
+    "a claim under nobody": lambda it: it["claims"][0].update(under=["nobody at all"]),
+    "a claim both ways": lambda it: it["claims"][0].update(fails_under=it["claims"][0]["under"]),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_variant_of_which_no_verdict_means_anything_is_refused(folder: Path, what: str) -> None:
+    file = folder / "systems" / "main.json"
+    content = json.loads(file.read_text())
+    HOSTILE[what](content)
+    file.write_text(json.dumps(content, sort_keys=True, separators=(",", ":")))
+    ran = carnet("recheck", str(folder))
+    assert (ran.code, ran.out) == (2, "")
+
+
+def test_what_only_exploring_needs_refuses_no_certificate(folder: Path) -> None:
+    """An obligation holds for whatever a function may begin with."""
+    protocol = a_step_that_reads_what_nobody_wrote().protocol()
+    assert {complaint.rule for complaint in unsound(protocol)} == {"written-before-read"}
+    assert unsound(protocol, PROOF_SOUNDNESS) == ()
+    (folder / "systems" / "main.json").write_text(protocol.encoded)
+    ran = carnet("recheck", str(folder), "--json")
+    assert ran.json["specifications"] == {"main": protocol.digest}
+    assert "the index leaves it out" in {each["why"] for each in ran.json["unproved"]}
+
+
+CLAIMS_NOTHING = """
+from carnet_spec.language import Draft, Formula, Individual, Kind, Role, Step, relation
+
+
+class Party(Individual):
+    "Somebody."
+
+
+seen = relation("seen", Party, kind=Kind.MESSAGE)
+
+
+def of_nothing() -> Draft:
+    draft = Draft("quiet", "Nobody says anything")
+    draft.threat("anybody", "nothing more is assumed")
+
+    @draft.action(by=Role("party"), says="{x} is seen", source="test")
+    def see(step: Step, x: Party) -> None:
+        step.insert(seen(x))
+
+    return draft
+
+
+def of_a_lemma() -> Draft:
+    draft = of_nothing()
+
+    @draft.lemma
+    def seen_or_not(x: Party) -> Formula:
+        return seen(x) | ~seen(x)
+
+    return draft
+"""
+
+
+def test_of_nothing_there_is_nothing_to_certify(tmp_path: Path) -> None:
+    (tmp_path / "quiet.py").write_text(CLAIMS_NOTHING)
+    ran = carnet("certify", f"{tmp_path / 'quiet.py'}:of_nothing", "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert ran.code == 2
+    assert "nothing is claimed of variant main of quiet, so there is nothing to certify" in ran.err
+
+
+def test_certificates_of_lemmas_alone_prove_no_claim(tmp_path: Path) -> None:
+    (tmp_path / "quiet.py").write_text(CLAIMS_NOTHING)
+    made = carnet("certify", f"{tmp_path / 'quiet.py'}:of_a_lemma", "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert made.code == 0, made.err
+    ran = carnet("recheck", str(tmp_path / "out"))
+    assert ran.code == 4
+    assert "main: nothing is claimed, so nothing is proved of it" in " ".join(ran.out.split())
+
+
+SPOILT: dict[str, Callable[[Entry], Entry]] = {
+    "in another order": lambda entry: replace(entry, hypotheses=entry.hypotheses[::-1]),
+    "twice": lambda entry: replace(entry, hypotheses=(*entry.hypotheses, entry.hypotheses[0])),
+    "one that is not there": lambda entry: replace(entry, hypotheses=(*entry.hypotheses, "inv:peace")),
+    "the goal": lambda entry: replace(entry, hypotheses=(*entry.hypotheses, GOAL)),
+}
+
+
+def spoil(folder: Path, change: Callable[[LayerCertificates, int], LayerCertificates]) -> None:
+    """Change the certificate that uses the most hypotheses."""
+    certificates = load_certificates(folder / NAME)
+    uses = {
+        (key, place): len(entry.hypotheses)
+        for key, layer in certificates.layers.items()
+        for place, entry in enumerate(layer.entries)
+        if entry is not None
+    }
+    key, place = max(uses, key=lambda each: uses[each])
+    spoilt = change(certificates.layers[key], place)
+    save_certificates(folder / NAME, Certificates({**certificates.layers, key: spoilt}))
+
+
+def changed(layer: LayerCertificates, place: int, entry: Entry) -> LayerCertificates:
+    return replace(layer, entries=(*layer.entries[:place], entry, *layer.entries[place + 1 :]))
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_hypotheses_are_named_once_and_in_order(folder: Path, how: str) -> None:
+    """Steps count them, so both checkers would understand something else by another order."""
+    spoil(folder, lambda layer, place: changed(layer, place, SPOILT[how](some(layer, place))))
+    ran = carnet("recheck", str(folder), "--json")
+    assert (ran.code, ran.json["verified"]) == (1, False if program() else None)
+    assert "does not name the hypotheses" in ran.json["unproved"][0]["why"]
+
+
+def test_a_good_certificate_elsewhere_excuses_no_bad_one(folder: Path) -> None:
+    def with_another(layer: LayerCertificates, place: int) -> LayerCertificates:
+        good = some(layer, place)
+        bad = replace(good, tokens="close")
+        return replace(changed(layer, place, bad), skipped={**layer.skipped, "another": good})
+
+    spoil(folder, with_another)
+    ran = carnet("recheck", str(folder), "--json")
+    assert (ran.code, ran.json["verified"]) == (1, False if program() else None)
+
+
+def some(layer: LayerCertificates, place: int) -> Entry:
+    entry = layer.entries[place]
+    assert entry is not None
+    assert len(entry.hypotheses) > 1
+    return entry
+
+
+CERTIFICATES = "toy.certificates.json.xz"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """Return a copy of the toy with its certificates beside it."""
+    shutil.copy(TOY, tmp_path)
+    shutil.copy(FIXTURES / CERTIFICATES, tmp_path)
+    return tmp_path / "toy.py"
+
+
+def test_certificates_that_serve_are_kept_and_their_file_stays_as_it_is(spec: Path) -> None:
+    before = spec.with_name(CERTIFICATES).read_bytes()
+    ran = certify(str(spec), "--json")
+    (main,) = ran.json["variants"]
+    assert ran.code == 0
+    assert (main["variant"], main["found"], main["missing"]) == ("main", 0, {})
+    assert main["kept"] == main["obligations"] > 15
+    assert ran.json["bytes"] == len(before)
+    assert spec.with_name(CERTIFICATES).read_bytes() == before
+    assert f"{main['kept']} kept, 0 adapted, 0 found, 0 missing" in " ".join(certify(str(spec)).out.split())
+
+
+def test_what_is_missing_is_made(spec: Path) -> None:
+    spec.with_name(CERTIFICATES).unlink()
+    ran = certify(str(spec), "--json")
+    (main,) = ran.json["variants"]
+    assert (ran.code, main["kept"], main["missing"]) == (0, 0, {})
+    assert main["found"] == main["obligations"]
+    assert carnet("verify", str(spec), "--engine", "kernel").code == 0
+
+
+def test_what_cannot_be_proved_is_missing_and_named(tmp_path: Path) -> None:
+    shutil.copy(FIXTURES / "controls.py", tmp_path)
+    ran = certify(f"{tmp_path / 'controls.py'}:wrong_claim")
+    assert ran.code == 3
+    assert "missing      step/" in ran.out
+
+
+def test_a_file_that_is_none_is_refused(spec: Path) -> None:
+    spec.with_name(CERTIFICATES).write_bytes(b"certificates")
+    ran = certify(str(spec))
+    assert ran.code == 2
+    assert "is no file of certificates" in ran.err
+
+
+def test_a_protocol_in_no_file_needs_a_folder() -> None:
+    assert certify("no-such-protocol").code == 2

@@ -15,10 +15,7 @@ from carnet_check.exports.obligation_index import COLUMNS, index, rows
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.exports.tptp import tptp
 from carnet_check.obligations import Obligation, layers, obligations
-from carnet_spec.language import (
-    SpecificationError,
-    Step,
-)
+from carnet_spec.language import *
 from tests.unit.model_check.obligations.lending import lending, obligation
 from tests.unit.model_check.small import Key, Party, Phase, alice, claimed, drafted, first, phase, seen
 

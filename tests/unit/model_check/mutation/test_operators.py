@@ -1,13 +1,19 @@
-"""Mutants: which there are, in which order, under which names, and which are none."""
+"""Mutants: which there are, and which are proved to take the same steps."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from carnet_check.engines.interface import ProvesSteps
+from carnet_check.engines.registry import able
 from carnet_check.loading.families import load
-from carnet_check.mutation.mutant import Operator
+from carnet_check.mutation.equivalence import Difference, Sameness, sameness
+from carnet_check.mutation.mutant import Operator, without_parts
 from carnet_check.mutation.operators import Replacements, canonical, mutants, rewritten, weakened
-from carnet_spec.language import Kind, Role, Sort, Symbol
+from carnet_check.obligations.certified import language_of
+from carnet_spec.language import *
 from carnet_spec.language.terms import BOOL, And, Apply, Equal, Forall, Implies, Member, Not, Or, Var
 from tests.fixtures import door
 from tests.fixtures.travelling import SOURCE
@@ -119,3 +125,107 @@ def test_the_roles_of_a_mutant_stay() -> None:
         Role("guest"),
         Role("intruder", honest=False),
     }
+
+
+class Thing(Individual):
+    """Something."""
+
+
+class Light(Individual):
+    """A light."""
+
+    RED = member()
+    GREEN = member()
+
+
+PARTY = Role("party")
+light = variable("light", Light, of=PARTY, says="the light")
+known = relation("known", Thing, kind=Kind.STATE, of=PARTY, says="is known")
+seen = relation("seen", Thing, kind=Kind.STATE, of=PARTY, says="was seen")
+
+
+def protocol(*, lemma: bool = True) -> Protocol:
+    """Return a protocol whose actions have redundant parts."""
+    draft = Draft("same", "The same")
+    draft.initially(light, Light.RED)
+
+    @draft.action(by=PARTY, says="{x} is seen", source="test")
+    def see(step: Step, x: Thing) -> None:
+        step.insert(known(x))
+        step.insert(seen(x))
+
+    @draft.action(by=PARTY, says="{x} is used", source="test")
+    def use(step: Step, x: Thing, y: Thing) -> None:
+        step.require("seen", seen(x))
+        step.require("known", known(x))
+        step.require("named", y == x)
+        step.require("red", light == Light.RED)
+        step.insert(known(x), name="again")
+        step.set(light, Light.GREEN)
+
+    @draft.action(by=PARTY, says="the light turns red", source="test")
+    def stop(step: Step) -> None:
+        step.require("green", light == Light.GREEN)
+        step.set(light, Light.RED)
+
+    @draft.claim(name="seen-known", sentence="Seen is known.", requirement="R-1", source="test", under=())
+    def _(x: Thing) -> Formula:
+        return implies(seen(x), known(x)) if lemma else implies(seen(x), seen(x))
+
+    return draft.protocol()
+
+
+def compared(action: str, part: str, *, lemma: bool = True) -> Sameness:
+    whole = protocol(lemma=lemma)
+    before = whole.action(action)
+    proofs = able(ProvesSteps).step_proofs(whole, None)
+    return sameness(proofs, language_of(whole), before, without_parts(before, (part,)))
+
+
+def test_a_guard_that_an_invariant_implies_changes_nothing() -> None:
+    same = compared("use", "guard:known")
+    assert same.proved
+    assert {"guard:seen", "inv:seen-known"} <= set(same.core)
+
+
+def test_without_the_invariant_it_is_a_change() -> None:
+    same = compared("use", "guard:known", lemma=False)
+    assert not same.proved
+    assert same.differs == (Difference.MORE,)
+
+
+def test_an_update_that_writes_what_is_there_changes_nothing() -> None:
+    assert compared("use", "update:again").proved
+
+
+def test_a_step_that_changes_nothing_counts_as_none() -> None:
+    """A light that is red already stays red."""
+    assert compared("stop", "guard:green").proved
+
+
+def test_a_parameter_that_is_only_told_may_be_any() -> None:
+    """No update reads ``y``, so the step is the same whatever it is called with."""
+    assert compared("use", "guard:named").proved
+
+
+@pytest.mark.parametrize(
+    ("action", "part", "how"),
+    [
+        ("use", "guard:seen", Difference.MORE),
+        ("see", "update:insert known", Difference.ELSEWHERE),
+        ("use", "update:set light", Difference.ELSEWHERE),
+        ("stop", "update:set light", Difference.ELSEWHERE),
+    ],
+)
+def test_a_change_is_told(action: str, part: str, how: Difference) -> None:
+    same = compared(action, part)
+    assert not same.proved
+    assert same.differs == (how,)
+
+
+def test_less_often_is_told_as_well() -> None:
+    whole = protocol()
+    action = whole.action("use")
+    looser = without_parts(action, ("guard:seen",))
+    same = sameness(able(ProvesSteps).step_proofs(whole, None), language_of(whole), looser, action)
+    assert same.differs == (Difference.LESS,)

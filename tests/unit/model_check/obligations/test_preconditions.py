@@ -4,22 +4,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Formula, Step, exists, forall, implies
 from tests.unit.model_check.obligations.lending import goal, held, owner
-from tests.unit.model_check.small import (
-    Body,
-    Key,
-    Party,
-    ahead,
-    alice,
-    before,
-    bob,
-    claimed,
-    current,
-    drafted,
-    first,
-    last,
-    second,
-    seen,
-)
+from tests.unit.model_check.small import *
 
 
 def goal_of(body: Body, claim: Formula) -> str:

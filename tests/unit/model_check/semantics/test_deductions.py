@@ -10,22 +10,7 @@ import pytest
 
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Draft, Instance, Protocol, SpecificationError, Step, exists, forall, implies
-from tests.unit.model_check.small import (
-    Key,
-    Party,
-    Phase,
-    ahead,
-    before,
-    corrupt,
-    drafted,
-    first,
-    known,
-    phase,
-    reordered,
-    second,
-    seen,
-    third,
-)
+from tests.unit.model_check.small import *
 
 ELEMENTS = {"Party": ("p1", "p2", "p3"), "Key": ("k1",)}
 

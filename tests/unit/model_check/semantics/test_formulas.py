@@ -9,40 +9,9 @@ import pytest
 
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.evaluation import Evaluation
-from carnet_spec.language import (
-    Formula,
-    Instance,
-    Invariant,
-    Kind,
-    Row,
-    SpecificationError,
-    Step,
-    all_of,
-    any_of,
-    exists,
-    false,
-    forall,
-    function,
-    implies,
-    rigid_function,
-    true,
-)
+from carnet_spec.language import *
 from carnet_spec.language.terms import Exists, Forall, IfThenElse, Var
-from tests.unit.model_check.small import (
-    HOLDER,
-    Party,
-    Phase,
-    ahead,
-    alice,
-    before,
-    corrupt,
-    drafted,
-    first,
-    last,
-    phase,
-    second,
-    seen,
-)
+from tests.unit.model_check.small import *
 
 friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 leader = rigid_function("leader", Party, to=Party)

@@ -31,17 +31,7 @@ from carnet_spec.language.terms import (
     subterms,
     symbols_of,
 )
-from tests.unit.spec.language.structures import (
-    LIKES,
-    THING,
-    Structure,
-    concrete,
-    formulas,
-    meanings,
-    replacements,
-    structures,
-    value,
-)
+from tests.unit.spec.language.vocabulary import *
 
 X, Y, PRIMED = Var("x", THING), Var("y", THING), Var("x'", THING)
 

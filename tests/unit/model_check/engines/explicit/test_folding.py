@@ -1,26 +1,24 @@
-"""Folding: an instance decides what never changes, and leaves everything else as it is."""
+"""What a model is built of: what an instance decides, what is read and written, and what matters."""
 
 from __future__ import annotations
 
 import pytest
 
-from carnet_check.engines.explicit.layout import Folding, conditions_in
-from carnet_spec.language import Formula, Instance, Step, exists, forall, implies
-from carnet_spec.language.terms import FALSE, TRUE, Exists, Forall, IfThenElse, Member, Var, symbols_of
-from tests.unit.model_check.small import (
-    Party,
-    Phase,
-    alice,
-    before,
-    bob,
-    corrupt,
-    drafted,
-    first,
-    last,
-    phase,
-    second,
-    seen,
+from carnet_check.engines.explicit.layout import (
+    Folding,
+    Pattern,
+    Relevance,
+    conditions_in,
+    overlap,
+    pattern_of,
+    read_by,
+    read_by_guards,
+    read_by_update,
 )
+from carnet_spec.language import Draft, Formula, Instance, Kind, Protocol, Step, exists, forall, function, implies
+from carnet_spec.language.terms import FALSE, TRUE, Exists, Forall, IfThenElse, Member, Var, symbols_of
+from tests.unit.model_check.small import *
+from tests.unit.model_check.steps import see
 
 INSTANCE = Instance(
     {"Party": ("p1", "p2")},
@@ -117,3 +115,130 @@ def test_guards_and_updates_of_an_action_are_folded() -> None:
     assert update.when == corrupt(Party(Var("a", P))).term
     (guard,) = folded.guards
     assert {symbol.name for symbol in symbols_of(guard.formula)} == {"before", "corrupt", "seen"}
+
+
+THREE = Instance(
+    {"Party": ("p1", "p2", "p3"), "Key": ("k1", "k2")}, {"corrupt": frozenset({("p3",)})}, {"alice": {(): "p1"}}
+)
+THREE_FOLDED = Folding(THREE)
+friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
+
+
+def test_a_variable_is_read_at_the_elements_that_it_may_be() -> None:
+    assert list(read_by(seen(X).term, {"x": ("p1", "p2")}, THREE_FOLDED)) == [("seen", (frozenset({"p1", "p2"}),))]
+    assert list(read_by(seen(X).term, {"x": ("p1", "p2", "p3")}, THREE_FOLDED)) == [("seen", (None,))]
+
+
+def test_inside_a_term_that_changes_any_row_may_be_read() -> None:
+    assert list(read_by(seen(last).term, {}, THREE_FOLDED)) == [("seen", (None,)), ("last", ())]
+
+
+def test_a_quantifier_reads_where_its_rigid_conditions_allow_and_no_further() -> None:
+    some = exists(lambda a: corrupt(a) & seen(a), Party)
+    every = forall(lambda a: corrupt(a) | known(a), Party)
+    assert list(read_by(some.term, {}, THREE_FOLDED)) == [("seen", (frozenset({"p3"}),))]
+    assert list(read_by(every.term, {}, THREE_FOLDED)) == [("known", (frozenset({"p1", "p2"}),))]
+
+
+def draw(step: Step, a: Party, k: Key) -> None:
+    step.require("seen", seen(a) & (phase == Phase.EARLY))
+    step.fresh(k)
+    step.set(current, k, when=first & ahead(a, last))
+    step.set(last, friend(a))
+
+
+def test_guards_read_what_they_mention_and_whether_a_draw_is_used() -> None:
+    action = drafted(draw).protocol().action("draw")
+    domains = {"a": ("p1",), "k": ("k1", "k2")}
+    assert list(read_by_guards(action, domains, THREE_FOLDED)) == [
+        ("seen", (frozenset({"p1"}),)),
+        ("phase", ()),
+        ("used_key", (frozenset({"k1", "k2"}),)),
+    ]
+
+
+def test_an_update_reads_what_decides_whether_where_and_what_it_writes() -> None:
+    update = next(u for u in drafted(draw).protocol().action("draw").updates if u.symbol.name == "current")
+    found = list(read_by_update(update, {"a": ("p2",), "k": ("k1",)}, THREE_FOLDED))
+    assert found == [("first", ()), ("ahead", (frozenset({"p2"}), None)), ("last", ())]
+    setting = drafted(draw).protocol().action("draw").updates[-1]
+    assert list(read_by_update(setting, {"a": ("p2",)}, THREE_FOLDED)) == [("friend", (frozenset({"p2"}),))]
+
+
+@pytest.mark.parametrize(
+    ("other", "meet"),
+    [((None, None), True), ((frozenset({"p2"}), None), True), ((frozenset({"p1"}), frozenset({"p1"})), False)],
+)
+def test_patterns_overlap_if_some_row_may_match_both(other: tuple[frozenset[str] | None, ...], meet: bool) -> None:
+    one = pattern_of((X.term, Party(Var("y", Party.sort)).term), {"x": ("p2", "p3")}, THREE)
+    assert one == (frozenset({"p2", "p3"}), None)
+    assert overlap(one, other) is overlap(other, one) is meet
+
+
+PAIR = Instance({"Party": ("p1", "p2")})
+PAIR_FOLDED = Folding(PAIR)
+ANY = (None,)
+
+
+def _relevance(protocol: Protocol, *watched: tuple[str, Pattern], **domains: tuple[str, ...]) -> Relevance:
+    known_domains = {
+        action.name: {var.name: domains.get(var.name, PAIR.of(var.sort)) for var in action.params}
+        for action in protocol.actions
+    }
+    return Relevance.of(watched, protocol.actions, known_domains, PAIR_FOLDED)
+
+
+def _drafted(*bodies: object) -> Protocol:
+    draft: Draft = drafted(*bodies)  # type: ignore[arg-type] # functions that say what a step does
+    return draft.protocol()
+
+
+def learn(step: Step, a: Party) -> None:
+    step.insert(known(a), when=second)
+
+
+def light(step: Step) -> None:
+    step.insert(second, when=first)
+
+
+def need(step: Step) -> None:
+    step.require("third", third)
+    step.insert(first)
+
+
+def test_everything_matters_unless_something_is_watched() -> None:
+    assert Relevance().of_place("seen", ("p1",))
+    assert Relevance().of_update(_drafted(see).action("see").updates[0], {"a": ("p1",)}, PAIR_FOLDED)
+
+
+def test_what_is_watched_matters_at_its_rows_and_at_no_others() -> None:
+    found = _relevance(_drafted(see, learn), ("seen", (frozenset({"p1"}),)))
+    assert [found.of_place("seen", (party,)) for party in ("p1", "p2")] == [True, False]
+    assert not found.of_place("known", ("p1",))
+
+
+def test_what_guards_read_matters() -> None:
+    found = _relevance(_drafted(need))
+    assert found.of_place("third", ())
+    assert not found.of_place("first", ())
+
+
+def test_what_decides_about_what_matters_matters_too_and_so_on() -> None:
+    for order in ((learn, light, see), (light, learn, see)):
+        found = _relevance(_drafted(*order), ("known", ANY))
+        assert [found.of_place(name, ()) for name in ("second", "first")] == [True, True]
+        assert not found.of_place("seen", ("p1",))
+
+
+def test_an_update_matters_if_it_may_write_a_row_that_does() -> None:
+    protocol = _drafted(see, learn)
+    found = _relevance(protocol, ("seen", (frozenset({"p1"}),)))
+    (seeing,), (learning,) = protocol.action("see").updates, protocol.action("learn").updates
+    assert found.of_update(seeing, {"a": ("p1", "p2")}, PAIR_FOLDED)
+    assert not found.of_update(seeing, {"a": ("p2",)}, PAIR_FOLDED)
+    assert not found.of_update(learning, {"a": ("p1",)}, PAIR_FOLDED)
+
+
+def test_an_update_that_never_reaches_what_matters_makes_nothing_matter() -> None:
+    found = _relevance(_drafted(learn), ("known", (frozenset({"p1"}),)), a=("p2",))
+    assert not found.of_place("second", ())

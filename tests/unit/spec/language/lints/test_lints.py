@@ -9,39 +9,15 @@ from typing import Any
 
 import pytest
 
-from carnet_spec.language import (
-    Axiom,
-    Draft,
-    Effect,
-    Family,
-    Initial,
-    Protocol,
-    SpecificationError,
-    Step,
-    Variant,
-    constant,
-    true,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
 from carnet_spec.protocols.registry import OWN
 from tests.fixtures import toy
-from tests.unit.spec.language.lints import lint_rows, verdict_rows, wording_rows
-from tests.unit.spec.language.lints.pieces import (
-    DECLARED,
-    Part,
-    act,
-    given,
-    learn,
-    pass_on,
-    rule,
-    tagged,
-    writes_theirs,
-)
+from tests.unit.spec.language.lints.rows import *
 from tests.unit.spec.language.vocabulary import ADVERSARY, Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
 
-COMPLAINTS = lint_rows.COMPLAINTS | wording_rows.COMPLAINTS | verdict_rows.COMPLAINTS
-PASSES = lint_rows.PASSES | wording_rows.PASSES | verdict_rows.PASSES
+COMPLAINTS = ABOUT_MEANING | ABOUT_WORDS | ABOUT_VERDICTS
+PASSES = MEANING_PASSES | WORDS_PASS | VERDICTS_PASS
 
 
 @pytest.mark.mends("V5")
