@@ -365,12 +365,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def kept_attack(folder: Path) -> Any:
-    return json.loads((folder / "attacks" / "main.anyone.stays-home.json").read_text())
-
-
 def test_a_kept_attack_says_who_did_what_and_what_changed(run: Path) -> None:
-    attack = kept_attack(run)
+    attack = json.loads((run / "attacks" / "main.anyone.stays-home.json").read_text())
     assert attack["parties"] == ["first", "party1"]
     (event,) = attack["events"]
     assert event["sentence"] == "first passes the token on to party1"

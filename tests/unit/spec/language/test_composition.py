@@ -22,17 +22,13 @@ from tests.unit.spec.language.vocabulary import Agent, Key, Phase, boss, corrupt
 READING = read()
 
 
-def test_a_bond_has_the_very_terms_of_both_protocols() -> None:
+def test_a_bond_has_the_terms_of_both_protocols_and_all_that_holds_of_the_other() -> None:
     (bond,) = composed("claim seen").built()
     (axiom,) = HOUSE.protocol().axioms
     assert bond.assumed["axiom no thieves"] is axiom.formula
     assert bond.premises["claim seen"] == DOOR.protocol().claim("seen").checked.formula
     assert [show(term) for term in bond.read.values()] == ["∀g: Visitor. let_in(g) → ¬masked(g)"]
     assert [symbol.name for symbol in bond.moving] == ["invited"]
-
-
-def test_a_bond_knows_all_that_holds_of_the_other_protocol() -> None:
-    (bond,) = composed("claim seen").built()
     assert set(bond.worlds["street"]) == {"axiom faces", "claim known", "claim seen", "lemma same_again"}
     (bond,) = composed("claim seen", under="riot").built()
     assert set(bond.worlds["riot"]) == {"axiom faces", "claim seen", "lemma same_again"}
@@ -64,9 +60,20 @@ def test_what_is_not_there_is_refused_with_its_line(why: str) -> None:
     assert str(refused.value).endswith(said)
 
 
-def test_a_threat_model_that_is_not_there_is_refused() -> None:
+def test_what_is_gone_or_not_interpreted_is_refused() -> None:
+    """As after a renaming: the old symbol is in no protocol any more."""
     with pytest.raises(SpecificationError, match="entrance: door has no threat model 'flood'; known: street, riot"):
         composed("claim seen", under="flood").built()
+    gone = rigid_relation("asked_in", Guest)
+    reading = Interpretation("a guest is a visitor", sorts={Guest: Visitor})
+    reading.renames(gone, let_in)
+    with pytest.raises(SpecificationError, match=r"house has no symbol asked_in \(test_composition.py:\d+\)"):
+        composed("claim seen", reading=reading).built()
+    with pytest.raises(SpecificationError, match=r"'a guest is a visitor' .*does not say what inside is"):
+        composed("claim seen", assumes=("lemma who_is_inside",)).built()
+    reading = read()
+    reading.renames(inside, let_in)
+    assert composed("claim seen", assumes=("lemma who_is_inside",), reading=reading).built()
 
 
 @pytest.mark.parametrize(
@@ -83,16 +90,7 @@ def test_every_assumption_is_bonded_or_left_open(open_to: tuple[str, ...], why: 
         composed("claim seen", open_to=open_to).built()
 
 
-def test_a_symbol_that_is_gone_is_refused() -> None:
-    """As after a renaming: the old symbol is in no protocol any more."""
-    gone = rigid_relation("asked_in", Guest)
-    reading = Interpretation("a guest is a visitor", sorts={Guest: Visitor})
-    reading.renames(gone, let_in)
-    with pytest.raises(SpecificationError, match=r"house has no symbol asked_in \(test_composition.py:\d+\)"):
-        composed("claim seen", reading=reading).built()
-
-
-def test_what_the_other_protocol_lacks_is_glue_or_refused() -> None:
+def test_what_the_other_protocol_lacks_is_refused_or_glue_with_a_name_of_its_own() -> None:
     strange = relation("strange", Visitor, kind=Kind.GHOST)
     for glue in ((), (strange,)):
         reading = Interpretation("a guest is a visitor", sorts={Guest: Visitor}, glue=glue)
@@ -104,22 +102,11 @@ def test_what_the_other_protocol_lacks_is_glue_or_refused() -> None:
         else:
             with pytest.raises(SpecificationError, match=r"is read as what door lacks: strange"):
                 composition.built()
-
-
-def test_glue_takes_no_name_of_the_other_protocol() -> None:
     reading = Interpretation(
         "a guest is a visitor", sorts={Guest: Visitor}, glue=(relation("let_in", Guest, kind=Kind.GHOST),)
     )
     with pytest.raises(SpecificationError, match="glue has a name of door: let_in"):
         composed("claim seen", reading=reading).built()
-
-
-def test_what_is_assumed_and_not_interpreted_is_refused() -> None:
-    with pytest.raises(SpecificationError, match=r"'a guest is a visitor' .*does not say what inside is"):
-        composed("claim seen", assumes=("lemma who_is_inside",)).built()
-    reading = read()
-    reading.renames(inside, let_in)
-    assert composed("claim seen", assumes=("lemma who_is_inside",), reading=reading).built()
 
 
 @pytest.mark.parametrize(
@@ -210,31 +197,23 @@ def test_members_of_an_enumeration_go_by_name() -> None:
         Interpretation("a house", sorts={Agent: Hour})
 
 
-def test_another_arity_is_refused_with_its_line() -> None:
+def test_another_arity_or_sort_is_refused_with_its_line() -> None:
     house = reading()
-    with pytest.raises(
-        MisuseError, match=r"\(test_interpretation.py:\d+\) reads knows, which takes 2 arguments, with 1"
-    ):
+    with pytest.raises(MisuseError, match=r"\(test_composition.py:\d+\) reads knows, which takes 2 arguments, with 1"):
 
         @house.reads(knows)
         def one(p: Person) -> Formula:
             return alarm
 
-
-def test_another_sort_is_refused_with_its_line() -> None:
-    house = reading()
     with pytest.raises(
         MisuseError,
-        match=r"\(test_interpretation.py:\d+\): argument 2 of knows is a Key, which is read as a Lock and not",
+        match=r"\(test_composition.py:\d+\): argument 2 of knows is a Key, which is read as a Lock and not",
     ):
 
         @house.reads(knows)
         def swapped(p: Person, q: Person) -> Formula:
             return alarm
 
-
-def test_another_result_is_refused() -> None:
-    house = reading()
     with pytest.raises(MisuseError, match=r"home has to be a Person, not a Lock"):
 
         @house.reads(home)
@@ -253,30 +232,21 @@ def test_another_result_is_refused() -> None:
         def person(p: Person) -> Person:
             return p
 
-
-def test_a_renaming_of_another_arity_is_refused() -> None:
     with pytest.raises(MisuseError, match="reads knows, which takes 2 arguments, with 1"):
         reading().renames(knows, lives)
     with pytest.raises(MisuseError, match="boss has to be a Person, not a formula"):
         reading().renames(boss, alarm)
 
 
-def test_what_is_not_interpreted_is_named() -> None:
+def test_every_symbol_is_read_once_and_nothing_else_is() -> None:
     house = reading()
     with pytest.raises(MisuseError, match="does not say what sent is"):
         house.read(forall(sent, Agent, Key).term)
     with pytest.raises(MisuseError, match="does not say what the sort Lock is"):
         house.read(forall(lambda k: opens(guard, k), Lock).term)
-
-
-def test_a_symbol_is_read_once() -> None:
-    house = reading()
     house.renames(knows, opens)
     with pytest.raises(MisuseError, match="says twice what knows is"):
         house.renames(knows, opens)
-
-
-def test_only_a_symbol_is_interpreted() -> None:
     with pytest.raises(MisuseError, match=re.escape("an interpretation is of symbols, and the formula")):
         reading().renames(~alarm, alarm)
 

@@ -109,17 +109,17 @@ def test_without_drops_what_is_tagged_and_enables_what_takes_its_place(row: str)
     assert protocol.without == tuple(sorted(set(without)))
 
 
-def test_the_whole_draft_has_all_parts_side_by_side() -> None:
+def test_the_whole_draft_is_not_changed_by_resolving_it() -> None:
     whole = _castle().whole()
     assert [action.name for action in whole.actions] == ["give", "walk_in", "learn"]
     assert _names(whole, "give")[1] == ["use k", "insert sent", "set owner", "forget"]
-
-
-def test_a_draft_is_not_changed_by_resolving_it() -> None:
     draft = _castle()
     before = draft.protocol()
     draft.protocol(("moat", "wall"))
     assert draft.protocol() == before
+    protocol = _castle().protocol()
+    assert [symbol.name for symbol in protocol.symbols][:3] == ["corrupt", "boss", "enrolled"]
+    assert {sort.name for sort in protocol.sorts} == {"Agent", "Key", "Phase"}
 
 
 def test_a_variant_lacks_its_defences_and_may_lack_more() -> None:
@@ -130,12 +130,6 @@ def test_a_variant_lacks_its_defences_and_may_lack_more() -> None:
         toy.FAMILY.protocol("best")
     with pytest.raises(SpecificationError, match="no profile 'huge' in toy; known: tiny"):
         toy.FAMILY.profile("huge")
-
-
-def test_symbols_and_sorts_are_those_that_occur_in_order() -> None:
-    protocol = _castle().protocol()
-    assert [symbol.name for symbol in protocol.symbols][:3] == ["corrupt", "boss", "enrolled"]
-    assert {sort.name for sort in protocol.sorts} == {"Agent", "Key", "Phase"}
 
 
 # -- quantifiers ----------------------------------------------------------------------------------
@@ -152,8 +146,6 @@ def test_helpers_with_quantifiers_do_not_capture() -> None:
     assert [var.name for var in bound] == ["k.1", "a.2", "a.3"]
     assert not free_variables(formula.term)
 
-
-def test_a_helper_that_is_handed_a_bound_variable_keeps_it_apart() -> None:
     def others_than(a: Agent) -> Formula:
         return forall(lambda b: implies(b != a, enrolled(b)), Agent)
 
@@ -317,10 +309,6 @@ def test_a_layer_cannot_change_what_is_below_it() -> None:
         def _(step: Step, k: Key) -> None:
             step.set(chosen, k, name="again")
 
-
-def test_an_action_of_a_layer_cannot_change_what_is_below_it() -> None:
-    draft = _journey()
-
     @draft.superpose("choose")
     def _(step: Step, k: Key, a: Agent) -> None:
         step.insert(own(a, k))
@@ -331,8 +319,6 @@ def test_an_action_of_a_layer_cannot_change_what_is_below_it() -> None:
         def forget(step: Step, k: Key) -> None:
             step.set(chosen, k)
 
-
-def test_a_layer_adds_to_actions_that_exist() -> None:
     with pytest.raises(SpecificationError, match=r"no action 'chose' to add to; did you mean 'choose'\? known"):
 
         @_journey().superpose("chose")
@@ -384,26 +370,21 @@ def _first_of(value: Callable[..., Any], what: Any = knows) -> object:
     return drafted(lambda draft: draft.initially(what, value)).protocol().initial[-1]
 
 
-@pytest.mark.mends("R464")
-def test_the_parameters_of_a_first_value_have_the_sorts_of_what_it_is_the_value_of() -> None:
+@pytest.mark.mends("R464", "R465")
+def test_a_first_value_may_be_a_lambda_or_a_rigid_function() -> None:
+    """``initially(level, first_level)``: a lambda around it says no more."""
     assert _first_of(lambda a, k: (a == boss) & ~used(k)) == _first_of(_everybody)
     assert _first_of(lambda k: boss, owner) == _first_of(_boss, owner)
-
-
-@pytest.mark.mends("R464")
-def test_a_first_value_may_be_a_rigid_function_as_it_is() -> None:
-    """``initially(level, first_level)``: a lambda around it says no more."""
     made_for = rigid_function("made_for", Key, to=Agent)
     first = _first_of(made_for, owner)
     assert isinstance(first, Initial)
     assert first.value == Apply(made_for.symbol, first.params)
     assert [param.sort.name for param in first.params] == ["Key"]
-
-
-@pytest.mark.mends("R465")
-def test_a_rigid_function_of_another_sort_is_no_first_value() -> None:
     with pytest.raises(MisuseError, match="owner takes Key, and its first value is given for Agent"):
         _first_of(rigid_function("friend", Agent, to=Agent), owner)
+    seen: list[Individual] = []
+    drafted(lambda draft: draft.initially(owner, lambda k: _kept(k, seen)))
+    assert [(each.sort, each.sort.fresh) for each in seen] == [(Key.sort, True)]
 
 
 def _boss(k: Key) -> Agent:
@@ -496,12 +477,6 @@ def test_what_is_no_function_is_refused(ask: Callable[[], object], said: str) ->
         ask()
 
 
-def test_a_parameter_of_a_lambda_is_an_element_like_any_other() -> None:
-    seen: list[Individual] = []
-    drafted(lambda draft: draft.initially(owner, lambda k: _kept(k, seen)))
-    assert [(each.sort, each.sort.fresh) for each in seen] == [(Key.sort, True)]
-
-
 def test_nothing_is_given_of_what_is_not_taken_fairly() -> None:
     with pytest.raises(MisuseError, match="live says what is given of 'pass_on', which it does not name in 'fair'"):
         drafted().eventually("live", ready, ready, sentence="It comes.", given={"pass_on": {"a": boss}})
@@ -564,16 +539,13 @@ def counting(built: list[str]) -> Family:
     return replace(FAMILY, draft=draft)
 
 
-def test_a_variant_is_built_once() -> None:
+def test_a_variant_is_built_once_and_from_its_own_draft() -> None:
     built: list[str] = []
     family = counting(built)
     first, second = family.protocol(), family.protocol(FAMILY.main[0])
     assert first is second
     assert first == FAMILY.protocol()
     assert built == [FAMILY.main[0]]
-
-
-def test_a_family_with_another_draft_builds_its_own() -> None:
     FAMILY.protocol()
     built: list[str] = []
     counting(built).protocol()

@@ -112,13 +112,10 @@ def test_a_term_is_decoded_as_it_was(term: Term) -> None:
     assert Decoder(content["sorts"], content["symbols"]).term(content["term"]) == term
 
 
-def test_every_member_of_an_enumeration_has_a_word_of_its_own() -> None:
+def test_the_encoding_is_canonical_json_of_its_format() -> None:
     for words, members in ((KINDS, Kind), (GUARD_KINDS, GuardKind), (EFFECTS, Effect)):
         assert list(words) == list(members)
         assert len(set(words.values())) == len(words)
-
-
-def test_the_encoding_is_canonical_json_that_says_its_format() -> None:
     text = MAIN.encoded
     content = json.loads(text)
     assert text == json.dumps(content, sort_keys=True, separators=(",", ":"))

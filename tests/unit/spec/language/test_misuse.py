@@ -276,7 +276,7 @@ def test_an_update_may_be_named_to_tell_it_from_another() -> None:
     assert [update.name for update in action.updates] == ["insert sent", "again"]
 
 
-def test_two_actions_of_one_name_are_refused() -> None:
+def test_two_actions_or_symbols_of_one_name_are_refused() -> None:
     draft = drafted()
 
     def step_of(step: Step) -> None:
@@ -285,14 +285,32 @@ def test_two_actions_of_one_name_are_refused() -> None:
     draft.action(by=PARTY, says="x", source="y")(step_of)
     with pytest.raises(SpecificationError, match="two actions are called 'step_of'"):
         draft.rule(by=PARTY, says="x", source="y")(step_of)
+    again = relation("sent", Key, Key, kind=Kind.MESSAGE)
+
+    def both(step: Step, a: Agent, k: Key) -> None:
+        step.require("one", sent(a, k))
+        step.require("other", again(k, k))
+
+    draft = drafted()
+    draft.action(by=PARTY, says="x", source="y")(both)
+    with pytest.raises(SpecificationError, match="declared twice with different meaning: sent"):
+        draft.protocol()
 
 
-def test_a_claim_that_returns_no_formula_says_so() -> None:
+def test_what_has_to_be_a_formula_or_a_member_says_so() -> None:
     def holds(a: Agent) -> Any:
         return a is boss
 
     with pytest.raises(MisuseError, match="the body of holds needs a formula"):
         drafted().lemma(holds)
+
+    class Plain:
+        FIRST = anything_of(member())
+
+    with pytest.raises(MisuseError, match="which Plain is not"):
+        anything_of(Plain).FIRST  # noqa: B018  # reading it is the mistake
+    with pytest.raises(MisuseError, match="a quantifier needs a formula, not a Agent"):
+        exists(anything_of, Agent)
 
 
 DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
@@ -331,19 +349,6 @@ def test_an_unknown_name_says_which_are_known(name: str) -> None:
         ask(draft)
 
 
-def test_a_symbol_declared_twice_with_another_meaning_is_refused() -> None:
-    again = relation("sent", Key, Key, kind=Kind.MESSAGE)
-
-    def both(step: Step, a: Agent, k: Key) -> None:
-        step.require("one", sent(a, k))
-        step.require("other", again(k, k))
-
-    draft = drafted()
-    draft.action(by=PARTY, says="x", source="y")(both)
-    with pytest.raises(SpecificationError, match="declared twice with different meaning: sent"):
-        draft.protocol()
-
-
 def test_parameters_are_variables_of_their_sorts() -> None:
     def action(step: Step, a: Agent, key: Key) -> None:
         """Do nothing."""
@@ -351,19 +356,6 @@ def test_parameters_are_variables_of_their_sorts() -> None:
     agent, key = parameters(action, skip=1)
     assert (type(agent), agent.term) == (Agent, Var("a", Agent.sort))
     assert (type(key), key.term) == (Key, Var("key", Key.sort))
-
-
-def test_a_member_outside_a_sort_is_refused() -> None:
-    class Plain:
-        FIRST = anything_of(member())
-
-    with pytest.raises(MisuseError, match="which Plain is not"):
-        anything_of(Plain).FIRST  # noqa: B018  # reading it is the mistake
-
-
-def test_a_quantifier_needs_a_formula() -> None:
-    with pytest.raises(MisuseError, match="a quantifier needs a formula, not a Agent"):
-        exists(anything_of, Agent)
 
 
 def test_a_design_may_take_back_a_lemma_that_does_not_hold_in_it() -> None:
@@ -428,7 +420,7 @@ def _lemma_under(*threats: str) -> Draft:
 
 @pytest.mark.parametrize("stated", [_under, _lemma_under])
 def test_a_threat_model_that_nobody_declares_is_refused_where_it_is_named(stated: Callable[..., Draft]) -> None:
-    said = r"peace \(test_naming.py:\d+\) names .* 'anyy' .*; did you mean 'any'\? known: any"
+    said = r"peace \(test_misuse.py:\d+\) names .* 'anyy' .*; did you mean 'any'\? known: any"
     with pytest.raises(SpecificationError, match=said):
         stated("any", "anyy").protocol()
     stated("any").protocol()
@@ -499,9 +491,6 @@ def test_a_claim_says_what_its_requirement_says() -> None:
         "Nothing is done twice.",
     )
     assert (claim.source, claim.under, claim.fails_under) == ("a book", THREATS, ())
-
-
-def test_a_claim_may_be_made_under_fewer_threat_models() -> None:
     draft = Draft("replay", "Replay")
 
     @Claims(draft, TEXT, THREATS)("no-replay", "a book", under=(), fails_under=("watching",))
@@ -509,9 +498,6 @@ def test_a_claim_may_be_made_under_fewer_threat_models() -> None:
         return ~again(x)
 
     assert (no_replay.under, no_replay.fails_under) == ((), ("watching",))
-
-
-def test_a_claim_without_a_requirement_is_refused() -> None:
     with pytest.raises(SpecificationError, match="CLAIM-REPLAY"):
         Claims(Draft("replay", "Replay"), TEXT, THREATS)("replay", "a book")
 
@@ -536,7 +522,7 @@ def test_assumptions_and_defences_are_declared_in_order() -> None:
     assert [(each.id, each.base) for each in protocol.defences] == [("counter", ""), ("clock", "timed")]
 
 
-def test_names_of_instances() -> None:
+def test_names_of_instances_variants_and_profiles() -> None:
     assert numbered("k", 2) == ("k1", "k2")
     assert numbered("v", 2, start=0) == ("v0", "v1")
     assert numbered("k", 0) == ()
@@ -545,6 +531,8 @@ def test_names_of_instances() -> None:
     assert unary(("a", "b")) == {("a",), ("b",)}
     assert list(fact(True)) == [()]
     assert not fact(False)
+    assert list(by_name(Variant("main", "as written"), Variant("loose", "without"))) == ["main", "loose"]
+    assert by_name(Profile("tiny", {}))["tiny"].scale == {}
 
 
 @pytest.mark.parametrize(
@@ -564,11 +552,6 @@ def test_amounts_in_words(number: int, what: str, words: str) -> None:
 
 def test_amounts_are_joined_without_those_that_are_zero() -> None:
     assert counted((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
-
-
-def test_variants_and_profiles_go_by_their_names() -> None:
-    assert list(by_name(Variant("main", "as written"), Variant("loose", "without"))) == ["main", "loose"]
-    assert by_name(Profile("tiny", {}))["tiny"].scale == {}
 
 
 REQUIREMENTS = """# Keys

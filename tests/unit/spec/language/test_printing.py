@@ -128,16 +128,10 @@ def test_a_formula_reads_as_people_write_it(row: str) -> None:
     assert show_lines(formula.term) == [mathematics]
 
 
-def test_a_double_negation_of_an_equality_stays_clear() -> None:
+def test_rare_terms_can_be_shown() -> None:
     assert show(Not(Not(Equal(boss.term, peer.term)))) == "¬(boss ≠ peer)"
-
-
-def test_a_choice_between_terms_can_be_shown() -> None:
     chosen_by = IfThenElse(ready.term, boss.term, peer.term)
     assert show(Equal(chosen_by, boss.term)) == "(if ready then boss else peer) = boss"
-
-
-def test_empty_joins_are_truths() -> None:
     assert [show(And(())), show(Or(()))] == ["true", "false"]
 
 
@@ -338,16 +332,10 @@ def test_every_text_is_shown_wherever_it_stands(text: str) -> None:
     assert read(whole).text.count(shown) == 12
 
 
-def test_what_turns_the_direction_of_text_is_written_out() -> None:
+def test_markup_is_escaped_once_and_directions_are_written_out() -> None:
     assert markup.shown("a\u202eb") == "a\\u202eb"
-
-
-def test_html_is_not_escaped_again() -> None:
     assert markup.shown(markup.strong("<")) == "<strong>&lt;</strong>"
     assert markup.strong(markup.shown("&")) == "<strong>&amp;</strong>"
-
-
-def test_what_is_empty_leaves_nothing_behind() -> None:
     empty = markup.table("none", ("a",), [])
     assert not empty
     assert not markup.folded("none", empty)

@@ -56,7 +56,7 @@ def test_engines_find_what_all_pairs_of_runs_show(without: tuple[str, ...]) -> N
     assert {name for (name, _), proof in proofs.items() if not proof.proved} == _told_apart(without)
 
 
-def test_what_may_depend_on_a_secret_is_there_twice() -> None:
+def test_what_may_depend_on_a_secret_is_there_twice_and_chosen_by_each_run() -> None:
     names = {symbol.name for symbol in RUNS.protocol(("pad",)).symbols}
     assert names == {
         *("largest", "needs", "ready", "left_packed", "right_packed", "left_seen", "right_seen"),
@@ -64,13 +64,12 @@ def test_what_may_depend_on_a_secret_is_there_twice() -> None:
     }
     assert [symbol.name for symbol in RUNS.seen] == ["seen"]
     assert RUNS.secretly_possible == ("ask",)
-
-
-def test_each_run_chooses_for_itself_and_both_take_the_step() -> None:
     pack = RUNS.protocol().action("pack")
     assert [param.name for param in pack.params] == ["left_t", "right_t"]
     assert [update.name for update in pack.updates] == ["left: set packed", "right: set packed", "insert ready"]
     assert pack.says == "The sender packs {left_t} (right run: {right_t})."
+    wrong = {complaint.rule for complaint in lint_draft(RUNS)}
+    assert wrong <= {"claims"}  # these claims name no requirement
 
 
 def test_an_observer_compares_what_is_left_of_the_guards() -> None:
@@ -86,11 +85,6 @@ def test_an_observer_compares_what_is_left_of_the_guards() -> None:
     assert not compare.by.honest
     assert {guard.kind for guard in compare.guards} == {GuardKind.GIVEN}
     assert [update.symbol.name for update in compare.updates] == ["apart_ask"]
-
-
-def test_nothing_is_wrong_with_the_product() -> None:
-    wrong = {complaint.rule for complaint in lint_draft(RUNS)}
-    assert wrong <= {"claims"}  # these claims name no requirement
 
 
 def test_statements_of_one_run_hold_of_both() -> None:
@@ -293,19 +287,20 @@ def test_a_claim_of_some_of_it_covers_nothing(claim: str) -> None:
     assert _unclaimed(FALLS_SHORT[claim]) == {"symbol marked", "action ring"}
 
 
-def test_two_ways_in_two_claims_are_both_ways() -> None:
+def test_a_step_or_value_is_covered_by_a_claim_of_its_own() -> None:
+    """Under a threat model that some claim names, what only others speak of is not covered."""
     there = _of_any(lambda runs, b: implies(runs.left(marked)(b), runs.right(marked)(b)))
     back = _of_any(lambda runs, b: implies(runs.right(marked)(b), runs.left(marked)(b)))
     assert _unclaimed(there, back) == {"action ring"}
-
-
-def test_a_step_is_covered_by_its_own_claim() -> None:
     ring = _closed(lambda runs: runs.together("ring"))
     assert _unclaimed(ring) == {"symbol marked"}
     assert _unclaimed(_closed(lambda runs: runs.together("ring") | runs.same(box))) == {"symbol marked", "action ring"}
+    same = _of_any(lambda runs, b: runs.same(marked(b)))
+    assert _unclaimed(same, under=("street",)) == {"symbol box", "symbol marked", "action ring"}
+    assert _unclaimed(same, under=(), fails_under=("post",)) == {"action ring"}
 
 
-def test_a_value_in_both_runs_is_the_same_value() -> None:
+def test_a_value_in_both_runs_is_the_same_and_a_declared_claim_covers_nothing() -> None:
     runs = TwoRuns(bell.one_run(), own={"send": ("thing",)})
 
     @runs.claim(name="largest", sentence="x", requirement="R", source="x", under=("post",))
@@ -313,17 +308,6 @@ def test_a_value_in_both_runs_is_the_same_value() -> None:
         return (runs.left(box) == bell.largest) & (bell.largest == runs.right(box))
 
     assert {where for where, _ in runs.unclaimed()} == {"symbol marked", "action ring"}
-
-
-def test_a_claim_covers_under_its_own_threat_models() -> None:
-    """Under a threat model that some claim names, what only others speak of is not covered."""
-    same = _of_any(lambda runs, b: runs.same(marked(b)))
-    assert _unclaimed(same, under=("street",)) == {"symbol box", "symbol marked", "action ring"}
-    assert _unclaimed(same, under=(), fails_under=("post",)) == {"action ring"}
-
-
-def test_a_claim_that_is_only_declared_covers_nothing() -> None:
-    runs = TwoRuns(bell.one_run(), own={"send": ("thing",)})
     runs.declare_claim("later", sentence="x", requirement="R", source="x", under=("post",))
     assert {where for where, _ in runs.unclaimed()} == {"symbol box", "symbol marked", "action ring"}
 

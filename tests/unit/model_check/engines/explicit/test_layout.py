@@ -230,15 +230,11 @@ def _model(protocol: Protocol, *, reduce: bool = False) -> Model:
     return build(Interpreter(protocol, TWO), claims, protocol.goals, reduce=reduce)
 
 
-def _step(model: Model, name: str) -> CompiledStep:
-    return next(step for step in model.steps if step.action.name == name)
-
-
 def _moves(model: Model, name: str, s: int = 0) -> list[tuple[Written, Row]]:
     """Return what an action writes, and with which elements."""
     return [
         ({(place.symbol.name, place.row): value for place, value in writes.items()}, chosen)
-        for writes, chosen in _step(model, name).moves(s)
+        for writes, chosen in next(step for step in model.steps if step.action.name == name).moves(s)
     ]
 
 
