@@ -253,9 +253,9 @@ def test_a_worker_that_is_lost_costs_its_part_of_the_work_and_nothing_else(
     engine: str, how: str, spiteful: Callable[[str, str], None], tmp_path: Path
 ) -> None:
     """Its claim is UNKNOWN, or its search an ERROR; everything else is as it is without the loss."""
-    protocol, lost, verdict, code = {
-        "explicit": (TOY, ("secrecy", "collusion"), "ERROR", 5),
-    }.get(engine, (TWO, ("somebody", "anyone"), "UNKNOWN", 3))
+    protocol, lost, verdict, code = {"explicit": (TOY, ("secrecy", "collusion"), "ERROR", 5)}.get(
+        engine, (TWO, ("somebody", "anyone"), "UNKNOWN", 3)
+    )
     asked = ("verify", protocol, "--engine", engine, "--cache", str(tmp_path / "cache"), "--json")
     spiteful(how, engine)
     ran = carnet(*asked)

@@ -11,12 +11,7 @@ from tests.unit.model_check.command import CONTROLS, FASTEST, FIXTURES, TOY
 
 pytest_plugins = ["pytester"]
 
-for name in (
-    "carnet_command.workers",
-    "z3",
-    "carnet_check.verification.campaign",
-    "carnet_check.engines.induction",
-):
+for name in ("carnet_command.workers", "z3", "carnet_check.verification.campaign", "carnet_check.engines.induction"):
     import_module(name)  # pytester forgets what a test imports, and processes and solvers must not be imported twice
 
 

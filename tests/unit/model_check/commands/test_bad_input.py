@@ -323,10 +323,7 @@ def tickets(tmp_path: Path) -> Path:
     return tmp_path / "tickets" / "protocol.py"
 
 
-COMMANDS = {
-    "verify": (),
-    "attack": ("--without", "fresh-ticket", "--mermaid"),
-}
+COMMANDS = {"verify": (), "attack": ("--without", "fresh-ticket", "--mermaid")}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

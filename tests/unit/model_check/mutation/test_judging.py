@@ -16,12 +16,7 @@ from carnet_check.engines.interface import ObligationAnswer
 from carnet_check.errors import EngineError
 from carnet_check.loading.families import Source
 from carnet_check.mutation import campaign, judging
-from carnet_check.mutation.campaign import (
-    judgement_as_json,
-    judgement_from_json,
-    scenario_as_json,
-    scenario_from_json,
-)
+from carnet_check.mutation.campaign import judgement_as_json, judgement_from_json, scenario_as_json, scenario_from_json
 from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
 from carnet_check.mutation.mutant import Mutant, refusal
 from carnet_check.mutation.operators import mutants

@@ -342,10 +342,7 @@ REFUSED: dict[str, tuple[Protocol, str]] = {
     "a sort with a dot": (replace(WIDER, sorts=(*WIDER.sorts, Sort("a.b"))), "cannot be called 'a.b'"),
     "a sort called Bool": (replace(WIDER, sorts=(*WIDER.sorts, Sort("Bool"))), "cannot be called 'Bool'"),
     "an enumeration of nothing": (replace(WIDER, sorts=(*WIDER.sorts, Sort("None", ()))), "without members"),
-    "a sort twice": (
-        replace(WIDER, sorts=(*WIDER.sorts, replace(KEY, fresh=False))),
-        "sort 'Key' is there twice",
-    ),
+    "a sort twice": (replace(WIDER, sorts=(*WIDER.sorts, replace(KEY, fresh=False))), "sort 'Key' is there twice"),
     "a symbol twice": (
         replace(WIDER, symbols=(*WIDER.symbols, replace(SYMBOLS["seen"], says="else"))),
         "symbol 'seen' is there twice",

@@ -29,11 +29,7 @@ BONDS = {
     "the same formula": (composed("claim seen"), Standing.EQUAL, ()),
     "by two": (composed("claim known", "axiom faces"), Standing.IMPLIED, ()),
     "by a lemma": (composed("lemma same_again", "assumption B1"), Standing.IMPLIED, ()),
-    "one is missing": (
-        composed("claim known"),
-        Standing.OPEN,
-        ("what is established does not imply what is assumed",),
-    ),
+    "one is missing": (composed("claim known"), Standing.OPEN, ("what is established does not imply what is assumed",)),
     "one is too many": (composed("claim seen", "claim known"), Standing.OPEN, ("claim known is not needed",)),
     "either of two": (
         composed("claim seen", "claim known", "axiom faces"),

@@ -206,8 +206,7 @@ def test_another_arity_or_sort_is_refused_with_its_line() -> None:
             return alarm
 
     with pytest.raises(
-        MisuseError,
-        match=r"\(test_composition.py:\d+\): argument 2 of knows is a Key, which is read as a Lock and not",
+        MisuseError, match=r"\(test_composition.py:\d+\): argument 2 of knows is a Key, which is read as a Lock and not"
     ):
 
         @house.reads(knows)

@@ -367,10 +367,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "a term with a part missing": (_changed((*GUARD, "formula"), ["not"]), 'expected a term, and found ["not"]'),
     "a text for a term": (_changed((*GUARD, "formula"), "true"), 'expected a term, and found "true"'),
     "a parameter that is no variable": (_changed(("actions", 0, "parameters", 0), ["true"]), "expected a variable"),
-    "a deep term": (
-        TEXT.replace('["true"]', '["not",' * 5_000 + '["true"]' + "]" * 5_000, 1),
-        "it cannot be read",
-    ),
+    "a deep term": (TEXT.replace('["true"]', '["not",' * 5_000 + '["true"]' + "]" * 5_000, 1), "it cannot be read"),
     "a symbol with another name": (_changed(("symbols", "lent", "name"), "loan"), "written in another way"),
     "two symbols of one name": (_changed(("symbols", "lent", "name"), "knows"), "knows"),
 }

@@ -485,11 +485,7 @@ def _draft(variant: str = "main") -> Draft:
 
 def test_a_claim_says_what_its_requirement_says() -> None:
     (claim,) = _draft().protocol().claims
-    assert (claim.name, claim.requirement, claim.sentence) == (
-        "no-replay",
-        "CLAIM-NO-REPLAY",
-        "Nothing is done twice.",
-    )
+    assert (claim.name, claim.requirement, claim.sentence) == ("no-replay", "CLAIM-NO-REPLAY", "Nothing is done twice.")
     assert (claim.source, claim.under, claim.fails_under) == ("a book", THREATS, ())
     draft = Draft("replay", "Replay")
 

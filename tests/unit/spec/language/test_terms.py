@@ -54,23 +54,16 @@ def test_substitution_removes_what_it_replaces(formula: Term, values: Mapping[Va
 
 
 CAPTURES: dict[str, tuple[Term, Term]] = {
-    "a value that is bound": (
-        Forall((X,), Apply(LIKES, (X, Y))),
-        Forall((PRIMED,), Apply(LIKES, (PRIMED, X))),
-    ),
+    "a value that is bound": (Forall((X,), Apply(LIKES, (X, Y))), Forall((PRIMED,), Apply(LIKES, (PRIMED, X)))),
     "a new name that is free inside": (
         Exists((X,), And((Apply(LIKES, (X, PRIMED)), Apply(LIKES, (X, Y))))),
         Exists(
-            (Var("x''", THING),),
-            And((Apply(LIKES, (Var("x''", THING), PRIMED)), Apply(LIKES, (Var("x''", THING), X)))),
+            (Var("x''", THING),), And((Apply(LIKES, (Var("x''", THING), PRIMED)), Apply(LIKES, (Var("x''", THING), X))))
         ),
     ),
     "a new name that is bound beside": (
         Forall((X, PRIMED), And((Apply(LIKES, (X, PRIMED)), Equal(Y, Y)))),
-        Forall(
-            (Var("x''", THING), PRIMED),
-            And((Apply(LIKES, (Var("x''", THING), PRIMED)), Equal(X, X))),
-        ),
+        Forall((Var("x''", THING), PRIMED), And((Apply(LIKES, (Var("x''", THING), PRIMED)), Equal(X, X)))),
     ),
     "a bound variable of the same name": (Forall((Y,), Equal(Y, Y)), Forall((Y,), Equal(Y, Y))),
 }

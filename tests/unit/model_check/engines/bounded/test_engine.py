@@ -451,10 +451,7 @@ RUNS: dict[str, tuple[Protocol, dict[str, int | None]]] = {
         ),
         {"never": 2, "both": 2, "out": 3},
     ),
-    "conditions read the state before": (
-        claimed(drafted(light_first, swap), third=lambda: ~third),
-        {"third": 3},
-    ),
+    "conditions read the state before": (claimed(drafted(light_first, swap), third=lambda: ~third), {"third": 3}),
     "updates of one symbol are made in order": (
         claimed(drafted(light_first, blink), dark=lambda: ~third),
         {"dark": None},
@@ -492,14 +489,8 @@ RUNS: dict[str, tuple[Protocol, dict[str, int | None]]] = {
         ),
         {"mine": 2, "other": 2},
     ),
-    "what has no first value may have any": (
-        claimed(drafted(turn), alice=lambda: last == alice),
-        {"alice": 0},
-    ),
-    "what is assigned": (
-        claimed(at_first(drafted(turn), last=alice), alice=lambda: last == alice),
-        {"alice": 1},
-    ),
+    "what has no first value may have any": (claimed(drafted(turn), alice=lambda: last == alice), {"alice": 0}),
+    "what is assigned": (claimed(at_first(drafted(turn), last=alice), alice=lambda: last == alice), {"alice": 1}),
     "members are different": (
         claimed(
             at_first(drafted(move_on, end), phase=Phase.EARLY),
@@ -530,10 +521,7 @@ RUNS: dict[str, tuple[Protocol, dict[str, int | None]]] = {
         claimed(drafted(draw), again=lambda: ~second, drawn=lambda: forall(lambda a: ~paired(a, a), Key)),
         {"again": None, "drawn": 1},
     ),
-    "the adversary acts": (
-        claimed(drafted(see, costly=(betray,)), secret=lambda: ~known(alice)),
-        {"secret": 1},
-    ),
+    "the adversary acts": (claimed(drafted(see, costly=(betray,)), secret=lambda: ~known(alice)), {"secret": 1}),
     "a rule is a step": (
         claimed(drafted(see, rules=(learn,)), secret=lambda: forall(lambda a: ~known(a), Party)),
         {"secret": 2},

@@ -128,11 +128,7 @@ TASK = Search("small", "main", (), "anyone", Profile("tiny", {}), ("unseen",), r
 INSTANCES = {
     "anyone": (_instance(2, "p1"), "anyone", ()),
     "nobody": (_instance(2), "none", ()),
-    "against an axiom": (
-        _instance(2, "alice"),
-        "anyone",
-        ("the instance under anyone violates axiom 'alice honest'",),
-    ),
+    "against an axiom": (_instance(2, "alice"), "anyone", ("the instance under anyone violates axiom 'alice honest'",)),
     "against the threat model": (
         _instance(2, "p1"),
         "none",

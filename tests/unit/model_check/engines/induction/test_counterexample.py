@@ -188,16 +188,8 @@ REFUSED: dict[str, tuple[Structure, str, str]] = {
         r"does not take the step: see\(a=p2\) is not enabled: 'honest' does not hold",
     ),
     "an axiom does not hold": (_structure(corrupt_at=[("p1",)]), "", "axioms do not hold: alice honest"),
-    "the threat model does not hold": (
-        _structure(corrupt_at=[("p3",)]),
-        "none",
-        "axioms do not hold: none: nobody",
-    ),
-    "an invariant does not hold before": (
-        _structure(seen_at=[("p3",)]),
-        "",
-        "unseen does not hold before the step",
-    ),
+    "the threat model does not hold": (_structure(corrupt_at=[("p3",)]), "none", "axioms do not hold: none: nobody"),
+    "an invariant does not hold before": (_structure(seen_at=[("p3",)]), "", "unseen does not hold before the step"),
     "the invariant fails of others than it is said to": (_structure(fails_for="p1"), "", "holds after all"),
 }
 

@@ -11,14 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import (
-    ProofResult,
-    houdini,
-    liveness,
-    minimal,
-    prove,
-    prove_claims,
-)
+from carnet_check.engines.induction import ProofResult, houdini, liveness, minimal, prove, prove_claims
 from carnet_check.engines.induction.induction import answers_to
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.induction.minimal import (

@@ -136,14 +136,8 @@ ROWS: dict[str, tuple[tuple[Callable[[Draft], object], ...], list[str]]] = {
         ["Crate → Truck (function truck_of)", "Truck → Crate (a Crate for each Truck, in guard 'it' of act)"],
     ),
     "a denied lemma": (
-        (
-            _lemma(lambda c: exists(lambda t: forall(lambda d: on(d, t), Crate), Truck)),
-            _axiom(uses_truck_of),
-        ),
-        [
-            "Crate → Truck (function truck_of)",
-            "Truck → Crate (a Crate for each Truck, in the negation of lemma)",
-        ],
+        (_lemma(lambda c: exists(lambda t: forall(lambda d: on(d, t), Crate), Truck)), _axiom(uses_truck_of)),
+        ["Crate → Truck (function truck_of)", "Truck → Crate (a Crate for each Truck, in the negation of lemma)"],
     ),
     "a denied premise": (
         (_axiom(forall(lambda c: implies(on_all(c), heavy(c)), Crate)), _axiom(forall(loaded, Truck))),
@@ -258,10 +252,7 @@ LAYERS: dict[str, tuple[Callable[[], Protocol], list[str]]] = {
     ),
     "a first value less": (lambda: replace(DESIGN, initial=()), ["phase has another initial value"]),
     "an axiom less": (lambda: replace(DESIGN, axioms=()), ["axiom 'the boss is enrolled' is gone"]),
-    "an axiom more": (
-        lambda: replace(DESIGN, axioms=(*DESIGN.axioms, Axiom("more", enrolled(boss).term))),
-        [],
-    ),
+    "an axiom more": (lambda: replace(DESIGN, axioms=(*DESIGN.axioms, Axiom("more", enrolled(boss).term))), []),
 }
 
 

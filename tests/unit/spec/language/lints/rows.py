@@ -375,17 +375,9 @@ ABOUT_MEANING: dict[str, tuple[str, tuple[Part, ...], str]] = {
         (rule(learn), act(_ready_once_known), act(_requires(lambda a, k: ~ready))),
         "reads ready, which rules add to, negatively",
     ),
-    "a removal that depends on a deduction": (
-        "monotone",
-        (rule(learn), act(_forgets_if_known)),
-        "to remove facts",
-    ),
+    "a removal that depends on a deduction": ("monotone", (rule(learn), act(_forgets_if_known)), "to remove facts"),
     "a claim of a deduction": ("monotone", (rule(learn), claim(_known_before)), "claim peace: asks for knows"),
-    "a goal against a deduction": (
-        "monotone",
-        (rule(learn), goal("x", lambda a, k: ~knows(a, k))),
-        "asks that knows",
-    ),
+    "a goal against a deduction": ("monotone", (rule(learn), goal("x", lambda a, k: ~knows(a, k))), "asks that knows"),
     "liveness of a deduction": ("monotone", (rule(learn), _always(knows(boss, chosen))), "liveness live: reads knows"),
     "a cycle of functions": ("stratified", (axiom(forall(lambda a: ally(a) != a, Agent)),), "Agent → Agent (function"),
     "a cycle of quantifiers": (
@@ -393,11 +385,7 @@ ABOUT_MEANING: dict[str, tuple[str, tuple[Part, ...], str]] = {
         (axiom(forall(lambda a: exists(lambda b: likes(a, b), Agent), Agent)),),
         "Agent → Agent (a Agent for each Agent, in axiom a law)",
     ),
-    "read and never written": (
-        "written-before-read",
-        (act(_ask_peer),),
-        "is written (by nothing)",
-    ),
+    "read and never written": ("written-before-read", (act(_ask_peer),), "is written (by nothing)"),
 }
 
 
@@ -414,10 +402,7 @@ MEANING_PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
     "another role's change": ("own-writes", (act(writes_theirs, by=OTHER),)),
     "an adversary's change": ("own-writes", (act(writes_theirs, by=ADVERSARY),)),
     "a ghost for a ghost": ("ghosts", (act(_ghost_to_ghost),)),
-    "ghosts in claims and goals": (
-        "ghosts",
-        (claim(_boss_seen), goal("x", lambda a, k: seen(a))),
-    ),
+    "ghosts in claims and goals": ("ghosts", (claim(_boss_seen), goal("x", lambda a, k: seen(a)))),
     "a ghost that says what is new": ("ghosts", (act(_fresh),)),
     "elements that only steps tell apart": ("interchangeable", (act(_fresh), axiom(enrolled(boss)))),
     "an honest actor": ("honesty", (act(_acting_where(lambda a, b: ~corrupt(a) & enrolled(b))),)),
@@ -444,10 +429,7 @@ MEANING_PASSES: dict[str, tuple[str, tuple[Part, ...]]] = {
         "stratified",
         (axiom(exists(lambda a: forall(lambda b: likes(a, b), Agent), Agent)),),
     ),
-    "a denied forall-exists of a claim": (
-        "stratified",
-        (claim(_somebody),),
-    ),
+    "a denied forall-exists of a claim": ("stratified", (claim(_somebody),)),
 }
 
 
