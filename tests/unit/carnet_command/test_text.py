@@ -15,23 +15,11 @@ from carnet_command.text import RULE_WIDTH, counted, hanging, report_width, wrap
 from tests.unit.model_check.command import TOY, carnet
 
 
-def test_a_label_stands_beside_the_first_line_alone() -> None:
+def test_words_are_wrapped_within_their_margin_and_never_broken() -> None:
     assert wrapped("why", "one two three", 5, 13) == ["why  one two", "     three"]
-
-
-def test_what_is_left_over_hangs_under_the_line() -> None:
     assert hanging("one two three", 2, 8) == ["one two", "  three"]
-
-
-def test_a_line_keeps_its_margin() -> None:
     assert hanging("    one two three", 2, 11) == ["    one two", "      three"]
-
-
-def test_a_word_is_never_broken() -> None:
     assert hanging("a digest-of-many-digits", 2, 8) == ["a", "  digest-of-many-digits"]
-
-
-def test_nothing_is_one_empty_line() -> None:
     assert hanging("") == [""]
     assert wrapped("why", "", 5) == ["why  "]
 

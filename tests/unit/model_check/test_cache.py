@@ -37,9 +37,11 @@ def entry(folder: Path) -> Path:
     return file
 
 
-def test_an_answer_is_known_again(answers: Answers) -> None:
+def test_an_answer_is_known_again_and_what_is_unknown_is_asked_again(answers: Answers, tmp_path: Path) -> None:
     assert asked(answers) == SolverAnswer("another/id", SolverOutcome.PROVED, PROVED.core, 0.0, 1)
     assert answers.used.notes == ("1 of 1 answer came from the cache",)
+    keep(Answers(tmp_path, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("changed", ["text", "budget", "version", "solver"])
@@ -48,11 +50,6 @@ def test_an_answer_is_to_one_text_by_one_solver_with_one_budget(answers: Answers
     other = Answers(answers.folder, who)
     assert asked(other, "texts" if changed == "text" else "text", 8 if changed == "budget" else 7) is None
     assert other.used.notes == ("0 of 1 answer came from the cache",)
-
-
-def test_what_is_unknown_is_asked_again(tmp_path: Path) -> None:
-    keep(Answers(tmp_path, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
-    assert list(tmp_path.iterdir()) == []
 
 
 def rewritten(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:

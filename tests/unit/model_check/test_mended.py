@@ -168,9 +168,10 @@ def test_liveness_is_a_row_of_its_own(name: str) -> None:
     assert (row["verdict"], ran.code) == LIVELY[name]
 
 
-@pytest.mark.mends("V2")
-def test_fairness_of_what_does_not_exist_is_refused() -> None:
+@pytest.mark.mends("V2", "V6")
+def test_liveness_that_fairness_brings_is_proved_and_of_nothing_refused() -> None:
     assert "'no_such_action', which is no action" in verified("fairness_of_nothing").json["error"]["message"]
+    assert "nobody judges it" in verified("a_claim_under_nothing").json["error"]["message"]
 
 
 @pytest.mark.mends("V3")
@@ -196,11 +197,6 @@ def test_an_action_that_does_more_than_say_is_refused(name: str) -> None:
     ran = verified(name)
     assert ran.code == 2
     assert BESIDE[name] in ran.json["error"]["message"]
-
-
-@pytest.mark.mends("V6")
-def test_a_claim_that_nobody_judges_is_refused() -> None:
-    assert "nobody judges it" in verified("a_claim_under_nothing").json["error"]["message"]
 
 
 @pytest.mark.mends("P8")
@@ -263,12 +259,8 @@ def verdicts(name: str, kind: str = "claim") -> dict[str, str]:
 
 
 @pytest.mark.mends("S1")
-def test_an_inner_variable_is_not_the_outer_one_of_its_name() -> None:
+def test_variables_of_one_name_stay_two() -> None:
     assert verdicts("a_formula_reused_below_its_variable")[FASTEST] == "VIOLATED"
-
-
-@pytest.mark.mends("S1")
-def test_premises_one_inside_the_other_speak_of_two_elements() -> None:
     assert verdicts("a_premise_reused_below_its_variable") == {"induction": "PROVED", FASTEST: "EXHAUSTED"}
 
 
@@ -345,10 +337,6 @@ def test_an_each_at_two_places_is_not_one_element() -> None:
     ran = doubted("one_each_at_two_places")
     assert ran.code == 2
     assert "conflicts: action pair, update 'remove paired'" in ran.json["error"]["message"]
-
-
-@pytest.mark.mends("S5")
-def test_conditions_that_exclude_each_other_for_every_element_are_apart() -> None:
     assert not list(conflicts(one_each_at_one_place().protocol()))
 
 
@@ -360,7 +348,7 @@ def light(step: Step) -> None:
     step.insert(second, name="other", defence="d")
 
 
-def test_a_made_symbol_equals_no_symbol_of_its_name() -> None:
+def test_a_made_symbol_equals_no_symbol_of_its_name_and_is_shown_as_none() -> None:
     made = stand_in(Purpose.PARAMETER, A).symbol
     assert isinstance(made, Made)
     shared = {each.name: getattr(made, each.name) for each in fields(Symbol)}
@@ -370,30 +358,21 @@ def test_a_made_symbol_equals_no_symbol_of_its_name() -> None:
     assert made != twin
     assert len({twin, made}) == 2
     assert symbol_name(twin) != symbol_name(made)
+    assert stand_in(Purpose.PARAMETER, A).symbol.name.startswith("$")
 
 
-def test_what_stands_for_one_variable_is_the_same_each_time_and_rigid() -> None:
+def test_made_symbols_are_the_same_for_one_purpose_and_variable_alone() -> None:
     assert stand_in(Purpose.PARAMETER, A) == stand_in(Purpose.PARAMETER, Var("a", Party.sort))
     symbol = stand_in(Purpose.SKOLEM, A).symbol
     assert (symbol.domain, symbol.result, symbol.mutable) == ((), Party.sort, False)
-
-
-def test_purposes_names_and_sorts_tell_what_is_made_apart() -> None:
     variables = [A, Var("b", Party.sort), Var("a", Key.sort)]
     purposes = (Purpose.PARAMETER, Purpose.SKOLEM)
     made = [stand_in(purpose, var).symbol for purpose in purposes for var in variables]
     assert len({symbol_name(symbol) for symbol in made}) == len(set(made)) == 6
-
-
-def test_each_update_has_a_switch_of_its_own() -> None:
     one, other = drafted(light).protocol().action("light").updates
     assert switch(one) != switch(other)
     assert switch(one).symbol.is_relation
     assert switch(one) == switch(one)
-
-
-def test_made_symbols_are_shown_as_no_name_of_a_specification_is_written() -> None:
-    assert stand_in(Purpose.PARAMETER, A).symbol.name.startswith("$")
 
 
 def take(state: int, step: int) -> int | None:
@@ -412,13 +391,10 @@ def test_what_is_left_serves_and_needs_every_step(steps: list[int], least: int, 
     assert not any(slicer.serves(left[:place] + left[place + 1 :]) for place in range(len(left)))
 
 
-def test_a_run_that_cannot_be_taken_does_not_serve() -> None:
+def test_some_steps_of_a_run_serve_and_some_go_together() -> None:
     assert not Slicer(0, take, lambda _: True).serves([1, -2])
     assert not Slicer(0, take, lambda state: state == 1).serves([1, 1])
     assert Slicer(0, take, lambda state: state == 0).serves([])
-
-
-def test_steps_that_only_make_sense_together_go_together() -> None:
     slicer = Slicer(0, take, lambda state: state == 5)
     steps = [5, 3, -3]
     assert slicer.without_superfluous(steps, 1) == steps

@@ -51,7 +51,7 @@ def test_a_wrong_claim_fails_where_it_breaks_and_is_told(pytester: pytest.Pytest
 
 
 @pytest.mark.mends("S10")
-def test_liveness_that_is_not_proved_fails(pytester: pytest.Pytester) -> None:
+def test_liveness_passes_if_it_is_proved_and_fails_otherwise(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, repr(f"{FIXTURES / 'mended.py'}:liveness_that_nobody_brings"))
     ran.assert_outcomes(passed=5, failed=2)
     ran.stdout.fnmatch_lines(
@@ -61,10 +61,6 @@ def test_liveness_that_is_not_proved_fails(pytester: pytest.Pytester) -> None:
             "  and then nothing happens any more",
         ]
     )
-
-
-@pytest.mark.mends("S10")
-def test_liveness_that_is_proved_passes(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, repr(f"{FIXTURES / 'mended.py'}:liveness_that_fairness_brings"))
     ran.assert_outcomes(passed=7)
 

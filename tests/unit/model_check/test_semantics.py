@@ -29,10 +29,16 @@ def swap(step: Step) -> None:
     step.insert(third, when=second)
 
 
-def test_updates_read_the_state_before_the_step() -> None:
+def test_updates_read_the_state_before_the_step_and_apply_in_their_order() -> None:
     judge = _judge(drafted(swap))
     assert {name for name, rows in _after(judge, "swap").relations.items() if rows} == {"first"}
     assert {name for name, rows in _after(judge, "swap", "swap").relations.items() if rows} == {"first", "second"}
+    judge = _judge(drafted(move))
+    assert _after(judge, "move", a="p2").functions["last"][()] == "p1"
+    assert _after(judge, "move", "move", a="p2").functions["last"][()] == "p2"
+    judge = _judge(drafted(gather))
+    state = _after(judge, "gather", a="p1")
+    assert judge.step(state, judge.protocol.action("gather"), {"a": "p2"}).relations["seen"] == {("p2",)}
 
 
 def move(step: Step, a: Party) -> None:
@@ -40,21 +46,9 @@ def move(step: Step, a: Party) -> None:
     step.set(last, a, when=phase == Phase.LATE)
 
 
-def test_a_value_that_a_step_writes_is_read_by_the_next_one() -> None:
-    judge = _judge(drafted(move))
-    assert _after(judge, "move", a="p2").functions["last"][()] == "p1"
-    assert _after(judge, "move", "move", a="p2").functions["last"][()] == "p2"
-
-
 def gather(step: Step, a: Party) -> None:
     step.remove(seen(step.each(Party)), name="sweep")
     step.insert(seen(a))
-
-
-def test_updates_of_one_relation_apply_in_their_order() -> None:
-    judge = _judge(drafted(gather))
-    state = _after(judge, "gather", a="p1")
-    assert judge.step(state, judge.protocol.action("gather"), {"a": "p2"}).relations["seen"] == {("p2",)}
 
 
 def see(step: Step, a: Party) -> None:

@@ -222,26 +222,20 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["c.json.xz"]
 
 
-def test_every_certificate_of_the_toy_serves() -> None:
+def test_every_certificate_of_the_toy_serves_and_where_there_is_none_that_is_said() -> None:
     judge = Judge()
     assert len(pairs()) > 15
     assert not [why for each, entry in pairs() if (why := judge.why_refused(each, entry))]
-
-
-def test_where_there_is_none_that_is_said() -> None:
     assert Judge().why_refused(pairs()[0][0], None) == "there is no certificate"
 
 
-def test_a_certificate_of_another_text_is_stale() -> None:
+def test_a_certificate_of_another_text_is_stale_and_of_another_obligation_refused() -> None:
     judge = Judge()
     for each, entry in pairs():
         spoilt = replace(entry, digest="0" * 16)
         assert judge.why_refused(each, spoilt) == "the certificate is stale: it is bound to another text"
         foreign = replace(entry, hypotheses=("inv:nowhere",))
         assert "uses a hypothesis that is not there any more" in judge.why_refused(each, foreign)
-
-
-def test_a_certificate_of_another_obligation_is_refused() -> None:
     judge, known = Judge(), pairs()
     refused = [judge.why_refused(each, entry) for (each, _), (_, entry) in itertools.pairwise(known)]
     assert all(refused)
@@ -270,7 +264,7 @@ def test_a_removed_defence_makes_a_certificate_stale() -> None:
     assert all(id.startswith("step/lend/") for id in refused)
 
 
-def test_a_stale_certificate_that_proves_the_new_text_is_adapted() -> None:
+def test_a_stale_certificate_is_adapted_if_it_proves_the_new_text() -> None:
     writer = Writer()
     for each, entry in pairs():
         other = replace(entry, digest="0" * 16)
@@ -278,9 +272,6 @@ def test_a_stale_certificate_that_proves_the_new_text_is_adapted() -> None:
         assert found is not None
         assert (found.digest, set(found.hypotheses)) == (entry.digest, set(entry.hypotheses))
         follow(writer.text(each, found.hypotheses), found.names, found.tokens)
-
-
-def test_what_proves_nothing_is_not_adapted() -> None:
     writer, (each, entry) = Writer(), pairs()[0]
     assert adapted(writer, each, replace(entry, tokens="x 0 0")) is None
     assert adapted(writer, each, replace(entry, tokens="u 99")) is None
@@ -318,8 +309,10 @@ def changed(name: str, **fields: object) -> Protocol:
     return replace(PROTOCOL, claims=claims)
 
 
-def test_every_claim_is_proved_under_each_of_its_threat_models() -> None:
+def test_claims_are_proved_under_each_of_their_threat_models_or_in_general() -> None:
     assert proved(PROTOCOL) == [("owned", "one"), ("owned", "any"), ("a/lone", "one")]
+    assert proved(changed("a/lone", under=(), fails_under=("any",))) == [("owned", "one"), ("owned", "any")]
+    assert proved(replace(PROTOCOL, threats=())) == [("owned", ""), ("a/lone", "")]
 
 
 @pytest.mark.parametrize("obligation", [each.id for each in obligations(layers(PROTOCOL)[0])])
@@ -333,22 +326,11 @@ def test_an_open_obligation_of_a_threat_model_leaves_its_own_claims_unproved(obl
     assert judged(PROTOCOL, obligation)[-1].why == "1 of the obligations that it rests on are not proved"
 
 
-def test_a_claim_that_no_layer_has_is_not_proved() -> None:
+def test_a_claim_of_no_layer_or_under_no_threat_model_is_not_proved() -> None:
     *_, last = judged(changed("a/lone", under=("another",)))
     assert (last.claim, last.threat, last.why) == ("a/lone", "another", OF_NO_LAYER)
-
-
-def test_a_claim_under_no_threat_model_is_not_proved() -> None:
     *_, last = judged(changed("a/lone", under=()))
     assert (last.claim, last.threat, last.why) == ("a/lone", "", UNDER_NONE)
-
-
-def test_what_is_expected_to_fall_is_no_pair() -> None:
-    assert proved(changed("a/lone", under=(), fails_under=("any",))) == [("owned", "one"), ("owned", "any")]
-
-
-def test_a_protocol_without_threat_models_claims_in_general() -> None:
-    assert proved(replace(PROTOCOL, threats=())) == [("owned", ""), ("a/lone", "")]
 
 
 def test_what_is_declared_is_apart() -> None:

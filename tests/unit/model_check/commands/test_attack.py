@@ -51,7 +51,7 @@ from tests.fixtures.travelling import hunted
 from tests.unit.model_check.command import TOY, carnet, carnet_once, control
 
 
-def test_removing_a_defence_opens_an_attack() -> None:
+def test_removing_a_defence_opens_the_attack_that_the_variant_has() -> None:
     ran = carnet_once("attack", TOY, "--without", "fresh-key", "--json")
     assert ran.code == 1
     found = ran.json
@@ -59,22 +59,16 @@ def test_removing_a_defence_opens_an_attack() -> None:
     assert (found["removed"], found["variant"], found["replay"]) == (["fresh-key"], "main", None)
     assert [step["action"] for step in found["steps"]] == ["lend", "read", "fake_return", "take_back", "lend"]
     assert found["steps"][0] == {"action": "lend", "by": "lender", "args": {"to": "borrower2", "key": "k1"}}
-
-
-def test_a_defence_that_equals_a_variant_is_the_same_finding() -> None:
     by_defence = carnet_once("attack", TOY, "--without", "fresh-key", "--json").json
     by_variant = carnet_once("attack", TOY, "--variant", "forgetful", "--json").json
     assert by_defence["finding"] == by_variant["finding"] == "one-key"
     assert by_defence["steps"] == by_variant["steps"]
 
 
-def test_a_redundant_defence_is_proved_to_be_one() -> None:
+def test_what_is_proved_is_redundant_only_where_a_defence_was_removed() -> None:
     ran = carnet("attack", TOY, "--without", "return-checked", "--jobs", "1", "--json")
     assert (ran.code, ran.json["verdict"], ran.json["steps"]) == (0, "PROVED", [])
     assert "redundant under collusion" in ran.json["detail"]
-
-
-def test_a_variant_that_is_proved_is_not_called_redundant() -> None:
     ran = carnet("attack", TOY, "--variant", "main", "--jobs", "1")
     assert ran.code == 0
     assert "PROVED       every claim attacked is proved for variant main under collusion" in ran.out.splitlines()
@@ -179,19 +173,13 @@ def _hunted(*profiles: Profile, without: str) -> Hunt:
     return hunt(attack_target(source, without=(without,)), progress=lambda _: None)
 
 
-def test_a_defence_is_not_redundant_because_a_small_search_finds_no_attack() -> None:
+def test_a_small_search_makes_no_defence_redundant_and_goes_on_where_nothing_is_proved() -> None:
     found = _hunted(ALONE, without="fresh-key")
     assert (found.verdict, found.claim) == (Verdict.UNKNOWN, "secrecy")
     assert "neither attacked nor proved" in found.detail
-
-
-def test_the_search_goes_on_where_nothing_is_proved() -> None:
     found = _hunted(ALONE, PAIR, without="fresh-key")
     assert found.verdict is Verdict.VIOLATED
     assert found.profile == PAIR
-
-
-def test_a_defence_is_redundant_if_the_protocol_is_proved_without_it() -> None:
     found = _hunted(ALONE, without="return-checked")
     assert found.verdict is Verdict.PROVED
     assert "still proved without return-checked: redundant under collusion" in found.detail
@@ -239,12 +227,9 @@ def test_a_run_that_stops_where_the_attacked_one_does_is_not_stopped_by_a_defenc
 
 
 @pytest.mark.mends("N17")
-def test_a_defence_stops_what_was_reproduced_without_it() -> None:
+def test_a_replay_says_what_stopped_it_and_by_how_many_steps() -> None:
     outcome = {"reproduced": True, "recovered": "a key", "stopped": None, "defended": _stopped(4)}
     assert _described(outcome).endswith("defended with every defence on, stopped at step 3, fenced: refused")
-
-
-def test_another_attack_is_counted_as_its_steps_are_numbered() -> None:
     outcome = {"reproduced": True, "recovered": "a key", "stopped": None, "steps": STEPS, "defended": _stopped(4)}
     assert "by another attack of 3 steps: a key" in _described(outcome)
 
@@ -271,15 +256,9 @@ def test_an_attack_is_told_in_numbered_sentences_with_the_decisive_step_marked(f
     assert "learns k1" in text
 
 
-def test_an_attack_that_is_kept_is_shown_as_the_hunt_shows_it(found: Hunt) -> None:
+def test_a_hunt_is_shown_as_it_is_kept_and_marks_what_decides(found: Hunt) -> None:
     assert of_hunt(found, "again")._repr_html_() == found._repr_html_()
-
-
-def test_without_a_decisive_step_none_is_marked(found: Hunt) -> None:
     assert "▶" not in replace(found, decisive=None)._repr_html_()
-
-
-def test_a_hunt_that_finds_nothing_says_how_that_is_known() -> None:
     html = hunt(attack_target(load(TOY)))._repr_html_()
     assert read(html).text.startswith("\nPROVED: toy, main\nevery claim attacked is proved")
 
@@ -466,7 +445,7 @@ def _numbers(line: str) -> range:
     return range(int(label[1]), int(label[2] or label[1]) + 1) if label else range(0)
 
 
-def test_the_command_is_brief_if_asked() -> None:
+def test_the_command_is_brief_or_full_if_asked_and_not_both() -> None:
     brief_run = carnet_once("attack", TOY, "--without", "fresh-key", "--brief")
     told = [line for line in brief_run.out.splitlines() if "<<< decisive: with fresh-key" in line]
     assert len(told) == 1
@@ -474,11 +453,13 @@ def test_the_command_is_brief_if_asked() -> None:
     value = carnet_once("attack", TOY, "--without", "fresh-key", "--json").json
     assert value["decisive"]["guard"] == "fresh key"
     assert any("<<< decisive: with fresh-key" in line for line in value["brief"])
-
-
-def test_brief_and_full_are_refused_together() -> None:
     ran = carnet_once("attack", TOY, "--without", "fresh-key", "--brief", "--full")
     assert (ran.code, "--brief and --full ask for opposites" in ran.err) == (2, True)
+    ran = carnet_once("attack", TOY, "--without", "fresh-key", "--full")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert "phase: HOME → AWAY  [lender]" in lines
+    assert "+ lent(borrower2, k1)  [on the wire]" in lines
+    assert "+ knows(borrower2, k1)  [borrower2]" in lines
 
 
 def test_an_attack_without_a_step_is_told_in_no_line() -> None:
@@ -587,18 +568,12 @@ def replayed(steps: Steps, without: tuple[str, ...] = (), corrupt: str = "borrow
     stands(TOY, "secrecy", steps, threat="collusion", variant="main", without=without, instance=changed)
 
 
-def test_an_attack_after_which_the_claim_holds_works_no_more() -> None:
+def test_an_attack_that_is_replayed_has_to_be_one_of_what_exists() -> None:
     replayed(LEND)
-
-
-def test_what_no_longer_exists_is_an_error_and_not_a_pass() -> None:
     with pytest.raises(SpecificationError, match="no action 'borrow_forever'"):
         replayed([("borrow_forever", {})])
     with pytest.raises(UsageError, match="no defence 'fresh-keys'"):
         replayed(LEND, ("fresh-keys",))
-
-
-def test_an_instance_that_is_none_of_the_threat_model_is_an_error_and_not_a_pass() -> None:
     with pytest.raises(SpecificationError, match="the instance under collusion violates axiom"):
         replayed(LEND, corrupt="lender")
 
@@ -641,14 +616,6 @@ def test_an_instance_is_read_as_it_is_written() -> None:
             assert again.functions[symbol.name] == instance.functions[symbol.name]
     with pytest.raises(SpecificationError, match="'first' is missing"):
         instance_of({"elements": {}, "relations": {}, "functions": {}}, None)
-
-
-def test_the_full_story_says_what_each_step_changed() -> None:
-    ran = carnet_once("attack", TOY, "--without", "fresh-key", "--full")
-    lines = [line.strip() for line in ran.out.splitlines()]
-    assert "phase: HOME → AWAY  [lender]" in lines
-    assert "+ lent(borrower2, k1)  [on the wire]" in lines
-    assert "+ knows(borrower2, k1)  [borrower2]" in lines
 
 
 def test_an_attack_is_kept_beside_the_run_it_belongs_to(tmp_path: Path) -> None:

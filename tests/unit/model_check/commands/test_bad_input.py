@@ -365,24 +365,24 @@ def test_every_encoding_is_written(encoding: str, tmp_path: Path) -> None:
     assert b"verdicts" in ran.stdout
 
 
-def test_beginnings_that_no_mutant_has_are_2_and_those_that_exist_are_named(tmp_path: Path) -> None:
+def test_what_mutate_cannot_do_is_refused_before_anything_is_said(tmp_path: Path) -> None:
     ran = carnet("mutate", TOY, "--only", "len/", "--out", str(tmp_path / "out"))
     assert (ran.code, ran.out) == (2, "")
     assert "no mutant that begins 'len/'" in ran.err
     assert "lend" in ran.err
     assert not (tmp_path / "out").exists()
-
-
-def test_a_file_in_the_place_of_a_folder_is_refused_before_anything_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     ran = carnet("mutate", TOY, "--out", str(tmp_path / "file"))
     assert (ran.code, ran.out) == (2, "")
     assert (tmp_path / "file").read_text() == "kept"
 
 
-def test_an_empty_name_is_no_name() -> None:
+def test_an_empty_name_is_none_and_a_shard_judges_nothing_strictly(tickets: Path, tmp_path: Path) -> None:
     ran = carnet("verify", TOY, "--cti", "")
     assert (ran.code, "--cti expects the name of a lemma or claim" in ran.err) == (2, True)
+    ran = carnet("verify", str(tickets), "--shard", "1/2", "--cache", str(tmp_path / "cache"), "--strict")
+    assert ran.code == 2
+    assert "a shard has none" in ran.err
 
 
 @pytest.mark.parametrize(("engine", "named"), [("kernel", False), ("explicit", True)])
@@ -500,9 +500,3 @@ def test_a_result_is_written_over_neither_key_nor_evidence(tmp_path: Path) -> No
         assert ran.code == 2
         assert f"--ear would write over '{ear}', which is read" in ran.err
     assert (key.read_text(), evidence.read_text()) == ("a key", "evidence")
-
-
-def test_a_shard_judges_nothing_strictly(tickets: Path, tmp_path: Path) -> None:
-    ran = carnet("verify", str(tickets), "--shard", "1/2", "--cache", str(tmp_path / "cache"), "--strict")
-    assert ran.code == 2
-    assert "a shard has none" in ran.err

@@ -28,24 +28,25 @@ from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, WIDE, carnet,
 from tests.unit.model_check.engines.toy import REGISTRATION
 
 
-def test_explore_counts_every_state() -> None:
+def test_explore_counts_every_state_and_reports_violations() -> None:
     ran = carnet("explore", TOY, "--no-reduction", "--json")
     assert ran.code == 0
     promised = {"protocol", "states", "transitions", "depth", "complete", "seconds", "states_per_second"}
     assert promised | {"peak_memory_bytes", "violations", "reduction"} <= ran.json.keys()
     assert (ran.json["states"], ran.json["complete"], ran.json["violations"]) == (144, True, [])
+    ran = carnet("explore", TOY, "--variant", "forgetful", "--max-states", "2000", "--json")
+    (violation,) = ran.json["violations"]
+    assert (ran.code, violation["claim"], len(violation["steps"])) == (1, "secrecy", 5)
 
 
 def test_explore_stops_where_it_is_told_and_says_so() -> None:
     ran = carnet("explore", WIDE, "--max-states", "100", "--json")
     assert (ran.code, ran.json["complete"], ran.json["stopped_by"]) == (3, False, "states")
     assert "UNKNOWN" in ran.json["run"]["verdicts"]
-
-
-def test_explore_reports_violations() -> None:
-    ran = carnet("explore", TOY, "--variant", "forgetful", "--max-states", "2000", "--json")
-    (violation,) = ran.json["violations"]
-    assert (ran.code, violation["claim"], len(violation["steps"])) == (1, "secrecy", 5)
+    ran = carnet("explore", WIDE, "--max-seconds", "1", "--engine", "explicit")
+    assert ran.code == 3
+    assert "stopped by time after" in ran.out
+    assert "no cap on states, 1 s" in " ".join(ran.out.split())
 
 
 def test_sizes_reach_the_instance() -> None:
@@ -66,12 +67,9 @@ def test_states_that_stand_for_others_are_counted_with_those() -> None:
     assert "permutations" not in without["reduction"]
 
 
-def test_a_budget_is_never_called_exhaustive() -> None:
+def test_a_budget_is_never_called_exhaustive_and_counted_as_people_do() -> None:
     ran = carnet("explore", TOY, "--moves", "1", "--json")
     assert ran.json["run"]["verdicts"] == {"HOLDS-TO": 1}
-
-
-def test_one_move_of_the_adversary_is_counted_as_one() -> None:
     ran = carnet("explore", TOY, "--moves", "1")
     assert " ".join(ran.out.split()).count("at most 1 active adversary move ") == 2
     assert "1 active adversary moves" not in ran.out
@@ -103,13 +101,6 @@ def test_the_versions_are_those_of_what_explored(engine: str, named: bool) -> No
 def test_an_engine_that_visits_no_states_is_refused(name: str, why: str) -> None:
     ran = carnet("explore", TOY, "--engine", name)
     assert (ran.code, why in ran.err, len(ran.err.splitlines())) == (2, True, 1)
-
-
-def test_time_stops_a_search_and_what_was_covered_is_said() -> None:
-    ran = carnet("explore", WIDE, "--max-seconds", "1", "--engine", "explicit")
-    assert ran.code == 3
-    assert "stopped by time after" in ran.out
-    assert "no cap on states, 1 s" in " ".join(ran.out.split())
 
 
 @pytest.mark.mends("P10")
@@ -181,11 +172,10 @@ def test_what_no_walk_violates_is_sampled_and_nothing_more() -> None:
     walks = found["simulation"]
     assert (walks["asked"], walks["walks"], walks["depth"], walks["seed"]) == (200, 200, 30, 0)
     assert found["transitions"] == walks["steps"] == sum(each["taken"] for each in walks["actions"])
-
-
-def test_even_if_every_state_was_met() -> None:
     ran = carnet("explore", control("sound"), "--simulate", "5000", "--json")
     assert (set(ran.json["run"]["verdicts"]), ran.json["complete"]) == ({"SAMPLED"}, False)
+    ran = carnet("explore", WIDE, "--simulate", "50", "--json")
+    assert (ran.code, set(ran.json["run"]["verdicts"])) == (0, {"SAMPLED"})
 
 
 def test_a_violation_on_a_walk_is_shortened_replayed_and_told() -> None:
@@ -237,11 +227,6 @@ def test_another_seed_takes_other_walks() -> None:
     zero, one = (carnet("explore", TOY, *WALKS, "--seed", seed, "--json").json for seed in ("0", "1"))
     assert zero["simulation"]["actions"] != one["simulation"]["actions"]
     assert zero["simulation"] == carnet("explore", TOY, *WALKS, "--json").json["simulation"]
-
-
-def test_instances_beyond_exhaustion_are_walked() -> None:
-    ran = carnet("explore", WIDE, "--simulate", "50", "--json")
-    assert (ran.code, set(ran.json["run"]["verdicts"])) == (0, {"SAMPLED"})
 
 
 def test_the_fastest_engine_that_is_installed_walks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +302,7 @@ def test_what_was_covered_is_told_when_it_is_interrupted(monkeypatch: pytest.Mon
 # -- verify ---------------------------------------------------------------------------------------
 
 
-def test_verify_has_a_row_for_each_claim_with_the_number_of_walks() -> None:
+def test_verify_walks_for_each_claim_beside_proofs() -> None:
     ran = carnet("verify", TOY, "--engine", "explicit", *WALKS, "--jobs", "1", "--json")
     rows = [
         (row["threat"], row["engine"], row["verdict"], row["bound"], row["expected"]) for row in ran.json["results"]
@@ -325,12 +310,11 @@ def test_verify_has_a_row_for_each_claim_with_the_number_of_walks() -> None:
     assert rows == [(threat, "explicit", "SAMPLED", 200, "SAMPLED") for threat in ("none", "collusion")]
     assert (ran.code, ran.json["run"]["profile"]) == (0, "tiny; seed 0")
     assert any("goals not reached" in note for note in ran.json["notes"])
-
-
-def test_walks_take_the_place_of_exploration_and_of_no_proof() -> None:
     ran = carnet("verify", TOY, *WALKS, "--jobs", "1", "--json")
     found = {(row["engine"], row["verdict"]) for row in ran.json["results"]}
     assert (ran.code, found) == (0, {("induction", "PROVED"), (FASTEST, "SAMPLED")})
+    ran = carnet("verify", TOY, "--engine", "explicit", *WALKS, "--max-memory", "10M", "--jobs", "1", "--json")
+    assert ({row["verdict"] for row in ran.json["results"]}, ran.code) == ({"UNKNOWN"}, 3)
 
 
 def test_verify_says_what_walks_covered_under_each_threat_model() -> None:
@@ -371,10 +355,19 @@ def test_a_walker_is_the_engine_for_walks_and_for_nothing_else() -> None:
     assert walker.limited(100).walks == Walks(7, 9, 2)
 
 
-def test_walks_never_say_that_something_is_vacuous() -> None:
+def test_walks_say_nothing_of_what_is_vacuous_or_did_not_fall() -> None:
     ran = carnet("verify", TOY, "--engine", "explicit", "--simulate", "1", "--depth", "1", "--jobs", "1", "--json")
     assert {row["verdict"] for row in ran.json["results"]} == {"SAMPLED"}
     assert ran.json["goals"] == []
+    arguments = ("verify", TOY, "--variant", "forgetful", "--threat", "collusion", "--engine", "explicit")
+    ran = carnet(*arguments, "--simulate", "1", "--depth", "1", "--jobs", "1", "--json")
+    (row,) = ran.json["results"]
+    assert (row["verdict"], row["expected"], ran.code) == ("SAMPLED", "VIOLATED", 3)
+    ran = carnet("verify", LAPS, "--profile", "ci", "--engine", "explicit", *WALKS, "--jobs", "1", "--json")
+    assert {row["verdict"] for row in ran.json["results"]} == {"SAMPLED"}
+    outcome = verify(planned(Request(load(TOY), engines=("explicit",), walks=3)))
+    assert not any(found.complete or found.exhaustive for found in outcome.searches)
+    assert outcome.goals == ()
 
 
 def test_verify_shows_a_violation_and_how_to_find_it_again() -> None:
@@ -386,23 +379,6 @@ def test_verify_shows_a_violation_and_how_to_find_it_again() -> None:
     falls = carnet(*arguments, "--threat", "collusion", *WALKS, "--json")
     ((verdict, expected),) = {(row["verdict"], row["expected"]) for row in falls.json["results"]}
     assert (verdict, expected, falls.code) == ("VIOLATED", "VIOLATED", 0)
-
-
-def test_what_should_fall_and_did_not_is_not_as_expected() -> None:
-    arguments = ("verify", TOY, "--variant", "forgetful", "--threat", "collusion", "--engine", "explicit")
-    ran = carnet(*arguments, "--simulate", "1", "--depth", "1", "--jobs", "1", "--json")
-    (row,) = ran.json["results"]
-    assert (row["verdict"], row["expected"], ran.code) == ("SAMPLED", "VIOLATED", 3)
-
-
-def test_walks_that_end_early_establish_nothing() -> None:
-    ran = carnet("verify", TOY, "--engine", "explicit", *WALKS, "--max-memory", "10M", "--jobs", "1", "--json")
-    assert ({row["verdict"] for row in ran.json["results"]}, ran.code) == ({"UNKNOWN"}, 3)
-
-
-def test_a_budget_of_the_adversary_is_told_with_the_sample() -> None:
-    ran = carnet("verify", LAPS, "--profile", "ci", "--engine", "explicit", *WALKS, "--jobs", "1", "--json")
-    assert {row["verdict"] for row in ran.json["results"]} == {"SAMPLED"}
 
 
 REFUSED = {
@@ -436,12 +412,6 @@ def test_walks_are_neither_kept_nor_believed(tmp_path: Any) -> None:
     assert {row["verdict"] for row in carnet(*arguments, *WALKS).json["results"]} == {"SAMPLED"}
     assert {row["verdict"] for row in carnet(*arguments).json["results"]} == {"EXHAUSTED"}
     assert {row["verdict"] for row in carnet(*arguments, *WALKS).json["results"]} == {"SAMPLED"}
-
-
-def test_a_random_walk_is_never_evidence_of_what_does_not_happen() -> None:
-    outcome = verify(planned(Request(load(TOY), engines=("explicit",), walks=3)))
-    assert not any(found.complete or found.exhaustive for found in outcome.searches)
-    assert outcome.goals == ()
 
 
 def without_program(monkeypatch: pytest.MonkeyPatch) -> None:

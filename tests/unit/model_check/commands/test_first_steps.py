@@ -138,28 +138,24 @@ def test_a_live_line_is_for_terminals_that_can_write_over_it() -> None:
     assert CONTROL not in piped.stdout + piped.stderr
 
 
-def test_the_doctor_says_what_is_there() -> None:
+def test_the_doctor_says_what_is_there_and_knows_nothing_that_is_not() -> None:
     ran = carnet("doctor", "--json")
     tools = {tool["name"]: tool for tool in ran.json["tools"]}
     assert (ran.code, ran.json["missing"]) == (0, [])
     assert tools["z3"]["detail"] == "z3-solver 5.4.0.0"
     assert tools["z3"]["required"]
     assert not tools["evidence bundle"]["required"]
-
-
-def test_the_doctor_knows_no_engine_that_is_not_written() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     offered = {extra for tool in doctor.TOOLS for extra in re.findall(r"'carnet\[(\w+)\]'", tool.get)}
     assert offered >= {"bundle", "train", "cluster"}
     assert offered <= set(project["optional-dependencies"])
     unwritten = {"cvc5", "compiled explorer", "spin", "c compiler", "java"}
     assert unwritten.isdisjoint(tool.name for tool in doctor.TOOLS)
-
-
-def test_the_doctor_asks_for_no_file_that_an_installed_carnet_lacks() -> None:
     needed = [tool for engine in registered() for tool in engine.needs]
     advice = [tool.get for tool in (*needed, *doctor.TOOLS) if "pip" in tool.get]
     assert all(re.fullmatch(r"pip install (carnet|'carnet\[\w+\]')", each) for each in advice), advice
+    assert look_for(Tool("shell", "", "", programs=("no-such-program", "sh"))).present
+    assert not look_for(Tool("shell", "", "", programs=("no-such-program",))).present
 
 
 def test_the_doctor_says_how_to_get_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,11 +166,6 @@ def test_the_doctor_says_how_to_get_what_is_not_there(monkeypatch: pytest.Monkey
     assert "MISSING      oracle: answers at once (get it: ask at Delphi)" in ran.out
     assert "get it: ask at Delphi" in ran.out
     assert all(len(line) <= 80 for line in ran.out.splitlines())
-
-
-def test_a_program_is_looked_for_on_the_path() -> None:
-    assert look_for(Tool("shell", "", "", programs=("no-such-program", "sh"))).present
-    assert not look_for(Tool("shell", "", "", programs=("no-such-program",))).present
 
 
 FILES = {"protocol.py", "test_protocol.py", "README.md", ".github/workflows/carnet.yml"}
@@ -301,11 +292,20 @@ def test_what_there_is_fits_eighty_columns(arguments: tuple[str, ...]) -> None:
     assert [line for line in lines if len(line) > 80 and "carnet " not in line] == []
 
 
-def test_a_long_formula_goes_on_under_its_line() -> None:
+@pytest.mark.mends("N13")
+def test_each_kind_of_id_is_explained_in_its_own_way() -> None:
     lines = carnet("explain", "grant").out.splitlines()
     (position,) = [number for number, line in enumerate(lines) if "¬" in line]
     assert lines[position].startswith("        require 'counter handed over': ¬consumed(link_h2d, v) ∧")
     assert lines[position + 1].startswith("          before(u, v) →")
+    said = " ".join(carnet("explain", "grant").out.split())
+    assert "grants the link to a, over the channel of p, counting from v, buffer at b. Lend the encrypt half" in said
+    lines = carnet("explain", "directed").out.splitlines()
+    assert lines[1] == "  honest parties without data, three rounds"
+    assert "    holders 2, corrupt 0, rounds 3, chunks 0; at most 0 active adversary moves" in lines
+    (entry,) = carnet("explain", "REQ-TOY-1", "--protocol", TOY, "--json").json["entries"]
+    assert entry["enforced_by"] == ["lend"]
+    assert "lend: guard 'fresh key'" in carnet("explain", "fresh-key", "--protocol", TOY).out
 
 
 IDS = {
@@ -345,24 +345,6 @@ def test_what_a_shell_offers_is_explained() -> None:
     assert set(offered(source, "ids")) <= {entry.id for entry in entries(source)}
 
 
-def test_a_step_is_explained_in_sentences_without_places_to_fill_in() -> None:
-    said = " ".join(carnet("explain", "grant").out.split())
-    assert "grants the link to a, over the channel of p, counting from v, buffer at b. Lend the encrypt half" in said
-
-
-def test_the_sizes_of_a_profile_stand_beside_its_title() -> None:
-    lines = carnet("explain", "directed").out.splitlines()
-    assert lines[1] == "  honest parties without data, three rounds"
-    assert "    holders 2, corrupt 0, rounds 3, chunks 0; at most 0 active adversary moves" in lines
-
-
-@pytest.mark.mends("N13")
-def test_explain_says_where_a_requirement_is_enforced() -> None:
-    (entry,) = carnet("explain", "REQ-TOY-1", "--protocol", TOY, "--json").json["entries"]
-    assert entry["enforced_by"] == ["lend"]
-    assert "lend: guard 'fresh key'" in carnet("explain", "fresh-key", "--protocol", TOY).out
-
-
 # -- what only variants have --------------------------------------------------------------------------------------
 
 
@@ -384,17 +366,16 @@ def explained(draft: Any = with_more, **changes: Any) -> dict[str, Entry]:
     return {entry.id: entry for entry in entries(Source("toy", family, "toy"))}
 
 
-def test_what_a_variant_claims_is_explained_with_the_variant_that_makes_the_claim() -> None:
+def test_claims_and_variants_are_explained_by_each_other() -> None:
     found = explained()
     assert found["kept"].variants == found["listening"].variants == found["REQ-TOY-7"].variants == ("forgetful",)
     assert found["kept"].check == "carnet verify toy --variant forgetful --claim kept"
     assert found["listening"].check == "carnet verify toy --variant forgetful --threat listening"
     assert found["secrecy"].variants == found["collusion"].variants == found["lend"].variants == ()
-
-
-def test_a_variant_names_the_claims_and_threat_models_that_it_adds() -> None:
     assert "further claims: kept\nfurther threat models: listening" in explained()["forgetful"].text
     assert "further" not in explained()["main"].text
+    said = " ".join(carnet("explain", "late-secrecy").out.split())
+    assert "made in variants late-corruption, late-corruption-engine check it" in said
 
 
 def test_a_variant_names_the_services_that_it_needs_and_a_service_the_variants() -> None:
@@ -436,11 +417,6 @@ def test_every_claim_and_threat_model_of_every_variant_is_explained() -> None:
     every = [source.protocol(name) for name in source.family.variants]
     named = {claim.name for each in every for claim in each.claims} | {x.id for each in every for x in each.threats}
     assert named - set(of_gpu_travelling()) == set()
-
-
-def test_the_text_says_which_variants_make_a_claim() -> None:
-    said = " ".join(carnet("explain", "late-secrecy").out.split())
-    assert "made in variants late-corruption, late-corruption-engine check it" in said
 
 
 def test_the_protocol_s_id_may_precede_an_id() -> None:
@@ -508,15 +484,15 @@ def test_what_was_worse_is_better_the_other_way_round(place: int) -> None:
     assert (better.way, better.says) == (Way.BETTER, "VIOLATED → PROVED")
 
 
-def test_a_design_that_changed_is_told_although_all_verdicts_are_the_same() -> None:
+def test_differences_of_designs_and_rows_are_told_in_words() -> None:
     found = differences(_run(ROWS), _run(ROWS, digest="cd"))
     assert (found.verdicts, found.designs) == ((), {"main": ("ab", "cd")})
-
-
-def test_every_difference_is_said_in_words() -> None:
     changed = {"verdict": "EXHAUSTED", "bound": 1234, "expected": "EXHAUSTED", "assumptions": []}
     (found,) = differences(_run(ROWS[:1]), _run([{**ROWS[0], **changed}])).verdicts
     assert found.says == "PROVED → EXHAUSTED(1,234); expected PROVED → EXHAUSTED; rests on A1 → none"
+    found = differences(_run(ROWS), _run([{**row, "protocol": "q"} for row in ROWS]))
+    assert {each.way for each in found.verdicts} == {Way.GONE, Way.NEW}
+    assert (len(found.verdicts), found.unchanged) == (2 * len(ROWS), 0)
 
 
 @pytest.fixture(scope="module")
@@ -559,9 +535,3 @@ def test_what_is_no_run_is_refused(toy_run: Path, tmp_path: Path, sides: tuple[s
     places = {"run": str(toy_run), "nothing": str(tmp_path / "nothing")}
     ran = carnet("diff", *(places[side] for side in sides))
     assert (ran.code, "has no run.json" in ran.err) == (2, True)
-
-
-def test_two_runs_of_different_protocols_share_nothing() -> None:
-    found = differences(_run(ROWS), _run([{**row, "protocol": "q"} for row in ROWS]))
-    assert {each.way for each in found.verdicts} == {Way.GONE, Way.NEW}
-    assert (len(found.verdicts), found.unchanged) == (2 * len(ROWS), 0)

@@ -217,7 +217,7 @@ def test_the_checkpoint_of_another_search_is_refused(tmp_path: Path, what: str) 
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_a_broken_checkpoint_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_broken_or_without_its_head_is_refused(tmp_path: Path) -> None:
     told(SMALL, tmp_path)
     states = next(tmp_path.glob("*.states.3"))
     states.write_bytes(states.read_bytes()[:-1])
@@ -225,6 +225,10 @@ def test_a_broken_checkpoint_is_refused(tmp_path: Path) -> None:
     assert (ran.code, json.loads(ran.out)["error"]["kind"]) == (2, "usage")
     said = json.loads(ran.out)["error"]["message"]
     assert said == f"the checkpoint is broken: '{states}' ends in the middle of a state"
+    (head,) = tmp_path.glob("*.head")
+    head.unlink()
+    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
+    assert (ran.code, "is of a search whose head is not there" in ran.err) == (2, True)
 
 
 def test_what_a_killed_run_left_unfinished_is_removed_by_the_next(tmp_path: Path) -> None:
@@ -244,14 +248,6 @@ def test_a_folder_that_cannot_be_cleared_is_refused(tmp_path: Path) -> None:
     _beside(tmp_path / "states").mkdir()
     ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
     assert (ran.code, "cannot clear the folder" in ran.err, len(ran.err.splitlines()[-1:])) == (2, True, 1)
-
-
-def test_a_checkpoint_whose_head_is_gone_does_not_begin_again(tmp_path: Path) -> None:
-    told(SMALL, tmp_path)
-    (head,) = tmp_path.glob("*.head")
-    head.unlink()
-    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
-    assert (ran.code, "is of a search whose head is not there" in ran.err) == (2, True)
 
 
 def test_what_cannot_go_together_is_refused(tmp_path: Path) -> None:

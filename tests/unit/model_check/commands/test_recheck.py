@@ -63,16 +63,19 @@ def some_row(folder: Path) -> dict[str, str]:
         return next(row for row in csv.DictReader(file) if row["obligation"].startswith("step/lend/"))
 
 
-def test_a_whole_folder_is_accepted(whole: Path) -> None:
+def test_a_whole_folder_is_accepted_and_what_was_rechecked_is_said(whole: Path) -> None:
     assert {each.name for each in whole.iterdir()} == {NAME, "index.csv", "obligations", "systems"}
     ran = carnet("recheck", str(whole), "--json")
     assert (ran.code, ran.json["unproved"]) == (0, [])
     assert ran.json["verified"] is (True if program() else None)
     assert ran.json["obligations"] > 20
     assert "accepts the certificates of" in carnet("recheck", str(whole)).out
+    digest = load(TOY).protocol("main").digest
+    assert carnet("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
+    assert f"main, spec digest {digest}" in " ".join(carnet("recheck", str(whole)).out.split())
 
 
-def test_a_missing_certificate_is_3(folder: Path) -> None:
+def test_a_missing_certificate_or_text_is_3(folder: Path) -> None:
     row = some_row(folder)
     text = (folder / "obligations" / f"{row['digest']}.smt2").read_text().replace("true", "false")
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -82,26 +85,19 @@ def test_a_missing_certificate_is_3(folder: Path) -> None:
     ran = carnet("recheck", str(folder))
     assert ran.code == 3
     assert "step/more: there is no certificate" in ran.out
-
-
-def test_a_missing_text_is_3(folder: Path) -> None:
-    row = some_row(folder)
     (folder / "obligations" / f"{row['digest']}.smt2").unlink()
     ran = carnet("recheck", str(folder), "--json")
     assert ran.code == 3
     assert row["obligation"] in {each["obligation"] for each in ran.json["unproved"]}
 
 
-def test_a_changed_text_is_1(folder: Path) -> None:
+def test_a_changed_text_and_a_digest_that_is_none_are_1(folder: Path) -> None:
     row = some_row(folder)
     file = folder / "obligations" / f"{row['digest']}.smt2"
     file.write_text(file.read_text().replace("(check-sat)", "(check-sat )"))
     ran = carnet("recheck", str(folder))
     assert ran.code == 1
     assert "another digest" in ran.out
-
-
-def test_a_digest_that_is_none_is_1(folder: Path) -> None:
     index = folder / "index.csv"
     index.write_text(index.read_text() + f"main,,step/more,{'../' * 21}x,[]\n")
     ran = carnet("recheck", str(folder))
@@ -114,11 +110,6 @@ def test_a_folder_without_its_files_is_none(folder: Path, name: str) -> None:
     (folder / name).unlink()
     ran = carnet("recheck", str(folder))
     assert ran.code == (2 if name == "index.csv" else 3)
-
-
-def test_an_index_that_is_none_is_refused(folder: Path) -> None:
-    (folder / "index.csv").write_text("a,b\n")
-    assert "expected rows of variant" in carnet("recheck", str(folder)).err
 
 
 def test_a_variant_that_is_not_there_is_not_judged(folder: Path) -> None:
@@ -143,10 +134,12 @@ def test_a_variant_that_is_no_protocol_is_refused(folder: Path, text: str) -> No
     assert (ran.code, "main.json" in ran.err) == (2, True)
 
 
-def test_an_empty_index_establishes_nothing(folder: Path) -> None:
+def test_an_empty_index_establishes_nothing_and_one_that_is_none_is_refused(folder: Path) -> None:
     index = folder / "index.csv"
     index.write_text(index.read_text().partition("\n")[0] + "\n")
     assert carnet("recheck", str(folder)).code == 3
+    (folder / "index.csv").write_text("a,b\n")
+    assert "expected rows of variant" in carnet("recheck", str(folder)).err
 
 
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,12 +179,6 @@ def test_another_specification_than_was_certified_is_1(folder: Path, monkeypatch
     ran = carnet("recheck", str(folder), "--json")
     assert ran.code == 1
     assert any(each["obligation"].startswith("step/lend/") for each in ran.json["unproved"])
-
-
-def test_what_was_rechecked_is_said(whole: Path) -> None:
-    digest = load(TOY).protocol("main").digest
-    assert carnet("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
-    assert f"main, spec digest {digest}" in " ".join(carnet("recheck", str(whole)).out.split())
 
 
 def test_two_specifications_of_one_variant_are_2(folder: Path) -> None:
@@ -499,15 +486,11 @@ def of_a_lemma() -> Draft:
 """
 
 
-def test_of_nothing_there_is_nothing_to_certify(tmp_path: Path) -> None:
+def test_without_claims_there_is_nothing_to_certify_or_prove(tmp_path: Path) -> None:
     (tmp_path / "quiet.py").write_text(CLAIMS_NOTHING)
     ran = carnet("certify", f"{tmp_path / 'quiet.py'}:of_nothing", "--out", str(tmp_path / "out"), "--jobs", "1")
     assert ran.code == 2
     assert "nothing is claimed of variant main of quiet, so there is nothing to certify" in ran.err
-
-
-def test_certificates_of_lemmas_alone_prove_no_claim(tmp_path: Path) -> None:
-    (tmp_path / "quiet.py").write_text(CLAIMS_NOTHING)
     made = carnet("certify", f"{tmp_path / 'quiet.py'}:of_a_lemma", "--out", str(tmp_path / "out"), "--jobs", "1")
     assert made.code == 0, made.err
     ran = carnet("recheck", str(tmp_path / "out"))
@@ -607,12 +590,9 @@ def test_what_cannot_be_proved_is_missing_and_named(tmp_path: Path) -> None:
     assert "missing      step/" in ran.out
 
 
-def test_a_file_that_is_none_is_refused(spec: Path) -> None:
+def test_certificates_lie_in_a_file_that_is_one_or_in_a_folder(spec: Path) -> None:
     spec.with_name(CERTIFICATES).write_bytes(b"certificates")
     ran = certify(str(spec))
     assert ran.code == 2
     assert "is no file of certificates" in ran.err
-
-
-def test_a_protocol_in_no_file_needs_a_folder() -> None:
     assert certify("no-such-protocol").code == 2

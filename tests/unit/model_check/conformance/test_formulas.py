@@ -78,20 +78,14 @@ def test_no_element_that_makes_it_true_is_ever_left_out() -> None:
                 assert found is None or making <= set(found)
 
 
-def test_an_inner_variable_has_a_place_of_its_own_though_it_is_called_alike() -> None:
+def test_variables_have_places_of_their_own_and_settle_terms_together() -> None:
     shadowed = Formula(Exists((X,), ahead(PX, PX).term))
     assert truth(shadowed & seen(PX), x="p1")
     assert not truth(shadowed & seen(PX), x="p3")
-
-
-def test_what_is_known_settles_a_term_only_with_all_its_variables() -> None:
     scope = {X: 0, Y: 1}
     assert not settles(ahead(PX, PY).term, scope, frozenset({0}))
     assert settles(ahead(PX, PY).term, scope, frozenset({0, 1}))
     assert settles(last.term, scope, frozenset())
-
-
-def test_a_union_is_its_parts_one_after_another() -> None:
     union = Union([["a"], ["b", "a"]])
     assert (list(union), len(union), "b" in union, "c" in union) == (["a", "b", "a"], 3, True, False)
 
@@ -114,23 +108,20 @@ def use(step: Step, a: Party) -> None:
     step.insert(seen(a))
 
 
-def test_what_is_taken_away_is_deduced_again() -> None:
+def test_what_is_taken_away_is_deduced_again_and_no_value_drawn_twice() -> None:
     one = (("a", "p1"),)
     found = _followed(drafted(see, forget, use, rules=(learn,)), ("see", one), ("forget", one), ("use", one))
     assert found == [None, None, None]
+    (found,) = _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k1"))))
+    assert found is not None
+    assert found.why == "draw_two: values that are drawn fresh together have to differ"
+    assert _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k2")))) == [None]
 
 
 def draw_two(step: Step, one: Key, other: Key) -> None:
     step.fresh(one)
     step.fresh(other)
     step.insert(paired(one, other))
-
-
-def test_one_step_draws_no_value_twice() -> None:
-    (found,) = _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k1"))))
-    assert found is not None
-    assert found.why == "draw_two: values that are drawn fresh together have to differ"
-    assert _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k2")))) == [None]
 
 
 def choose(step: Step, a: Party) -> None:
@@ -161,9 +152,6 @@ def _choosing() -> Draft:
 def test_what_a_trace_leaves_out_is_chosen_so_that_the_rest_fits() -> None:
     for party in INSTANCE.elements["Party"]:
         assert _followed(_choosing(), ("choose", ()), ("confirm", (("a", party),))) == [None, None]
-
-
-def test_a_choice_that_did_not_fit_leaves_nothing_behind() -> None:
     others = [("deny", (("a", party),)) for party in ("p1", "p2")]
     assert _followed(_choosing(), ("choose", ()), ("confirm", (("a", "p3"),)), *others) == [None] * 4
     *_, found = _followed(_choosing(), ("choose", ()), ("confirm", (("a", "p3"),)), ("deny", (("a", "p3"),)))

@@ -82,16 +82,12 @@ def test_a_step_that_is_taken_changes_the_state_and_all_that_follows() -> None:
     assert table.values.get((), table.default) == "p1"
 
 
-def test_a_step_whose_guard_does_not_hold_has_no_moves_and_the_guard_is_named() -> None:
+def test_a_step_that_is_refused_has_no_moves_and_it_is_said_why() -> None:
     machine = _machine()
     assert machine.moves(_step("see", a="p2")) == []
     assert "'honest'" in machine.why_not(_step("see", a="p2"))
     assert "phase = EARLY" in machine.why_not(_step("see", a="p2"))
     assert "'known and last'" in machine.why_not(_step("use", a="p1"))
-
-
-def test_why_a_step_is_refused_names_its_elements_and_what_the_state_says_instead() -> None:
-    machine = _machine()
     _take(machine, "see", a="p1")
     why = machine.why_not(_step("see", a="p1"))
     assert why.startswith("see: ")
@@ -100,16 +96,12 @@ def test_why_a_step_is_refused_names_its_elements_and_what_the_state_says_instea
     assert "last = p1" in machine.why_not(_step("use", a="p2"))
 
 
-def test_a_used_element_is_not_drawn_again() -> None:
+def test_what_is_missing_is_chosen_and_no_used_element_drawn() -> None:
     machine = _machine()
     _take(machine, "draw", k="k1")
     assert machine.moves(_step("draw", k="k1")) == []
     assert "used" in machine.why_not(_step("draw", k="k1"))
     assert len(machine.moves(_step("draw", k="k2"))) == 1
-
-
-def test_what_is_missing_is_chosen_in_each_way_that_makes_a_difference() -> None:
-    machine = _machine()
     assert len(machine.moves(_step("see"))) == 1, "p2 is corrupt"
     assert len(machine.moves(_step("draw"))) == 2
     assert machine.moves(_step("use")) == []

@@ -28,28 +28,21 @@ def _keys() -> Candidates:
     return Candidates(["k0"], ["k0", "k1", "k2", "k3"])
 
 
-def test_a_choice_of_so_many_arguments_looks_at_what_is_known_and_so_many_spare_elements() -> None:
+def test_as_many_spare_elements_are_looked_at_as_arguments_are_chosen() -> None:
     assert list(_keys().choosable(1)) == ["k0", "k1"]
     assert list(_keys().choosable(2)) == ["k0", "k1", "k2"]
     assert len(_keys().choosable(9)) == len(list(_keys().choosable(9))) == 4
-
-
-def test_only_spare_elements_that_others_stand_for_are_skipped() -> None:
     choosable = _keys().choosable(1)
     assert [choosable.skips(key) for key in ("k0", "k1", "k2", "k3")] == [False, False, True, True]
     assert [key in choosable for key in ("k0", "k1", "k2", "k9")] == [True, True, False, False]
 
 
-def test_an_element_that_was_chosen_is_known_and_the_next_one_is_looked_at() -> None:
+def test_an_element_that_was_chosen_is_known_until_that_is_taken_back() -> None:
     keys = _keys()
     assert keys.draw("k1") is not None
     assert list(keys.choosable(1)) == ["k0", "k1", "k2"]
     assert keys.draw("k1") is None, "it is known already"
     assert keys.draw("k0") is None
-
-
-def test_elements_whose_choice_is_taken_back_are_spare_again() -> None:
-    keys = _keys()
     undo = [keys.draw(key) for key in ("k2", "k1")]
     assert list(keys.choosable(1)) == ["k0", "k2", "k1", "k3"]
     for take_back in reversed(undo):
@@ -57,10 +50,6 @@ def test_elements_whose_choice_is_taken_back_are_spare_again() -> None:
         take_back()
     assert list(keys.known) == ["k0"]
     assert sorted(keys.choosable(9)) == ["k0", "k1", "k2", "k3"]
-
-
-def test_what_a_choice_looks_at_follows_what_becomes_known_later() -> None:
-    keys = _keys()
     choosable = keys.choosable(1)
     keys.draw("k1")
     assert list(choosable) == ["k0", "k1", "k2"]
@@ -141,17 +130,11 @@ def remember(step: Step, a: Party) -> None:
     step.insert(known(a), when=first)
 
 
-def test_what_no_guard_depends_on_is_left_out() -> None:
+def test_what_decides_about_what_a_guard_reads_is_kept_and_the_rest_left_out() -> None:
     assert _relevant(remember, carry) == set()
     assert _relevant(need, remember) == {"third"}
-
-
-def test_what_decides_about_what_a_guard_reads_is_kept_by_whatever_way() -> None:
     assert _relevant(need, carry, light, remember) == {"third", "second", "seen", "last"}
     assert _relevant(light, remember, carry, need) == {"third", "second", "seen", "last"}
-
-
-def test_an_update_reads_its_arguments_condition_and_value() -> None:
     (update,) = drafted(light).protocol().action("light").updates
     assert {symbol.name for symbol in read_by(update)} == {"seen", "last", "corrupt"}
 
@@ -176,12 +159,10 @@ def _followed(*bodies: Body, draft: Draft | None = None) -> dict[str, tuple[str,
     return {symbol.name: (how.base.name, how.at) for symbol, how in found.items()}
 
 
-def test_noting_every_row_so_far_is_kept_as_their_number() -> None:
+def test_notes_of_every_row_so_far_are_kept_as_their_number() -> None:
     assert _followed(ask) == {"ahead": ("seen", 1)}
-
-
-def test_what_nothing_asks_for_is_not_kept_at_all() -> None:
     assert _followed() == {}
+    assert _followed(ask, lose_notes) == {"ahead": ("seen", 1)}
 
 
 def lose(step: Step, a: Party) -> None:
@@ -222,11 +203,7 @@ def test_a_number_is_not_enough_where(body: Body) -> None:
     assert _followed(ask, body) == {}
 
 
-def test_forgetting_all_notes_of_one_leaves_a_number() -> None:
-    assert _followed(ask, lose_notes) == {"ahead": ("seen", 1)}
-
-
-def test_what_holds_at_first_is_in_no_prefix() -> None:
+def test_what_holds_at_first_is_in_no_prefix_and_kept_as_no_number() -> None:
     def seen_at_first(a: Party) -> Formula:
         return true
 
@@ -234,8 +211,6 @@ def test_what_holds_at_first_is_in_no_prefix() -> None:
     draft.initially(seen, seen_at_first)
     assert _followed(draft=draft) == {}
 
-
-def test_a_relation_that_holds_at_first_is_not_kept_as_a_number() -> None:
     def ahead_at_first(a: Party, b: Party) -> Formula:
         return true
 
@@ -252,24 +227,16 @@ def test_a_relation_is_pure_if_it_is_only_inserted_into_for_all() -> None:
     assert paired.symbol not in {update.symbol for update in updates}
 
 
-def test_a_trace_begins_with_an_allowance_and_may_spend_all_of_it() -> None:
+def test_a_trace_may_spend_its_allowances_and_is_undecided_beyond_them() -> None:
     work = Work()
     work.spend(TO_BEGIN_WITH)
     assert work.left == 0
     with pytest.raises(AmbiguousTraceError, match=f"undecided after {TO_BEGIN_WITH:,} steps"):
         work.spend(1)
-
-
-def test_each_event_brings_an_allowance_of_its_own() -> None:
-    work = Work()
-    work.spend(TO_BEGIN_WITH)
     work.allow_event()
     work.spend(PER_EVENT)
     with pytest.raises(AmbiguousTraceError):
         work.spend(1)
-
-
-def test_undecided_is_unknown_and_no_verdict() -> None:
     error = AmbiguousTraceError("undecided")
     assert (error.kind, int(error.exit_code)) == ("unknown", 3)
 
@@ -360,7 +327,7 @@ def test_an_event_costs_no_more_where_a_counter_is_far() -> None:
     assert spent[-1] < 1.1 * spent[1]
 
 
-def test_a_row_is_inserted_once_and_taken_back_whole() -> None:
+def test_a_row_is_inserted_or_removed_once_and_taken_back_whole() -> None:
     pairs = tables.Relation("pairs", [("a", "b")])
     by_first = pairs.index((0,))
     undo = pairs.insert(("a", "c"))
@@ -369,10 +336,6 @@ def test_a_row_is_inserted_once_and_taken_back_whole() -> None:
     assert undo is not None
     undo()
     assert list(pairs.rows) == list(by_first["a",]) == [("a", "b")]
-
-
-def test_a_row_is_removed_once_and_put_back_whole() -> None:
-    pairs = tables.Relation("pairs", [("a", "b")])
     by_second = pairs.index((1,))
     undo = pairs.remove(("a", "b"))
     assert pairs.remove(("a", "b")) is None
@@ -400,7 +363,7 @@ def _following() -> tuple[tables.Relation, tables.Relation]:
     return epochs, read
 
 
-def test_a_prefix_of_another_relation_is_kept_as_a_number() -> None:
+def test_a_prefix_of_another_relation_is_kept_as_a_number_until_it_is_forgotten() -> None:
     epochs, read = _following()
     undo = read.extend(("p",), 2)
     epochs.insert(("e3",))
@@ -410,9 +373,6 @@ def test_a_prefix_of_another_relation_is_kept_as_a_number() -> None:
     assert undo is not None
     undo()
     assert not read.holds(("p", "e1"))
-
-
-def test_forgetting_a_prefix_leaves_single_rows_and_can_be_taken_back() -> None:
     _, read = _following()
     read.extend(("p",), 1)
     read.insert(("p", "e2"))

@@ -230,13 +230,10 @@ def test_a_registered_engine_is_asked_by_its_word() -> None:
     assert [goal["reached"] for goal in ran.json["goals"]] == [True]
 
 
-def test_a_registered_engine_is_offered_and_completed() -> None:
+def test_a_registered_engine_has_its_place_in_words_and_in_the_matrix() -> None:
     assert "--engine [bmc|cvc5|eprover|explicit|induction|kernel|native|toy]" in carnet("verify", "--help").out
     ran = carnet("verify", TOY, "--engine", "toyy")
     assert (ran.code, "'toyy' is not one of" in ran.err) == (2, True)
-
-
-def test_a_registered_engine_has_its_place_in_the_matrix() -> None:
     ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1")
     assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in ran.out
     assert "every state of profile tiny: 3 Agent · 3 Key (author:" in ran.out

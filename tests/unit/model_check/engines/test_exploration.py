@@ -59,14 +59,11 @@ def test_shared_instances_add_up_and_those_of_one_claim_stand_beside() -> None:
     assert found.covered == "14 states, depth 3"
 
 
-def test_it_is_complete_if_every_part_is() -> None:
+def test_it_is_complete_if_every_part_is_and_exhaustive_without_a_budget() -> None:
     stopped = replace(WHOLE, stopped_by="memory")
     assert covered(Part(HERE, WHOLE), Part(HERE, WHOLE)).exhaustive
     assert not covered(Part(HERE, WHOLE), Part(HERE, stopped)).complete
     assert covered(Part(HERE, WHOLE), Part(HERE, stopped)).covered == "stopped by memory after 14 states, depth 3"
-
-
-def test_a_budget_is_told_and_is_not_exhaustive() -> None:
     found = covered(Part(THERE, WHOLE))
     assert (found.complete, found.exhaustive, found.budget) == (True, False, 2)
     assert found.covered == "7 states, depth 3, at most 2 active adversary moves"
@@ -81,14 +78,11 @@ def test_the_first_trace_counts_and_its_instance_is_known() -> None:
     assert (found.instance_of("one"), found.instance_of("two")) == (HERE, THERE)
 
 
-def test_a_failure_covers_nothing() -> None:
+def test_a_failure_covers_nothing_and_problems_of_every_part_are_told() -> None:
     found = Coverage(SEARCH, failure="ValueError: no")
     assert (found.states, found.complete, found.stopped_by) == (0, False, "an error")
     assert found.problems == ("ValueError: no",)
     assert (found.instances, dict(found.left_out)) == ("", {})
-
-
-def test_problems_of_every_part_are_told() -> None:
     broken = Exploration(stopped_by="an error", problems=("an axiom is violated",))
     assert covered(Part(HERE, WHOLE), Part(HERE, broken)).problems == ("an axiom is violated",)
 

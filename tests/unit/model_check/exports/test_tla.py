@@ -81,7 +81,8 @@ def test_gpu_travelling_is_a_sound_module(design: str, tmp_path: Path) -> None:
     assert "INVARIANT confidentiality\n" in config or "timed" in design
 
 
-def test_the_toy_is_a_sound_module(tmp_path: Path) -> None:
+def test_the_toy_is_a_sound_module_that_saturates_in_one_step(tmp_path: Path) -> None:
+    """Whatever a step writes goes through the deductions before it is the next state, and so does the first one."""
     text, config = exported(tmp_path, TOY)
     is_sound(text)
     says_everything(text, load(TOY).protocol("main"))
@@ -91,10 +92,6 @@ def test_the_toy_is_a_sound_module(tmp_path: Path) -> None:
         "INVARIANT TypeOK",
         "INVARIANT secrecy",
     ]
-
-
-def test_one_step_saturates(tmp_path: Path) -> None:
-    """Whatever a step writes goes through the deductions before it is the next state, and so does the first one."""
     text, _ = exported(tmp_path, TOY)
     for action in load(TOY).protocol("main").actions:
         if not action.deduction:
@@ -103,9 +100,6 @@ def test_one_step_saturates(tmp_path: Path) -> None:
     assert definition(text, "Saturated").strip() == (
         "Saturated(s) == LET t == Deduced(s) IN IF t = s THEN s ELSE Saturated(t)"
     )
-
-
-def test_a_fresh_value_is_the_first_that_is_unused(tmp_path: Path) -> None:
     text, _ = exported(tmp_path, TOY)
     (line,) = (line for line in text.splitlines() if line.endswith(" : lend(to, key)"))
     used = used_symbol(next(sort for sort in load(TOY).protocol("main").sorts if sort.name == "Key")).name

@@ -24,14 +24,11 @@ def refused(text: str) -> str:
     return str(caught.value)
 
 
-def test_an_obligation_is_read_and_its_certificate_accepted() -> None:
+def test_an_obligation_is_read_with_its_declarations_and_its_certificate_accepted() -> None:
     found, names = read_obligation(PROVED)
     assert names == ("h 0", "goal")
     assert found.constants == ("sort.Person",)
     check(found, read_refutation(CERTIFICATE, NAMES, found.functions))
-
-
-def test_declarations_are_read() -> None:
     assert KNOWN.functions == {
         "rigid.eve": ((), "sort.Person"),
         "rigid.mother": (("sort.Person",), "sort.Person"),
@@ -39,6 +36,7 @@ def test_declarations_are_read() -> None:
     }
     assert KNOWN.enumerations == {"sort.Phase": ("enum.Phase.DAY", "enum.Phase.NIGHT")}
     assert KNOWN.members == {"enum.Phase.DAY": "sort.Phase", "enum.Phase.NIGHT": "sort.Phase"}
+    assert read_obligation(obligation(ALL_OLD, SOME_YOUNG.replace("now.old", "|now.old|"))) == read_obligation(PROVED)
 
 
 OLD_CONSTANT = holds("now.old", bound(0))
@@ -179,10 +177,6 @@ def test_deep_formulas_are_refused_and_crash_nothing() -> None:
     assert "parentheses" in refused(obligation("(not " * 100_000 + "true" + ")" * 100_000))
     deep = DEEPEST // 2
     assert read("(not " * deep + "true" + ")" * deep)[0] == "not"
-
-
-def test_a_name_in_bars_is_the_name_without_them() -> None:
-    assert read_obligation(obligation(ALL_OLD, SOME_YOUNG.replace("now.old", "|now.old|"))) == read_obligation(PROVED)
 
 
 # -- certificates ---------------------------------------------------------------------------------

@@ -237,21 +237,15 @@ def protocol(*axioms: Formula) -> Protocol:
     return draft.protocol()
 
 
-def test_the_axioms_hold() -> None:
+def test_the_axioms_hold_and_constants_are_apart() -> None:
     made = protocol()
     judge = Interpreter(made, default_instance(made, "one", {}))
     assert judge.axioms_hold() == []
     assert judge.violated(made.threat("one").axioms) == []
-
-
-def test_constants_are_apart_and_two_elements_stand_beside_them() -> None:
     instance = default_instance(protocol(), "one", {})
     assert instance.elements == {"Agent": ("boss", "clerk", "agent1", "agent2"), "Note": ("note1", "note2")}
     assert instance.functions["boss"] == {(): "boss"}
     assert instance.functions["clerk"] == {(): "clerk"}
-
-
-def test_a_constant_that_is_called_like_an_element_counts_once() -> None:
     draft = Draft("numbered", "A constant with a number")
     draft.axiom("there", enrolled(constant("agent1", Agent)))
     elements = default_instance(draft.protocol(), "", {}).elements["Agent"]
@@ -266,19 +260,13 @@ def test_relations_are_as_interesting_as_the_axioms_allow() -> None:
     assert set(instance.functions["author"].values()) == {"agent1", "agent2"}
 
 
-def test_sizes_are_given_by_sort() -> None:
+def test_sizes_are_given_by_sort_or_refused() -> None:
     instance = default_instance(protocol(), "one", {"Note": 3, "each": 1})
     assert {sort: len(names) for sort, names in instance.elements.items()} == {"Agent": 3, "Note": 3}
     assert instance.words == "3 Agent · 3 Note"
-
-
-def test_a_size_that_satisfies_no_axiom_is_refused() -> None:
     impossible = exists(lambda a, b: (a != b) & (a != boss) & (b != boss), Agent, Agent)
     with pytest.raises(UsageError, match="no instance of 'office' with 2 Agent, 2 Note satisfies the axioms"):
         default_instance(protocol(impossible), "one", {"Agent": 2})
-
-
-def test_an_unknown_size_is_refused_with_those_that_exist() -> None:
     with pytest.raises(UsageError, match=r"no size .Desk.*Agent, Note"):
         default_instance(protocol(), "one", {"Desk": 2})
 
@@ -388,15 +376,11 @@ def test_a_search_that_has_other_instances_than_announced_fails(change: Mapping[
 
 
 @pytest.mark.mends("R481")
-def test_sizes_are_counted_and_the_authors_words_are_marked_as_such() -> None:
+def test_sizes_are_counted_and_what_is_fixed_is_said() -> None:
     ran = carnet("verify", GIVEN, "--engine", "explicit", "--claim", "good-only", "--jobs", "1")
     said = '2 Guest · 2 Version · 2 Image · 1 Secret (author: "any number of everything")'
     assert f"every state of profile tiny: {said}, unbounded adversary" in told(ran)
     assert f"strength explicit: {said}, unbounded adversary" in told(ran)
-
-
-@pytest.mark.mends("R481")
-def test_the_strength_says_what_is_fixed_of_every_rigid_symbol() -> None:
     ran = carnet("verify", GIVEN, "--engine", "explicit", "--claim", "good-only", "--jobs", "1", "--json")
     for fixed in (
         "Version: least = old",
@@ -470,18 +454,12 @@ def test_a_relation_is_told_by_its_rows_or_its_line(name: str) -> None:
     assert fixes(*_about_things(rows)) == {"beside": words}
 
 
-def test_of_many_rows_the_first_are_told_and_the_others_counted() -> None:
+def test_what_instances_are_and_fix_is_told_briefly() -> None:
     rows = frozenset((a, b) for a in FOUR for b in FOUR if (a, b) != ("d", "d"))
     assert fixes(*_about_things(rows))["beside"].endswith(f"(c, d) and {15 - MOST_ROWS} more")
-
-
-def test_two_sizes_are_told_one_by_one_and_more_by_their_numbers() -> None:
     one, two, three = (Explored((("Guest", number), ("Key", 2))) for number in (1, 2, 4))
     assert sizes_in_words([one, two, one]) == "1 Guest · 2 Key; 2 Guest · 2 Key"
     assert sizes_in_words([one, two, three]) == "instances of 3 kinds, 1 or 2 or 4 Guest · 2 Key"
-
-
-def test_what_instances_fix_is_told_once() -> None:
     nobody, ben = (Explored((), fixed=(("corrupt", who),)) for who in ("nobody", "ben"))
     assert fixed_in_words([nobody, ben, ben]) == "corrupt: nobody or ben"
 

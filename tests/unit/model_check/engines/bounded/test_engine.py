@@ -146,9 +146,12 @@ def test_attacks_are_the_same_each_time() -> None:
     assert [first.instance_of(row) for row in first.results] == [again.instance_of(row) for row in again.results]
 
 
-def test_a_bound_short_of_the_attack_finds_none() -> None:
+def test_a_short_bound_or_a_small_budget_establishes_no_more() -> None:
     row = rows(verified(TOY, BMC.to_depth(4), variant="forgetful"))["secrecy", "none"]
     assert (row.verdict, row.bound) == (Verdict.HOLDS_TO, 4)
+    row = rows(verified(TOY, BMC.limited(1)))["secrecy", "none"]
+    assert (row.verdict, row.bound) == (Verdict.UNKNOWN, None)
+    assert row.detail.startswith("nothing is established about 1 step: ")
 
 
 def test_an_attack_does_not_count_as_an_exploration() -> None:
@@ -159,12 +162,6 @@ def test_an_attack_does_not_count_as_an_exploration() -> None:
 
 
 # -- budgets ---------------------------------------------------------------------------------------
-
-
-def test_what_the_solver_does_not_know_is_not_established() -> None:
-    row = rows(verified(TOY, BMC.limited(1)))["secrecy", "none"]
-    assert (row.verdict, row.bound) == (Verdict.UNKNOWN, None)
-    assert row.detail.startswith("nothing is established about 1 step: ")
 
 
 class Fails(Here):
@@ -301,14 +298,11 @@ def test_an_attack_on_what_another_engine_proves_is_an_error() -> None:
 # -- the command -----------------------------------------------------------------------------------
 
 
-def test_the_depth_is_an_option() -> None:
+def test_the_depth_is_an_option_of_engines_that_bound_it() -> None:
     ran = carnet("verify", TOY, "--engine", "bmc", "--depth", "3", "--json")
     assert ran.code == 0
     assert {(row["verdict"], row["bound"]) for row in ran.json["results"]} == {("HOLDS-TO", 3)}
     assert "up to 3 steps, rules counted, any number of everything" in ran.json["run"]["strength"]
-
-
-def test_the_depth_belongs_to_engines_that_bound_it() -> None:
     ran = carnet("verify", TOY, "--engine", "induction", "--depth", "3")
     assert ran.code == 2
     assert "add bmc" in ran.err
@@ -539,12 +533,9 @@ def test_claims_break_after_as_many_steps_as_it_takes(name: str) -> None:
     assert broken_after(protocol) == expected
 
 
-def test_a_protocol_without_actions_has_its_first_state_alone() -> None:
+def test_runs_are_looked_at_up_to_the_bound_from_the_first_state() -> None:
     protocol = claimed(drafted(), alone=lambda: last == alice, dark=lambda: ~first)
     assert broken_after(protocol) == {"alone": 0, "dark": None}
-
-
-def test_runs_longer_than_the_bound_are_not_looked_at() -> None:
     protocol = claimed(drafted(*LIT), out=lambda: implies(second, first))
     assert [broken_after(protocol, depth)["out"] for depth in (1, 2, 3, 4)] == [None, None, 3, 3]
     assert [standings(protocol, depth)["out", "unrestricted"].least for depth in (1, 2)] == [2, 3]

@@ -57,16 +57,13 @@ def test_what_changes_is_left_with_its_arguments_folded() -> None:
     assert FOLDING.term(corrupt(X).term) == corrupt(X).term, "a variable is not decided"
 
 
-def test_a_quantifier_over_nothing_is_decided_by_its_kind() -> None:
+def test_quantifiers_and_choices_are_decided_where_they_can_be() -> None:
     bound = (Var("x", P),)
     nobody, somebody = Folding(Instance({"Party": ()})), FOLDING
     for body in (TRUE, FALSE):
         assert nobody.term(Forall(bound, body)) == TRUE
         assert nobody.term(Exists(bound, body)) == FALSE
         assert somebody.term(Forall(bound, body)) == somebody.term(Exists(bound, body)) == body
-
-
-def test_a_choice_that_is_decided_is_made() -> None:
     assert FOLDING.term(IfThenElse(corrupt(bob).term, alice.term, X.term)) == Member(P, "p1")
     assert FOLDING.term(IfThenElse(corrupt(alice).term, alice.term, X.term)) == X.term
 
@@ -94,9 +91,6 @@ def test_a_domain_leaves_out_what_rigid_conditions_rule_out_and_nothing_else() -
     assert FOLDING.domain(x, ("p2",), conditions_in((corrupt(X) & seen(X)).term)) == ("p2",)
     other = Party(Var("y", P))
     assert FOLDING.domain(x, ("p1", "p2"), conditions_in(before(X, other).term)) == ("p1", "p2")
-
-
-def test_a_domain_keeps_what_a_rigid_condition_leaves_open() -> None:
     before_somebody = conditions_in(exists(lambda b: before(X, b), Party).term)
     assert FOLDING.domain(Var("x", P), ("p1", "p2"), before_somebody) == ("p1", "p2")
 
@@ -124,16 +118,10 @@ THREE_FOLDED = Folding(THREE)
 friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 
 
-def test_a_variable_is_read_at_the_elements_that_it_may_be() -> None:
+def test_a_formula_reads_no_more_than_its_variables_may_be() -> None:
     assert list(read_by(seen(X).term, {"x": ("p1", "p2")}, THREE_FOLDED)) == [("seen", (frozenset({"p1", "p2"}),))]
     assert list(read_by(seen(X).term, {"x": ("p1", "p2", "p3")}, THREE_FOLDED)) == [("seen", (None,))]
-
-
-def test_inside_a_term_that_changes_any_row_may_be_read() -> None:
     assert list(read_by(seen(last).term, {}, THREE_FOLDED)) == [("seen", (None,)), ("last", ())]
-
-
-def test_a_quantifier_reads_where_its_rigid_conditions_allow_and_no_further() -> None:
     some = exists(lambda a: corrupt(a) & seen(a), Party)
     every = forall(lambda a: corrupt(a) | known(a), Party)
     assert list(read_by(some.term, {}, THREE_FOLDED)) == [("seen", (frozenset({"p3"}),))]
@@ -206,18 +194,12 @@ def need(step: Step) -> None:
     step.insert(first)
 
 
-def test_everything_matters_unless_something_is_watched() -> None:
+def test_what_is_watched_or_read_by_guards_matters_and_no_other_row() -> None:
     assert Relevance().of_place("seen", ("p1",))
     assert Relevance().of_update(_drafted(see).action("see").updates[0], {"a": ("p1",)}, PAIR_FOLDED)
-
-
-def test_what_is_watched_matters_at_its_rows_and_at_no_others() -> None:
     found = _relevance(_drafted(see, learn), ("seen", (frozenset({"p1"}),)))
     assert [found.of_place("seen", (party,)) for party in ("p1", "p2")] == [True, False]
     assert not found.of_place("known", ("p1",))
-
-
-def test_what_guards_read_matters() -> None:
     found = _relevance(_drafted(need))
     assert found.of_place("third", ())
     assert not found.of_place("first", ())
@@ -237,8 +219,5 @@ def test_an_update_matters_if_it_may_write_a_row_that_does() -> None:
     assert found.of_update(seeing, {"a": ("p1", "p2")}, PAIR_FOLDED)
     assert not found.of_update(seeing, {"a": ("p2",)}, PAIR_FOLDED)
     assert not found.of_update(learning, {"a": ("p1",)}, PAIR_FOLDED)
-
-
-def test_an_update_that_never_reaches_what_matters_makes_nothing_matter() -> None:
     found = _relevance(_drafted(learn), ("known", (frozenset({"p1"}),)), a=("p2",))
     assert not found.of_place("second", ())

@@ -8,7 +8,7 @@ import pytest
 
 from carnet_check.engines.explicit.layout import Layout, Place, matches
 from carnet_check.engines.explicit.memory import Memo, arranged, joined
-from carnet_check.engines.explicit.model import CompiledStep, Model, build
+from carnet_check.engines.explicit.model import Model, build
 from carnet_check.engines.explicit.saturation import changed
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Formula, Instance, Protocol, Row, Step
@@ -47,28 +47,16 @@ def _state(**changes: Any) -> State:
     return start.changed({name: value for name, value in changes.items() if name not in functions}, functions)
 
 
-def test_the_first_state_is_0_and_has_no_fields() -> None:
+def test_the_first_state_is_0_and_a_place_gets_bits_when_it_first_changes() -> None:
     layout = _layout()
     assert (layout.encode(_state()), layout.bits) == (0, 0)
-
-
-def test_writing_what_is_there_at_first_gives_no_field() -> None:
-    layout = _layout()
     places = layout.tables["ahead"].places
     assert _written(layout, 0, (places["p1", "p2"], True), (places["p2", "p1"], False)) == 0
     assert layout.bits == 0
-
-
-def test_a_place_gets_as_many_bits_as_its_values_need_when_it_first_changes() -> None:
-    layout = _layout()
     assert _written(layout, 0, (layout.tables["seen"].places["p2",], True)) == 0b1
     assert layout.bits == 1
     assert _written(layout, 0, (layout.tables["last"].places[()], "p3")) == 0b100
     assert layout.bits == 1 + 2
-
-
-def test_a_field_holds_the_number_of_a_value_and_the_first_value_is_0() -> None:
-    layout = _layout()
     gone = layout.tables["ahead"].places["p1", "p2"]
     s = _written(layout, 0, (gone, False))
     assert s == 1, "that it held at first makes its loss the change"
@@ -138,17 +126,12 @@ def _counting(answers: list[int]) -> Memo[int]:
     return Memo(work_out)
 
 
-def test_states_that_agree_on_the_bits_read_share_an_answer() -> None:
+def test_answers_are_shared_by_states_that_agree_on_the_bits_read() -> None:
     asked: list[int] = []
     memo = _counting(asked)
     memo.grow(0b011)
     assert [memo.answer(s) for s in (0b001, 0b101, 0b010, 0b110)] == [0b01, 0b01, 0b10, 0b10]
     assert asked == [0b01, 0b10]
-
-
-def test_reading_more_bits_keeps_what_was_known_where_they_are_0() -> None:
-    asked: list[int] = []
-    memo = _counting(asked)
     memo.grow(0b01)
     memo.answer(0b01)
     memo.grow(0b10)
@@ -245,12 +228,9 @@ def test_moves_are_those_whose_guards_hold_and_name_their_elements() -> None:
     assert _moves(model, "see", changed(0, model.layout.written([(place, True)], lambda: None))) == []
 
 
-def test_a_draw_marks_what_it_takes() -> None:
+def test_a_draw_marks_what_it_takes_and_conditions_are_read_before_the_step() -> None:
     (move,) = _moves(_model(drafted(draw).protocol()), "draw")
     assert move == ({("used_key", ("k1",)): True, ("current", ()): "k1"}, ("k1",))
-
-
-def test_the_last_update_of_a_place_is_written_and_conditions_are_read_before_the_step() -> None:
     found = _moves(_model(drafted(swap).protocol()), "swap")
     assert found == [({("second", ()): False}, ("p1",)), ({("second", ()): False}, ("p2",))]
 

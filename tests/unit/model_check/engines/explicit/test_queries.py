@@ -108,14 +108,17 @@ def test_a_search_finds_each_choice_that_passes_and_each_once() -> None:
         assert sorted(found) == pairs
 
 
-def test_a_search_stays_inside_its_domains_however_it_looks() -> None:
+def test_a_search_stays_inside_its_domains_and_draws_apart() -> None:
     assert _found(seen(X), {"x": ("p1", "p2")}) == [("p1",)]
     assert _found(last == X, {"x": ("p1", "p2")}) == []
     assert _found(ahead(X, Y), {"x": ("p3",), "y": PARTIES}) == [("p3", "p3")]
-
-
-def test_a_search_over_one_variable_in_two_places_wants_both() -> None:
     assert _found(ahead(X, X), {"x": PARTIES}) == [("p3",)]
+    keys = ("k1", "k2", "k3")
+    domains: dict[str, Domain] = {
+        "j": Draw(used_symbol(Key.sort), keys, after=("k",)),
+        "k": Draw(used_symbol(Key.sort), keys),
+    }
+    assert _found(first | ~first, domains, USED) == [("k3", "k2")]
 
 
 USED = JUDGE.start().changed({"used_key": frozenset({("k1",)})}, {})
@@ -134,15 +137,6 @@ def test_a_draw_takes_the_first_unused_element_of_its_pool_or_each(
     state: State, draw: Draw, drawn: list[tuple[str, ...]]
 ) -> None:
     assert _found(Formula(first.term) | ~first, {"k": draw}, state) == drawn
-
-
-def test_a_draw_after_another_takes_something_else() -> None:
-    keys = ("k1", "k2", "k3")
-    domains: dict[str, Domain] = {
-        "j": Draw(used_symbol(Key.sort), keys, after=("k",)),
-        "k": Draw(used_symbol(Key.sort), keys),
-    }
-    assert _found(first | ~first, domains, USED) == [("k3", "k2")]
 
 
 def test_what_is_unused_says_so_also_of_elements_used_at_first() -> None:

@@ -62,8 +62,14 @@ def _after(moves: Moves | None, s: int) -> list[int]:
     return [(s | touched) ^ cleared for touched, cleared, _ in moves.effects]
 
 
-def test_an_action_that_cannot_be_taken_has_no_moves() -> None:
+def test_an_action_that_cannot_be_taken_or_changes_nothing_has_no_moves() -> None:
     assert _expander(_model(), "need").answer(0) is None
+    model = _model()
+    memo = _expander(model, "again")
+    s = changed(0, model.layout.written([(model.layout.tables["first"].places[()], True)], lambda: None))
+    moves = memo.answer(s)
+    assert moves is not None
+    assert (moves.actions, moves.effects) == (("again",), ())
 
 
 def test_each_move_leads_to_its_state_and_to_the_deductions_that_it_wakes() -> None:
@@ -77,15 +83,6 @@ def test_each_move_leads_to_its_state_and_to_the_deductions_that_it_wakes() -> N
     for (_, _, deductions), s, party in zip(moves.effects, _after(moves, 0), ("p1", "p2"), strict=True):
         assert deductions is not None
         assert changed(s, deductions.answer(s)) == s | model.layout.tables["known"].places[party,].mask
-
-
-def test_a_move_that_changes_nothing_for_certain_is_counted_and_not_taken() -> None:
-    model = _model()
-    memo = _expander(model, "again")
-    s = changed(0, model.layout.written([(model.layout.tables["first"].places[()], True)], lambda: None))
-    moves = memo.answer(s)
-    assert moves is not None
-    assert (moves.actions, moves.effects) == (("again",), ())
 
 
 @pytest.mark.parametrize(("budget", "affordable"), [(None, [True, True]), (0, [False]), (2, [True, True, False])])
@@ -386,16 +383,10 @@ def _way(found: Exploration) -> tuple[list[str], list[str]]:
     return names[: trace.loop], names[trace.loop :]
 
 
-def test_fairness_of_the_step_that_is_always_open_brings_it_about() -> None:
+def test_fairness_of_the_step_that_is_always_open_brings_it_about_and_nothing_less() -> None:
     found = _found(_protocol(drafted(ask, serve, swing, back), "serve"))
     assert (found.complete, found.states, found.violations, found.undecided) == (True, 6, {}, {})
-
-
-def test_without_fairness_nothing_happens_any_more() -> None:
     assert _way(_found(_protocol(drafted(ask, serve, swing, back)))) == (["ask"], [])
-
-
-def test_a_step_that_is_closed_now_and_then_may_be_missed_for_ever() -> None:
     draft = drafted(ask, serve_there, swing, back)
     stem, repeated = _way(_found(_protocol(draft, "swing", "back", "serve_there")))
     assert (stem, sorted(repeated)) == (["ask"], ["back", "swing"])
@@ -409,14 +400,10 @@ def test_nobody_has_to_draw_a_conclusion_that_an_honest_party_waits_for() -> Non
     assert not _found(_protocol(again, "see", "serve_known", "learn")).violations
 
 
-def test_what_does_not_matter_to_the_search_returns_in_the_whole_state_too() -> None:
+def test_what_a_fair_step_changes_belongs_to_the_state_and_what_does_not_matter_returns() -> None:
     """Whether somebody is seen matters to nobody: a reduced search goes round once where the states do so later."""
     stem, repeated = _way(_found(_protocol(drafted(ask, swing, back, see), "swing", "back")))
     assert (stem, sorted(repeated)) == (["ask"], ["back", "swing"])
-
-
-def test_what_a_fair_step_changes_belongs_to_the_state() -> None:
-    """Nothing reads who is seen; but a run that is fair to seeing goes on until somebody is seen."""
     stem, repeated = _way(_found(_protocol(drafted(ask, see), "see")))
     assert (sorted(stem), repeated) == (["ask", "see", "see"], [])
 
@@ -475,21 +462,15 @@ def test_a_run_that_only_the_instance_ends_is_no_violation_and_no_success(name: 
     assert fair[0] in found.undecided["served"]
 
 
-def test_a_search_that_stops_early_is_not_complete_and_shows_what_it_found() -> None:
+def test_a_search_that_stops_early_is_not_complete_and_has_no_ends() -> None:
     found = _found(_protocol(drafted(ask, serve, swing, back)), max_states=2)
     assert found.stopped_by == "states"
-
-
-def test_a_state_whose_steps_are_not_known_is_no_end() -> None:
     found = _found(_protocol(drafted(ask, serve), "serve"), max_states=2)
     assert (found.complete, found.violations, found.undecided) == (False, {}, {})
 
 
-def test_a_way_to_the_trigger_is_shown() -> None:
+def test_a_way_to_the_trigger_is_shown_where_something_waits() -> None:
     protocol = _protocol(drafted(ask, serve), "serve")
     ways = _found(protocol).goals
     assert [step.action for step in ways[trigger_of(protocol.liveness[0]).name].steps] == ["ask"]
-
-
-def test_what_never_waits_has_no_way() -> None:
     assert _found(_protocol(drafted(serve), "serve")).goals == {}

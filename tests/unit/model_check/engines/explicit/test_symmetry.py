@@ -39,40 +39,25 @@ def found(*facts: Fact) -> tuple[Alike, ...]:
     return interchangeable([*PARTIES, *TOOLS], facts)
 
 
-def test_elements_of_which_nothing_is_said_are_alike_within_their_sort() -> None:
+def test_elements_of_one_sort_are_alike_unless_something_is_said_of_one() -> None:
     assert found() == (((A,), (B,), (C,), (D,)), ((S,), (T,), (U,), (V,)))
-
-
-def test_no_element_is_like_one_of_another_sort() -> None:
     assert interchangeable([A, S], []) == ()
-
-
-def test_one_of_which_something_is_said_is_like_no_other() -> None:
     assert found(("big", (B,)))[0] == ((A,), (C,), (D,))
-
-
-def test_what_is_said_of_all_tells_nobody_apart() -> None:
     assert found(*(("big", (each,)) for each in PARTIES))[0] == ((A,), (B,), (C,), (D,))
 
 
-def test_what_belongs_to_another_moves_along() -> None:
+def test_what_belongs_to_another_moves_along_in_its_order() -> None:
     owns = [("owns", pair) for pair in zip(PARTIES, TOOLS, strict=True)]
     assert found(*owns) == (((A, S), (B, T), (C, U), (D, V)),)
-
-
-def test_two_that_belong_to_one_move_along_in_their_order() -> None:
     owns = [("owns", pair) for pair in ((A, S), (A, T), (B, V), (B, U))]
     older = [("older", pair) for pair in ((S, T), (V, U))]
     assert found(*owns, *older) == (((A, S, T), (B, V, U)), ((C,), (D,)))
 
 
-def test_a_guess_that_does_not_keep_all_facts_is_no_exchange() -> None:
+def test_a_guess_has_to_keep_all_facts_with_the_order_of_arguments() -> None:
     """Each has one before it and one behind it, so nothing tells them apart; but no two can change places."""
     circle = [("before", pair) for pair in ((A, B), (B, C), (C, A))]
     assert found(*circle, ("big", (D,))) == (((S,), (T,), (U,), (V,)),)
-
-
-def test_the_order_of_arguments_matters() -> None:
     assert ((A,), (B,)) not in found(("before", (A, B)), ("big", (C,)), ("small", (D,)))
     assert ((A,), (B,)) in found(("before", (A, B)), ("before", (B, A)), ("big", (C,)), ("small", (D,)))
 
@@ -374,15 +359,11 @@ def test_a_state_goes_on_standing_for_the_same_ones_when_places_get_bits() -> No
     assert [(standing(s), standing.size(s)) for s in early] == stands
 
 
-def test_what_no_permutation_moves_stays() -> None:
+def test_what_no_permutation_moves_stays_and_the_largest_number_comes_first() -> None:
     model = model_of(("ann",))
     s = packed(model, {model.layout.tables["closed"].places[()]: True})
     assert standing_of(model)(s) == s
     assert standing_of(model).size(s) == 1
-
-
-def test_the_bundle_with_the_largest_number_comes_first() -> None:
-    model = model_of(("ann",))
     places = model.layout.tables["ready"].places
     held: dict[Place, Value] = {places["di",]: True}
     others = [party for party in PEOPLE if party != "ann"]
@@ -600,9 +581,6 @@ def test_what_belongs_together_moves_together() -> None:
     """A party moves with its key; the one whose key is there at first, and the one without, stay."""
     protocol = protocol_of(know_the_owner, never=_current_seen)
     assert alike(protocol) == {frozenset(("carol+k2", "dave+k3"))}
-
-
-def test_keys_of_one_party_are_alike_by_themselves() -> None:
     owned: dict[Row, str] = dict.fromkeys((("k1",), ("k2",), ("k3",)), "alice")
     functions = {**INSTANCE.functions, "owner": owned}
     protocol = protocol_of(know_the_owner, never=_current_seen)
@@ -617,8 +595,17 @@ def _not_early(a: Party) -> Formula:
     return (phase == Phase.EARLY) | ~seen(a)
 
 
-def test_members_that_nothing_names_are_alike() -> None:
+def test_members_and_pairs_that_nothing_names_are_alike() -> None:
     assert alike(protocol_of(go_anywhere, never=_not_early)) == {*EVERYBODY, frozenset(("LATE", "OVER"))}
+    three = replace(INSTANCE, elements={**INSTANCE.elements, "Party": NAMES[:3]}, functions={})
+    assert alike(protocol_of(pass_ahead, never=_no_circle), three) == {frozenset(NAMES[:3])}
+    draft = Draft("still", "Nothing happens")
+
+    @draft.action(by=HOLDER, says="it happens", source="tests")
+    def turn(step: Step) -> None:
+        step.set(phase, Phase.LATE)
+
+    assert alike(draft.protocol()) == set()
 
 
 def pass_ahead(step: Step, a: Party, b: Party) -> None:
@@ -628,18 +615,3 @@ def pass_ahead(step: Step, a: Party, b: Party) -> None:
 
 def _no_circle(a: Party, b: Party) -> Formula:
     return ~(ahead(a, b) & ahead(b, a) & seen(a))
-
-
-def test_a_relation_between_them_does_not_tell_them_apart() -> None:
-    three = replace(INSTANCE, elements={**INSTANCE.elements, "Party": NAMES[:3]}, functions={})
-    assert alike(protocol_of(pass_ahead, never=_no_circle), three) == {frozenset(NAMES[:3])}
-
-
-def test_a_draft_without_elements_that_matter_has_none_that_are_alike() -> None:
-    draft = Draft("still", "Nothing happens")
-
-    @draft.action(by=HOLDER, says="it happens", source="tests")
-    def turn(step: Step) -> None:
-        step.set(phase, Phase.LATE)
-
-    assert alike(draft.protocol()) == set()

@@ -260,17 +260,11 @@ KNOWN = [6457827717110365317, 3203168211198807973, 9817491932198370423, 45933805
 """What SplitMix64 draws from 1234567: the example that implementations of it are compared with."""
 
 
-def test_it_is_splitmix64() -> None:
+def test_draws_are_splitmix64_and_decided_by_seed_and_walk() -> None:
     chance = Chance(1234567)
     assert [chance.drawn() for _ in KNOWN] == KNOWN
-
-
-def test_a_seed_and_a_walk_decide_everything() -> None:
     first, again = chance_of(5, 7), chance_of(5, 7)
     assert [first.below(1000) for _ in range(20)] == [again.below(1000) for _ in range(20)]
-
-
-def test_walks_and_seeds_draw_differently() -> None:
     begins = {chance_of(seed, walk).state for seed in range(100) for walk in range(100)}
     assert len(begins) == 10_000
 

@@ -74,9 +74,6 @@ def test_what_is_expected_to_fall_is_looked_for_where_an_attack_would_be() -> No
     row, code = _falling("FOUND")
     assert (row["verdict"], code) == ("VIOLATED", 0)
     assert 'pair: 3 Agent · 3 Key (author: "toy: 2 borrowers' in row["detail"]
-
-
-def test_what_falls_in_none_of_the_sizes_is_not_as_expected() -> None:
     row, code = _falling("MISSED")
     assert (row["verdict"], code) == ("EXHAUSTED", 3)
     assert row["detail"].startswith("tiny")

@@ -35,27 +35,17 @@ step/tell/told_are_honest fails with 2 Person
   fails      ¬corrupt(x)"""
 
 
-def test_a_counterexample_reads_like_this() -> None:
+def test_a_counterexample_is_short_and_there_is_none_of_what_is_proved() -> None:
     careless = draft().protocol(without=("screening",))
     assert explain_cti(careless, "step/tell/told_are_honest") == EXPECTED
-
-
-def test_no_element_and_no_fact_is_there_without_need() -> None:
-    careless = draft().protocol(without=("screening",))
     (obligation,) = [each for each in obligations(careless) if each.id == "step/tell/told_are_honest"]
     found = counterexample(obligation)
     assert found is not None
     facts = {symbol.name: rows for symbol, rows in found.before.relations.items() if rows}
     assert facts == {"corrupt": frozenset({("to",)})}
     assert found.before.elements == {"Person": ("teacher", "to")}
-
-
-def test_a_proved_obligation_has_none() -> None:
     lesson = draft().protocol()
     assert explain_cti(lesson, "step/tell/told_are_honest").endswith("no counterexample found")
-
-
-def test_an_obligation_that_does_not_exist_is_refused() -> None:
     with pytest.raises(SpecificationError, match="no obligation 'step/x/y'"):
         explain_cti(draft().protocol(), "step/x/y")
 
@@ -72,15 +62,12 @@ def test_a_claim_that_fails_at_once_is_shown_without_a_step() -> None:
     assert text.endswith("fails      knows(x)")
 
 
-def test_the_workbench_prints_what_fails_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_workbench_prints_what_fails_and_what_claims_rest_on(capsys: pytest.CaptureFixture[str]) -> None:
     code = workbench.main([FILE, "--without", "screening", "--only", "told_are", "--cti", "--jobs", "1"])
     said = capsys.readouterr().out
     assert code == 1
     assert "1 refuted" in said
     assert EXPECTED in said
-
-
-def test_the_workbench_prints_what_claims_rest_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert workbench.main([FILE, "--threat", "honest", "--claims", "--core", "--jobs", "1"]) == 1
     said = capsys.readouterr().out
     assert "secrecy: proved" in said
@@ -327,36 +314,27 @@ FOUND = Structure(
 )
 
 
-def test_rigid_symbols_become_the_instance_and_the_rest_its_first_values() -> None:
+def test_a_structure_becomes_an_instance_with_first_values() -> None:
     assert FOUND.instance(PROTOCOL) == Instance(
         elements={"Party": ("p1", "p2")},
         relations={"corrupt": frozenset({("p2",)})},
         functions={"alice": {(): "p2"}},
         first={"last": {(): "p2"}, "friend": {("p1",): "p1", ("p2",): "p1"}},
     )
-
-
-def test_a_first_state_has_the_protocols_values_where_it_gives_some() -> None:
     start = Interpreter(PROTOCOL, FOUND.instance(PROTOCOL)).start()
     assert (start.functions["last"], start.functions["phase"]) == ({(): "p2"}, {(): "LATE"})
     assert not start.relations["seen"]
-
-
-def test_mutable_symbols_become_the_state_and_what_is_not_mentioned_gets_some_value() -> None:
     assert FOUND.state(PROTOCOL) == State(
         {"seen": frozenset({("p1",)})},
         {"last": {(): "p2"}, "phase": {(): "EARLY"}, "friend": {("p1",): "p1", ("p2",): "p1"}},
     )
 
 
-def test_made_constants_become_arguments_and_nothing_else() -> None:
+def test_made_constants_become_arguments_and_no_symbols_of_the_protocol() -> None:
     assert FOUND.chosen(Purpose.PARAMETER, [A]) == {"a": "p2"}
     assert FOUND.chosen(Purpose.SKOLEM, [A]) == {"a": "p1"}, "nothing depends on it: any element will do"
     told = FOUND.instance(PROTOCOL)
     assert not [name for name in (*told.relations, *told.functions, *told.first) if name.startswith("$")]
-
-
-def test_a_made_symbol_is_not_taken_for_one_of_the_protocol_of_its_name() -> None:
     made = stand_in(Purpose.PARAMETER, Var("a", BOOL)).symbol
     odd = Structure(FOUND.elements, {**FOUND.relations, made: frozenset({()})}, FOUND.functions)
     assert odd.instance(PROTOCOL) == FOUND.instance(PROTOCOL)

@@ -44,29 +44,23 @@ def _ids(threat: str | None = None) -> list[str]:
     return [each.id for each in obligations(LESSON, LESSON.threat(threat) if threat else None)]
 
 
-def test_a_pair_is_left_out_if_the_action_changes_nothing_that_the_invariant_reads() -> None:
+def test_every_invariant_is_proved_at_first_and_for_steps_that_it_reads() -> None:
     assert "step/tell/quiet" in _ids()
     assert "step/learn/secrecy" in _ids()
     assert "step/tell/secrecy" not in _ids()
     assert "step/learn/told_are_honest" not in _ids()
-
-
-def test_every_invariant_has_an_obligation_for_the_first_state() -> None:
     assert {id for id in _ids() if id.startswith("init/")} == {
         f"init/{name}" for name in ("secrecy", "quiet", "wrong", "told_are_honest")
     }
 
 
-def test_what_holds_under_one_threat_model_only_is_no_hypothesis_of_the_general_proof() -> None:
+def test_what_is_limited_to_a_threat_model_is_proved_and_used_there_alone() -> None:
     assert not [id for id in _ids() if "no-blame" in id]
     assert not [id for id in _ids("anyone") if "no-blame" in id]
     assert "step/blame/no-blame" in _ids("honest")
     general = obligations(LESSON)[-1]
     assert "inv:no-blame" not in general.shared
     assert not [name for name in general.shared if name.startswith("threat:")]
-
-
-def test_a_lemma_can_be_limited_to_a_threat_model() -> None:
     limited = draft()
 
     @limited.lemma_under("honest")
@@ -126,12 +120,9 @@ def test_words_of_smt_lib_are_ordinary_names_in_a_specification() -> None:
         assert str(solver.check()) == ("unsat" if each.action is None else "sat")
 
 
-def test_a_name_that_smt_lib_cannot_write_is_refused() -> None:
+def test_names_that_cannot_be_written_or_mean_two_things_are_refused() -> None:
     with pytest.raises(SpecificationError, match="contains"):
         quoted("a|b")
-
-
-def test_one_name_means_one_thing() -> None:
     declarations = Declarations()
     declarations.sort(Sort("Phase", ("A", "B")))
     with pytest.raises(SpecificationError, match="Phase"):
@@ -139,9 +130,6 @@ def test_one_name_means_one_thing() -> None:
     declarations.symbol(Symbol("told", (), BOOL, Kind.STATE, mutable=True))
     with pytest.raises(SpecificationError, match="told"):
         declarations.symbol(Symbol("told", (Sort("Key"),), BOOL, Kind.STATE, mutable=True))
-
-
-def test_two_invariants_of_one_name_are_refused() -> None:
     twice = draft()
 
     @twice.lemma
@@ -161,17 +149,13 @@ def meet(step: Step, a: Party, b: Party) -> None:
     step.insert(ahead(a, b))
 
 
-def test_an_initial_value_takes_its_arguments_in_their_order() -> None:
+def test_an_initial_value_holds_of_its_arguments_in_their_order_and_of_no_others() -> None:
     draft = drafted(meet)
     draft.initially(ahead, _ahead_at_first)
     protocol = draft.protocol()
     start = at_start(protocol.initial, protocol.symbols)
     assert show(start(ahead(alice, bob).term)) == "before(alice, bob)"
     assert show(start(ahead(bob, alice).term)) == "before(bob, alice)"
-
-
-def test_what_holds_at_first_is_proved_of_these_arguments_and_no_others() -> None:
-    draft = drafted(meet)
     draft.axiom("one way", before(alice, bob) & ~before(bob, alice))
     draft.initially(ahead, _ahead_at_first)
     protocol = claimed(draft, forth=lambda: ahead(alice, bob), back=lambda: ahead(bob, alice))
@@ -227,16 +211,13 @@ LATE, EARLY, HERE = (phase == Phase.LATE).term, Member(Phase.sort, "EARLY"), las
 PARTS: list[Term] = [TRUE, FALSE, A, B, (~first).term, LATE]
 
 
-def test_connectives_fold_and_mean_what_they_are_called() -> None:
+def test_connectives_and_choices_fold_and_mean_what_they_are_called() -> None:
     for one, other in itertools.product(PARTS, repeat=2):
         assert _mean_the_same(both(one, other), (Formula(one) & Formula(other)).term)
         assert _mean_the_same(either(one, other), (Formula(one) | Formula(other)).term)
         assert _mean_the_same(implication(one, other), Implies(one, other))
         for test in PARTS:
             assert _mean_the_same(choose(test, one, other), IfThenElse(test, one, other))
-
-
-def test_equality_of_a_choice_is_a_choice_of_equalities() -> None:
     chosen = IfThenElse(A, HERE, X)
     for one, other in ((chosen, X), (X, chosen), (chosen, chosen)):
         assert _mean_the_same(equal(one, other), Equal(one, other))
@@ -277,14 +258,11 @@ def test_simplifying_keeps_the_meaning(formula: Formula) -> None:
     assert _mean_the_same(simplified(formula.term), formula.term)
 
 
-def test_constants_are_folded_at_every_depth() -> None:
+def test_constants_are_folded_and_quantifiers_dropped_where_an_empty_sort_agrees() -> None:
+    """For all of nothing is true and for some of nothing is false, so the other two stay."""
     assert simplified(forall(lambda a: implies(false, seen(a)), Party).term) == TRUE
     assert simplified(exists(lambda a: seen(a) & false, Party).term) == FALSE
     assert simplified((~(~first & true)).term) == A
-
-
-def test_a_quantifier_is_dropped_only_where_an_empty_sort_agrees() -> None:
-    """For all of nothing is true and for some of nothing is false, so the other two stay."""
     assert simplified(Forall((X,), FALSE)) == Forall((X,), FALSE)
     assert simplified(Exists((X,), TRUE)) == Exists((X,), TRUE)
 
@@ -311,27 +289,20 @@ def _batch(goal: Formula, *attempts: tuple[str, ...], avoid: tuple[str, ...] = (
 EVERY = ("inv:one", "inv:both")
 
 
-def test_a_contradiction_is_a_proof_and_names_what_it_used() -> None:
+def test_a_contradiction_is_a_proof_and_a_model_a_refutation() -> None:
     (answer,) = solve(_batch(second, EVERY))
     assert (answer.outcome, answer.core, answer.attempt) == (SolverOutcome.PROVED, ("inv:both",), 0)
-
-
-def test_a_model_is_a_refutation_and_has_no_core() -> None:
     (answer,) = solve(_batch(third, EVERY))
     assert (answer.outcome, answer.core) == (SolverOutcome.REFUTED, ())
+    (answer,) = solve(_batch(first))
+    assert (answer.outcome, answer.reason) == (SolverOutcome.UNKNOWN, "nothing was tried")
 
 
-def test_too_few_hypotheses_refute_nothing_as_long_as_an_attempt_is_left() -> None:
+def test_attempts_go_on_until_one_proves_it() -> None:
     (answer,) = solve(_batch(second, ("inv:one",), (), EVERY))
     assert (answer.outcome, answer.attempt) == (SolverOutcome.PROVED, 2)
-
-
-def test_a_proof_from_few_hypotheses_is_a_proof_and_no_more_are_tried() -> None:
     (answer,) = solve(_batch(first, ("inv:one",), ("no such hypothesis",)))
     assert (answer.outcome, answer.attempt, answer.core) == (SolverOutcome.PROVED, 0, ("inv:one",))
-
-
-def test_an_obligations_own_hypotheses_take_part_where_they_are_named() -> None:
     assert [next(solve(_batch(~third, names))).outcome for names in (("guard:own",), EVERY)] == [
         SolverOutcome.PROVED,
         SolverOutcome.REFUTED,
@@ -345,11 +316,6 @@ def test_a_core_does_without_what_is_to_be_avoided_if_that_is_possible() -> None
     assert (needed.outcome, needed.core) == (SolverOutcome.PROVED, ("inv:both",))
 
 
-def test_without_an_attempt_nothing_is_known() -> None:
-    (answer,) = solve(_batch(first))
-    assert (answer.outcome, answer.reason) == (SolverOutcome.UNKNOWN, "nothing was tried")
-
-
 def test_questions_are_answered_in_order_and_know_nothing_of_each_other() -> None:
     contradictory = Question("one", _said("goal", first & ~first), (), ((),))
     harmless = Question("other", _said("goal", first), (), ((),))
@@ -361,12 +327,9 @@ def test_questions_are_answered_in_order_and_know_nothing_of_each_other() -> Non
     ]
 
 
-def test_the_goal_is_in_no_core() -> None:
+def test_the_solver_says_which_one_it_is_and_puts_no_goal_into_a_core() -> None:
     outcome, core, _ = ask("(declare-fun p () Bool)\n(assert (! p :named goal))\n(assert (! (not p) :named |h|))")
     assert (outcome, core) == (SolverOutcome.PROVED, ("h",))
-
-
-def test_the_solver_says_which_one_it_is() -> None:
     name, version = solver_version().split()
     assert name == "Z3"
     assert version[0].isdigit()

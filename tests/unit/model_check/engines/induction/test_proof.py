@@ -51,9 +51,6 @@ def test_a_proof_names_the_lemmas_defences_and_assumptions_it_used(general: Proo
     assert secrecy.lemmas == ("told_are_honest",)
     assert secrecy.defences == ("screening",)
     assert secrecy.assumptions == ()
-
-
-def test_an_update_that_a_proof_needs_makes_its_defence_needed(general: ProofResult) -> None:
     assert general.claim("quiet").defences == ("forgetting",)
 
 
@@ -77,15 +74,12 @@ def test_what_rests_on_something_unproved_is_unproved() -> None:
     assert wrong.missing == ("init/absurd",)
 
 
-def test_an_exhausted_budget_is_unknown_and_never_a_proof() -> None:
+def test_what_was_not_looked_at_or_ran_out_of_budget_is_not_proved() -> None:
     result = prove(LESSON, jobs=1, rlimit=1)
     asked = [answer for answer in result.answers.values() if answer.attempt >= 0]
     assert asked
     assert {answer.outcome for answer in asked} == {SolverOutcome.UNKNOWN}
     assert not any(result.claim(claim.name).proved for claim in LESSON.claims if claim.name != "no-blame")
-
-
-def test_an_obligation_that_was_not_looked_at_is_not_proved() -> None:
     result = prove(LESSON, jobs=1, only=lambda each: each.id.startswith("init/"))
     assert result.claim("secrecy").missing == ("step/learn/secrecy",)
 
@@ -164,7 +158,7 @@ def test_the_general_proof_says_nothing_about_a_claim_limited_to_a_threat_model(
 # -- dropping what is not inductive ---------------------------------------------------------------
 
 
-def test_a_removed_defence_drops_the_invariants_that_needed_it(general: ProofResult) -> None:
+def test_a_removed_defence_drops_what_needed_it_whatever_is_at_hand(general: ProofResult) -> None:
     careless = draft().protocol(without=("screening",))
     found = houdini(careless, jobs=1, baselines=[general])
     assert found.complete
@@ -172,10 +166,6 @@ def test_a_removed_defence_drops_the_invariants_that_needed_it(general: ProofRes
     assert found.surviving == ("quiet",)
     assert found.claim("quiet").proved
     assert found.claim("secrecy").missing == ("step/learn/secrecy",)
-
-
-def test_proofs_at_hand_change_what_is_asked_and_not_what_survives(general: ProofResult) -> None:
-    careless = draft().protocol(without=("screening",))
     fresh, helped = houdini(careless, jobs=1), houdini(careless, jobs=1, baselines=[general])
     assert fresh.surviving == helped.surviving
     assert helped.asked < fresh.asked
@@ -191,14 +181,11 @@ def test_only_what_the_wanted_claims_rest_on_is_looked_at() -> None:
     assert not found.claim("secrecy").proved
 
 
-def test_the_search_stops_when_the_wanted_claims_have_fallen() -> None:
+def test_the_search_stops_when_the_wanted_claims_have_fallen_or_are_elsewhere() -> None:
     found = houdini(LESSON, jobs=1, claims=["wrong"])
     assert set(found.dropped) == {"wrong"}
     assert found.rounds == 1
     assert found.claim("wrong").missing == ("step/learn/wrong",)
-
-
-def test_a_claim_under_another_threat_model_is_not_proved_by_looking_away() -> None:
     found = houdini(LESSON, LESSON.threat("anyone"), jobs=1, claims=["no-blame"])
     assert found.claim("no-blame").outcome is SolverOutcome.UNKNOWN
 
@@ -239,9 +226,6 @@ def test_a_good_hint_is_all_that_is_tried(general: ProofResult) -> None:
     known = solver.hints_from(general.answers.values())
     again = prove(LESSON, jobs=1, hints=known)
     assert {a.attempt for a in again.answers.values() if known.get(a.id)} == {0}
-
-
-def test_a_protocol_without_hints_has_none() -> None:
     assert solver.load_hints(LESSON) == {}
 
 
@@ -283,17 +267,13 @@ def account_of(protocol: Protocol, workers: Workers) -> Account:
     return next(accounts(protocol, (), workers))
 
 
-def test_what_a_proof_can_do_without_is_not_in_its_set(workers: Workers) -> None:
+def test_the_claim_needs_each_of_its_set_and_nothing_else(workers: Workers) -> None:
     account = account_of(club("draft"), workers)
     assert {FAME, SEARCHED} <= set(account.elements)
     (found,) = minimal_sets(account, ["no-thief"])
     assert found.needed == (LIST, FOUNDER, LISTED)
     assert found.only
     assert not found.unsure
-
-
-def test_the_claim_is_lost_without_any_one_of_them_and_proved_from_them(workers: Workers) -> None:
-    account = account_of(club("draft"), workers)
     for element in (LIST, FOUNDER, LISTED):
         assert account.without((element,), {"no-thief"}).lost == {"no-thief"}
     assert not account.without((FAME, SEARCHED), {"no-thief"}).lost
@@ -313,20 +293,14 @@ def test_of_two_that_are_each_enough_one_is_left_and_neither_is_necessary(worker
     assert not found.only
 
 
-def test_a_claim_falls_with_the_lemma_that_it_rests_on(workers: Workers) -> None:
+def test_a_claim_falls_with_the_lemma_or_defence_that_it_rests_on(workers: Workers) -> None:
     account = account_of(lessons.draft().protocol(), workers)
     screening = Element(DEFENCE, "screening")
     assert account.without((screening,), {"secrecy"}).lost == {"secrecy", "told_are_honest"}
     (found,) = minimal_sets(account, ["secrecy"])
     assert found.needed == (screening,)
-
-
-def test_an_update_of_a_defence_counts(workers: Workers) -> None:
     (found,) = minimal_sets(account_of(lessons.draft().protocol(), workers), ["quiet"])
     assert found.needed == (Element(DEFENCE, "forgetting"),)
-
-
-def test_what_is_not_proved_has_no_set(workers: Workers) -> None:
     assert not list(minimal_sets(account_of(lessons.draft().protocol(), workers), ["wrong"]))
 
 
@@ -377,21 +351,12 @@ def _open(draft: Draft, fair: str) -> tuple[str, ...]:
     return by_fairness(protocol, protocol.liveness[0]).open
 
 
-def test_a_step_that_is_always_possible_brings_it_about() -> None:
+def test_only_a_step_that_is_always_possible_and_brings_it_about_will_do() -> None:
     assert _open(drafted(serve, look_away), "serve") == ()
-
-
-def test_a_step_that_is_not_always_possible_does_not() -> None:
     assert _open(drafted(serve_if_open, look_away), "serve_if_open") == (
         "serve_if_open is not always possible meanwhile",
     )
-
-
-def test_a_step_that_does_something_else_does_not() -> None:
     assert _open(drafted(serve, look_away), "look_away") == ("look_away does not always bring it about",)
-
-
-def test_nothing_is_brought_about_for_those_who_left() -> None:
     assert _open(drafted(serve, leave), "serve") == ("leave may end the waiting without what is waited for",)
 
 

@@ -138,14 +138,11 @@ CHAIN = {"no-blame": ("inv:quiet",), "quiet": ("inv:told_are_honest", "axiom:idl
 """A claim of the threat model's layer, what it uses of the general one, and two that use each other."""
 
 
-def test_a_claim_rests_on_what_its_lemmas_use() -> None:
+def test_a_claim_rests_on_what_its_lemmas_use_and_is_open_where_one_is() -> None:
     found = composed("no-blame", CHAIN)
     assert found.proved
     assert found.lemmas == ("quiet", "told_are_honest")
     assert found.axioms == ("idle",)
-
-
-def test_a_claim_is_open_where_a_lemma_of_a_lemma_is() -> None:
     found = composed("no-blame", CHAIN, unknown=("told_are_honest",))
     assert (found.proved, found.missing) == (False, ("init/told_are_honest",))
     assert "nobody knows" in found.reason
@@ -154,8 +151,5 @@ def test_a_claim_is_open_where_a_lemma_of_a_lemma_is() -> None:
 def test_a_claim_does_not_rest_on_what_it_does_not_use() -> None:
     assert composed("no-blame", {}, unknown=("quiet", "told_are_honest")).proved
     assert composed("quiet", CHAIN, unknown=("no-blame", "secrecy")).proved
-
-
-def test_claims_that_are_composed_together_do_not_share_what_is_open() -> None:
     assert not composed("quiet", CHAIN, unknown=("quiet",)).proved
     assert composed("secrecy", CHAIN, unknown=("quiet",)).proved

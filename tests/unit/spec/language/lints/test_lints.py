@@ -54,7 +54,7 @@ def _rules_broken(protocol: Protocol) -> set[str]:
     return {complaint.rule for complaint in lint(protocol)}
 
 
-def test_labels_are_checked_where_no_tracing_did() -> None:
+def test_what_no_tracing_looked_at_is_checked() -> None:
     protocol = _protocol(act(pass_on))
     (action,) = protocol.actions
     for broken in (
@@ -64,17 +64,10 @@ def test_labels_are_checked_where_no_tracing_did() -> None:
     ):
         assert _rules_broken(replace(protocol, actions=(broken,))) == {"labels"}
     assert not _rules_broken(protocol)
-
-
-def test_a_rule_that_removes_is_found_where_no_tracing_did() -> None:
     protocol = _protocol(rule(learn))
     (action,) = protocol.actions
     removing = tuple(replace(update, effect=Effect.REMOVE) for update in action.updates)
     assert "insert-only" in _rules_broken(replace(protocol, actions=(replace(action, updates=removing),)))
-
-
-def test_initial_values_are_checked_where_no_tracing_did() -> None:
-    protocol = _protocol(act(pass_on))
     for initial in (
         Initial(seen.symbol, (), true.term),
         Initial(seen.symbol, protocol.actions[0].params[1:], true.term),

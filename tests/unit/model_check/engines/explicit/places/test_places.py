@@ -163,11 +163,8 @@ def test_what_does_not_go_with_a_cluster_is_refused(more: tuple[str, ...]) -> No
     assert "--ray does not go with" in ran.err
 
 
-def test_an_engine_of_one_machine_is_refused() -> None:
+def test_it_explores_here_unless_it_is_told_where_and_can() -> None:
     ran = carnet("explore", TOY, "--ray", "local", "--engine", "native")
     assert ran.code == ExitCode.USAGE
     assert "explores on one machine alone (those that do: explicit)" in ran.err
-
-
-def test_it_explores_here_unless_it_is_told_where() -> None:
     assert EXPLICIT.searches_by() is PackedSearch
