@@ -488,8 +488,8 @@ def test_differences_of_designs_and_rows_are_told_in_words() -> None:
     found = differences(_run(ROWS), _run(ROWS, digest="cd"))
     assert (found.verdicts, found.designs) == ((), {"main": ("ab", "cd")})
     changed = {"verdict": "EXHAUSTED", "bound": 1234, "expected": "EXHAUSTED", "assumptions": []}
-    (found,) = differences(_run(ROWS[:1]), _run([{**ROWS[0], **changed}])).verdicts
-    assert found.says == "PROVED → EXHAUSTED(1,234); expected PROVED → EXHAUSTED; rests on A1 → none"
+    (differs,) = differences(_run(ROWS[:1]), _run([{**ROWS[0], **changed}])).verdicts
+    assert differs.says == "PROVED → EXHAUSTED(1,234); expected PROVED → EXHAUSTED; rests on A1 → none"
     found = differences(_run(ROWS), _run([{**row, "protocol": "q"} for row in ROWS]))
     assert {each.way for each in found.verdicts} == {Way.GONE, Way.NEW}
     assert (len(found.verdicts), found.unchanged) == (2 * len(ROWS), 0)

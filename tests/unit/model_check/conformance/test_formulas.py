@@ -112,9 +112,9 @@ def test_what_is_taken_away_is_deduced_again_and_no_value_drawn_twice() -> None:
     one = (("a", "p1"),)
     found = _followed(drafted(see, forget, use, rules=(learn,)), ("see", one), ("forget", one), ("use", one))
     assert found == [None, None, None]
-    (found,) = _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k1"))))
-    assert found is not None
-    assert found.why == "draw_two: values that are drawn fresh together have to differ"
+    (refused,) = _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k1"))))
+    assert refused is not None
+    assert refused.why == "draw_two: values that are drawn fresh together have to differ"
     assert _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k2")))) == [None]
 
 

@@ -43,6 +43,7 @@ def test_an_element_that_was_chosen_is_known_until_that_is_taken_back() -> None:
     assert list(keys.choosable(1)) == ["k0", "k1", "k2"]
     assert keys.draw("k1") is None, "it is known already"
     assert keys.draw("k0") is None
+    keys = _keys()
     undo = [keys.draw(key) for key in ("k2", "k1")]
     assert list(keys.choosable(1)) == ["k0", "k2", "k1", "k3"]
     for take_back in reversed(undo):
@@ -50,6 +51,7 @@ def test_an_element_that_was_chosen_is_known_until_that_is_taken_back() -> None:
         take_back()
     assert list(keys.known) == ["k0"]
     assert sorted(keys.choosable(9)) == ["k0", "k1", "k2", "k3"]
+    keys = _keys()
     choosable = keys.choosable(1)
     keys.draw("k1")
     assert list(choosable) == ["k0", "k1", "k2"]
@@ -233,6 +235,8 @@ def test_a_trace_may_spend_its_allowances_and_is_undecided_beyond_them() -> None
     assert work.left == 0
     with pytest.raises(AmbiguousTraceError, match=f"undecided after {TO_BEGIN_WITH:,} steps"):
         work.spend(1)
+    work = Work()
+    work.spend(TO_BEGIN_WITH)
     work.allow_event()
     work.spend(PER_EVENT)
     with pytest.raises(AmbiguousTraceError):
@@ -336,6 +340,7 @@ def test_a_row_is_inserted_or_removed_once_and_taken_back_whole() -> None:
     assert undo is not None
     undo()
     assert list(pairs.rows) == list(by_first["a",]) == [("a", "b")]
+    pairs = tables.Relation("pairs", [("a", "b")])
     by_second = pairs.index((1,))
     undo = pairs.remove(("a", "b"))
     assert pairs.remove(("a", "b")) is None

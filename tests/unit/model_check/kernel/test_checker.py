@@ -105,13 +105,12 @@ def test_equations_rewrite_other_facts_either_way_and_never_themselves() -> None
     uses: list[Step] = [use(0), use(1), use(2)]
     follow(facts, *uses, close((2, 1, 0), ((0, False), (0, False))))
     assert "do not contradict" in refused(facts, *uses, close((2, 1, 0), ((0, False),)))
-    facts: list[Node] = [equal(EVE, mother(EVE)), old(mother(EVE)), denied(old(EVE))]
-    uses: list[Step] = [use(0), use(1), use(2)]
+    facts = [equal(EVE, mother(EVE)), old(mother(EVE)), denied(old(EVE))]
     follow(facts, *uses, close((2, 1, 0), ((0, True),)))
     assert "do not contradict" in refused(facts, *uses, close((2, 1, 0)))
     equation = equal(mother(EVE), EVE)
     assert "do not contradict" in refused([equation], use(0), close((0,), ((0, False),)))
-    facts: list[Node] = [equal(apply("phase", EVE), DAY), equal(apply("phase", EVE), NIGHT)]
+    facts = [equal(apply("phase", EVE), DAY), equal(apply("phase", EVE), NIGHT)]
     follow(facts, use(0), use(1), close((0, 1), ((0, False),)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import *
 from tests.fixtures import broker
-from tests.unit.model_check.command import FASTEST, FIXTURES, Ran, carnet, control
+from tests.unit.model_check.command import CONTROLS, FASTEST, FIXTURES, Ran, carnet, control
 
 OPENING = """
 from carnet_spec.language import *

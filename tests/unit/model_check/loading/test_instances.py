@@ -147,25 +147,19 @@ def test_each_kind_comes_once(name: str) -> None:
     assert len(found) == kinds
 
 
-def test_constants_coincide_and_differ_in_every_way() -> None:
+def test_axioms_decide_which_meanings_there_are() -> None:
     protocol = _assuming(axiom=NOTHING["two constants"][0])
     told = {_said(instance) for instance in every_meaning(protocol, protocol.axioms, TWO, ())}
     assert told == {
         (same, *bad) for same, *bad in itertools.product((True, False), repeat=3) if not same or len({*bad}) == 1
     }
-
-
-def test_axioms_about_one_relation_alone_are_kept() -> None:
     protocol = _assuming(irreflexive=forall(lambda a: ~before(a, a), Party))
     found = {frozenset(each.relations["before"]) for each in every_meaning(protocol, protocol.axioms, TWO, ())}
     assert sorted(map(len, found)) == [0, 1, 2]
-
-
-def test_first_values_are_all_there_are() -> None:
     protocol = drafted(see, look_again).protocol()
     free = [symbol for symbol in protocol.symbols if symbol.name in ("last", "current")]
-    found = list(first_values(protocol, Instance(TWO), free))
-    assert len({(each.first["last"][()], each.first["current"][()]) for each in found}) == len(found) == 6
+    firsts = [each.first for each in first_values(protocol, Instance(TWO), free)]
+    assert len({(each["last"][()], each["current"][()]) for each in firsts}) == len(firsts) == 6
 
 
 def look_again(step: Step) -> None:

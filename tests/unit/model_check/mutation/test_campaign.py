@@ -164,25 +164,13 @@ def test_a_malformed_file_is_refused(source: Source, text: str, told: str) -> No
         arguments_of(source)
 
 
-def test_an_argument_for_this_digest_is_valid() -> None:
+def test_an_argument_is_good_for_one_digest_and_mutants_that_are_there() -> None:
     require_valid([argued()], MUTANTS, DIGESTS)
-
-
-def test_an_argument_for_another_digest_has_expired() -> None:
     with pytest.raises(InvalidSpecificationError, match=f"'main: {NAME}' has expired"):
         require_valid([argued(digest="0" * 64)], MUTANTS, DIGESTS)
-
-
-def test_an_argument_about_no_mutant_is_refused() -> None:
     with pytest.raises(InvalidSpecificationError, match="there is no such mutant"):
         require_valid([argued(mutant="admit/guard missing/drop")], MUTANTS, DIGESTS)
-
-
-def test_an_argument_about_a_variant_that_is_not_judged_is_passed_over() -> None:
     require_valid([argued(variant="other", digest="")], MUTANTS, DIGESTS)
-
-
-def test_at_most_one_in_twenty_is_argued() -> None:
     two = [argued(), argued(mutant=MUTANTS[0].name)]
     with pytest.raises(InvalidSpecificationError, match="argues 2 of 29 mutants; at most 5% may be argued"):
         require_valid(two, MUTANTS, DIGESTS)
@@ -191,17 +179,13 @@ def test_at_most_one_in_twenty_is_argued() -> None:
 ABOUT = {"protocols": {"main": "0" * 64}}
 
 
-def test_what_was_kept_is_known_again(tmp_path: Path) -> None:
+def test_what_was_kept_is_known_again_of_the_same_thing(tmp_path: Path) -> None:
     file = tmp_path / "kept"
     Record(file, ABOUT).keep("mutant", "a", {"fate": "killed"})
     again = Record(file, ABOUT)
     assert ("mutant", "a") in again
     assert ("mutant", "b") not in again
     assert again.known("mutant", "a") == {"fate": "killed"}
-
-
-def test_nothing_may_have_been_found(tmp_path: Path) -> None:
-    file = tmp_path / "kept"
     Record(file, ABOUT).keep("scenario", "a", None)
     again = Record(file, ABOUT)
     assert ("scenario", "a") in again
@@ -221,19 +205,13 @@ def test_a_line_that_was_cut_off_is_no_line(tmp_path: Path) -> None:
     assert ("mutant", "c") in Record(file, ABOUT)
 
 
-def test_results_about_something_else_are_not_read(tmp_path: Path) -> None:
+def test_results_about_something_else_or_in_no_file_are_not_read(tmp_path: Path) -> None:
     file = tmp_path / "kept"
     Record(file, ABOUT).keep("mutant", "a", 1)
     assert ("mutant", "a") not in Record(file, {"protocols": {"main": "1" * 64}})
-
-
-def test_without_a_file_results_are_kept_for_this_run() -> None:
     record = Record(None, ABOUT)
     record.keep("mutant", "a", 1)
     assert record.known("mutant", "a") == 1
-
-
-def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot read"):
         Record(tmp_path, ABOUT)
 
@@ -260,23 +238,13 @@ def judged(*only: str) -> tuple[tuple[Mutant, ...], list[Judgement]]:
     return every, [judge.judged(mutant) for mutant in every]
 
 
-def test_two_parts_that_nothing_noticed_alone_are_a_pair() -> None:
+def test_only_parts_that_nothing_noticed_alone_are_a_pair() -> None:
     every, found = judged(INVITED, LISTED)
     assert {each.fate for each in found} == {Fate.SURVIVED, Fate.EQUIVALENT}
     assert [pair.key for pair in pairs_of(every, found, SOURCE)] == [PAIR]
-
-
-def test_what_was_not_dropped_alone_is_in_no_pair() -> None:
     assert pairs_of(*judged(INVITED), SOURCE) == ()
-
-
-def test_what_is_noticed_alone_is_in_no_pair() -> None:
-    every, found = judged(INVITED, LISTED)
     noticed = [Judgement(each.key, Fate.KILLED) if each.key.endswith(LISTED) else each for each in found]
     assert pairs_of(every, noticed, SOURCE) == ()
-
-
-def test_a_pair_can_be_argued_for() -> None:
     assert PAIR in possible_pairs(listed(Request(SOURCE, ("main",))))
 
 
@@ -304,7 +272,7 @@ def judged_in_hall(name: str, known: Collection[Weakness]) -> Judgement:
     return judge.judged_further(HALL_MUTANTS[name], found, Known(weaknesses=tuple(known)))
 
 
-def test_every_claim_is_attacked_under_each_threat_model() -> None:
+def test_every_claim_is_attacked_under_each_threat_model_with_the_moves_that_it_takes() -> None:
     """What falls in every design is attacked where nothing is removed."""
     assert [(each.weakened.without, *each.tells, each.place.profile.budget) for each in attacks()] == [
         ((), "guests-show", "insiders", 1),
@@ -314,14 +282,12 @@ def test_every_claim_is_attacked_under_each_threat_model() -> None:
         (("guest-list",), "guests-only", "outsiders", 2),
         (("guest-list",), "guests-see", "outsiders", 3),
     ]
-
-
-def test_every_attack_can_be_taken_with_the_moves_that_it_takes() -> None:
     for each in attacks():
         design = HALL_SOURCE.protocol(each.weakened.variant, each.weakened.without)
         judge = Interpreter(design, each.place.instance(HALL_SOURCE, design))
         last = judge.replay(each.trace)[-1]
         assert not judge.holds(design.claim(each.claim).checked.formula, last)
+    assert weaknesses_from_json(weaknesses_as_json(attacks())) == attacks()
 
 
 @pytest.mark.parametrize(
@@ -388,17 +354,16 @@ def lost_in_the_cellar(name: str, variant: str) -> list[tuple[str, bool]]:
     return list(defeated(Designs(CELLAR), mutant_of_cellar(name), CELLAR.protocol("main"), there))
 
 
-def test_nothing_is_lost_in_a_design_in_which_nobody_may_judge_the_mutant() -> None:
+def test_what_another_first_value_allows_is_not_lost_in_the_cellar() -> None:
     """Where the thief deduces whom it knows, a step may not depend on what it does not know."""
     name = "choose/guard known/negate"
     assert "monotone" in refusal(mutant_of_cellar(name).of(CELLAR.protocol("open-book")))
     assert lost_in_the_cellar(name, "open-book") == []
     assert lost_in_the_cellar("choose/update insert chosen/drop", "open-book")
-
-
-def test_an_attack_that_another_first_value_allows_is_not_lost() -> None:
-    """Whom the thief names without a choice is a guest or a stranger, and with a stranger it succeeds sooner."""
     assert lost_in_the_cellar("name_one/guard chosen/negate", "main") == []
+    ((what, established),) = lost_of_the_cellar()
+    assert what.startswith("step choose in tiny under anybody, ")
+    assert established
 
 
 def lost_of_the_cellar() -> list[tuple[str, bool]]:
@@ -407,12 +372,6 @@ def lost_of_the_cellar() -> list[tuple[str, bool]]:
     mutated = mutant_of_cellar("name_one/guard chosen/drop").of(mutated)
     known = [found for place in places(CELLAR, "main") if (found := scenario(CELLAR, place))]
     return list(lost(CELLAR, mutated, known, "learn"))
-
-
-def test_what_is_lost_from_every_first_value_is_lost() -> None:
-    ((what, established),) = lost_of_the_cellar()
-    assert what.startswith("step choose in tiny under anybody, ")
-    assert established
 
 
 def test_nothing_is_established_where_there_are_too_many_first_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -433,7 +392,3 @@ def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.Mon
     found = list(defeated(Designs(HALL_SOURCE), HALL_MUTANTS[LOOK], HALL_PROTOCOL, known))
     assert found
     assert not any(established for _, established in found)
-
-
-def test_attacks_can_be_written_down_and_read_back() -> None:
-    assert weaknesses_from_json(weaknesses_as_json(attacks())) == attacks()

@@ -106,14 +106,11 @@ def test_an_instance_that_breaks_an_axiom_shows_nothing(monkeypatch: pytest.Monk
         scenario(source, place)
 
 
-def test_an_attack_is_looked_for_where_a_proof_fails() -> None:
+def test_an_attack_is_looked_for_where_a_proof_fails_or_the_proof_stands() -> None:
+    """Without the list nobody is let in uninvited still: the porter asks for an invitation, too."""
     found = judged("give_key/guard inside/drop", hunting=True)
     assert (found.fate, found.by) == (Fate.KILLED, By.ATTACK)
     assert found.evidence.startswith("keys-inside falls in 1 step,")
-
-
-def test_where_none_is_found_the_failed_proof_stands() -> None:
-    """Without the list nobody is let in uninvited still: the porter asks for an invitation, too."""
     found = judged("write_down/guard invited/drop", hunting=True)
     assert (found.fate, found.by) == (Fate.KILLED, By.PROOF)
 
@@ -175,26 +172,17 @@ def test_a_sound_protocol_is_not_refused() -> None:
 # -- scenarios and weaknesses ----------------------------------------------------------------------
 
 
-def test_a_scenario_is_kept_if_it_shows_something() -> None:
+def test_nothing_is_lost_of_the_original_and_scenarios_show_something() -> None:
     assert [each.place.honest for each in scenarios()] == [True, False]
     honest, all_parties = scenarios()
     assert honest.states < all_parties.states
     assert all_parties.shows - honest.shows == {"step forge"}
-
-
-def test_nothing_is_lost_of_the_original() -> None:
     for action in DOOR.actions:
         assert list(lost(SOURCE, DOOR, scenarios(), action.name)) == []
-
-
-def test_the_original_defeats_no_attack() -> None:
     (found,) = attacks()
     assert (found.claim, found.weakened.without) == ("guests-only", ("guest-list",))
     same = Mutant("main", "nothing", MUTANTS["show/guard invited/drop"].operator, (), DOOR.action("forge"))
     assert list(defeated(Designs(SOURCE), same, DOOR, attacks())) == []
-
-
-def test_everything_can_be_written_down_and_read_back() -> None:
     for each in scenarios():
         assert scenario_from_json(scenario_as_json(each)) == each
     judgement = judged("admit/guard invited/drop")

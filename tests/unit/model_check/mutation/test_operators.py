@@ -38,7 +38,7 @@ def test_every_guard_update_and_axiom_is_dropped() -> None:
     assert dropped == wanted | {("axiom:the host is invited", "")}
 
 
-def test_names_are_stable_unique_and_in_the_order_of_the_specification() -> None:
+def test_names_are_stable_and_swaps_only_where_order_matters() -> None:
     assert len(set(NAMES)) == len(NAMES)
     assert [mutant.name for mutant in mutants(door.draft().protocol())] == NAMES
     assert NAMES[:4] == [
@@ -48,19 +48,21 @@ def test_names_are_stable_unique_and_in_the_order_of_the_specification() -> None
         "show/guard invited/drop",
     ]
     assert NAMES[-1] == "axiom the host is invited/drop"
+    assert [name for name in NAMES if "swap" in name] == ["greet/update forget the others/swap with insert greeted"]
 
 
-def test_a_mutant_differs_from_the_original_in_its_part_alone() -> None:
+def test_a_mutant_differs_in_its_part_alone_and_its_roles_stay() -> None:
     for mutant in mutants(DOOR):
         mutated = mutant.of(DOOR)
         changed = [action for action in mutated.actions if action not in DOOR.actions]
         assert changed == ([mutant.action] if mutant.action else [])
         assert (mutated.axioms == DOOR.axioms) == (mutant.action is not None)
         assert mutated.digest != DOOR.digest
-
-
-def test_updates_are_swapped_only_where_their_order_can_matter() -> None:
-    assert [name for name in NAMES if "swap" in name] == ["greet/update forget the others/swap with insert greeted"]
+    assert {mutant.action.by for mutant in mutants(DOOR) if mutant.action} == {
+        Role("porter"),
+        Role("guest"),
+        Role("intruder", honest=False),
+    }
 
 
 def test_what_another_variant_has_too_is_mutated_once() -> None:
@@ -91,12 +93,9 @@ def test_a_draw_is_dropped_and_nothing_else_is_done_to_it() -> None:
 # -- formulas -------------------------------------------------------------------------------------
 
 
-def test_a_member_is_replaced_by_its_neighbours() -> None:
+def test_a_term_is_replaced_by_neighbours_and_what_the_action_speaks_of() -> None:
     replacements = Replacements(DOOR.actions[0], ())
     assert [new for _, new in replacements(HERE)] == [Member(PLACE, "AWAY"), Member(PLACE, "LOST")]
-
-
-def test_a_term_is_replaced_by_what_the_action_speaks_of_too() -> None:
     action = replace(DOOR.actions[0], params=(X, Y))
     replacements = Replacements(action, ())
     formula = Not(Equal(X, Y))
@@ -117,14 +116,6 @@ def test_order_does_not_tell_formulas_apart() -> None:
     assert canonical(Or((P, Q))) == canonical(Or((Q, P)))
     assert canonical(And((P, Q))) != canonical(Or((P, Q)))
     assert canonical(Implies(P, Q)) != canonical(Implies(Q, P))
-
-
-def test_the_roles_of_a_mutant_stay() -> None:
-    assert {mutant.action.by for mutant in mutants(DOOR) if mutant.action} == {
-        Role("porter"),
-        Role("guest"),
-        Role("intruder", honest=False),
-    }
 
 
 class Thing(Individual):
@@ -182,29 +173,16 @@ def compared(action: str, part: str, *, lemma: bool = True) -> Sameness:
     return sameness(proofs, language_of(whole), before, without_parts(before, (part,)))
 
 
-def test_a_guard_that_an_invariant_implies_changes_nothing() -> None:
+def test_what_an_invariant_implies_or_is_written_already_changes_nothing() -> None:
+    """A light that is red already stays red."""
     same = compared("use", "guard:known")
     assert same.proved
     assert {"guard:seen", "inv:seen-known"} <= set(same.core)
-
-
-def test_without_the_invariant_it_is_a_change() -> None:
     same = compared("use", "guard:known", lemma=False)
     assert not same.proved
     assert same.differs == (Difference.MORE,)
-
-
-def test_an_update_that_writes_what_is_there_changes_nothing() -> None:
     assert compared("use", "update:again").proved
-
-
-def test_a_step_that_changes_nothing_counts_as_none() -> None:
-    """A light that is red already stays red."""
     assert compared("stop", "guard:green").proved
-
-
-def test_a_parameter_that_is_only_told_may_be_any() -> None:
-    """No update reads ``y``, so the step is the same whatever it is called with."""
     assert compared("use", "guard:named").proved
 
 

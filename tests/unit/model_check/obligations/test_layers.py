@@ -48,15 +48,12 @@ def test_what_holds_under_every_threat_model_is_proved_first_and_known_where_mor
     assert (ONE.known, [each.name for each in ONE.claims]) == (GENERAL.claims, ["a/lone"])
 
 
-def test_a_claim_that_is_expected_to_fall_is_not_proved_there() -> None:
+def test_what_holds_or_falls_under_one_threat_model_is_proved_there() -> None:
     draft = lending()
     draft.expect("owned", under=("one", "any"), fails_under=("any",))
     general, one = layers(draft.protocol())
     assert [each.name for each in general.claims] == ["known_are_seen", "held_are_used"]
     assert [each.name for each in one.claims] == ["owned", "a/lone"]
-
-
-def test_a_lemma_for_one_threat_model_is_proved_there() -> None:
     draft = lending()
     draft.lemma_under("any")(nobody_seen)
     general, one, any = layers(draft.protocol())
@@ -68,9 +65,12 @@ def nobody_seen() -> Formula:
     return ~seen(alice)
 
 
-def test_without_threat_models_everything_is_in_one_layer() -> None:
+def test_without_axioms_of_threat_models_everything_is_in_one_layer() -> None:
     protocol = claimed(drafted(), it=lambda: seen(alice))
     assert [each.name for each in only_layer(protocol).claims] == ["it"]
+    draft = drafted()
+    draft.threat("open", "anybody")
+    assert [each.threat for each in layers(claimed(draft, it=lambda: seen(alice)))] == [None]
 
 
 class Light(Individual):
@@ -156,13 +156,14 @@ def test_a_pair_with_nothing_to_do_is_one_obligation_whatever_the_action() -> No
     assert lend.hypotheses[1].formula == Not(lend.hypotheses[0].formula)
 
 
-def test_what_is_said_of_sorts_and_parameters() -> None:
+def test_what_is_said_of_sorts_parameters_and_first_values() -> None:
     formulas = {each.name: said(text(each.formula)) for each in obligation(LENDING, "step/lend/owned").hypotheses}
     assert formulas["sort:Key"] == "(exists ((x Key)) true)"
     assert formulas["axiom:alice honest"] == "(not (corrupt alice))"
     assert formulas["inv:owned"] == ("(forall ((by Party)) (forall ((key Key)) (=> (held by key) (= (owner key) by))))")
     assert formulas["guard:early"] == "(= phase EARLY)"
     assert formulas["guard:fresh key"] == "(not (used_key key))"
+    assert goal(LENDING, "init/owned") == ("(forall ((by Party)) (forall ((key Key)) (=> false (= (owner key) by))))")
 
 
 def test_what_one_step_draws_differs_where_it_is_of_one_sort() -> None:
@@ -181,10 +182,6 @@ def test_what_one_step_draws_differs_where_it_is_of_one_sort() -> None:
 
 
 # -- the first state -------------------------------------------------------------------------------
-
-
-def test_a_relation_without_a_first_value_is_empty_and_a_function_without_one_is_anything() -> None:
-    assert goal(LENDING, "init/owned") == ("(forall ((by Party)) (forall ((key Key)) (=> false (= (owner key) by))))")
 
 
 def test_first_values_are_put_in_at_the_arguments() -> None:
@@ -226,12 +223,6 @@ def test_the_axioms_of_the_only_threat_model_may_be_used_for_everything() -> Non
     assert [each.name for each in closed.assumed if each.name.startswith("threat:")] == ["threat:closed: others"]
     read = system(protocol.encoded).layers
     assert [(each.threat, [claim.name for claim in each.claims]) for each in read] == [("", []), ("closed", ["it"])]
-
-
-def test_the_only_threat_model_without_axioms_is_the_general_layer() -> None:
-    draft = drafted()
-    draft.threat("open", "anybody")
-    assert [each.threat for each in layers(claimed(draft, it=lambda: seen(alice)))] == [None]
 
 
 def test_no_axioms_are_used_for_what_is_claimed_under_several_threat_models() -> None:

@@ -47,11 +47,13 @@ def test_a_cell_says_everything_as_text(made: dict[str, str], text: str, words: 
     assert (made["text"], made["words"]) == (text, words)
 
 
-def test_more_falls_are_never_in_a_lower_class() -> None:
+def test_more_falls_are_never_in_a_lower_class_and_a_row_has_all_columns() -> None:
     classes = [cell(number, 30)["class"] for number in range(1, 20)]
     assert classes == sorted(classes)
     assert len(set(classes)) == len(STEPS)
     assert not {cell(0, 1)["class"], cell(0, 1, decided=False)["class"], cell(0, 0)["class"]} & set(classes)
+    with pytest.raises(ValueError, match="lock has another number of cells"):
+        heat_map("How many", "without", ["near", "far"], [row("lock", "", [cell(1, 2)])])
 
 
 def test_a_map_is_a_table_with_a_caption_and_scopes() -> None:
@@ -65,11 +67,6 @@ def test_a_map_is_a_table_with_a_caption_and_scopes() -> None:
     assert [each.get("href") for each in found.iter("a")] == ["#lock"]
     assert ["".join(each.itertext()) for each in found.iter("td")] == ["1 of 2 claims falls", "0 of 2 claims fall"]
     assert "style" not in {name for each in found.iter() for name in each.attrib}
-
-
-def test_a_row_has_a_cell_in_every_column() -> None:
-    with pytest.raises(ValueError, match="lock has another number of cells"):
-        heat_map("How many", "without", ["near", "far"], [row("lock", "", [cell(1, 2)])])
 
 
 def test_whatever_a_design_is_called_it_is_text() -> None:
@@ -99,11 +96,8 @@ def doubled(run: Run) -> Run:
     return replace(run, spec={**run.spec, "variants": [variant, {**variant, "name": "other"}]})
 
 
-def test_a_run_of_one_design_has_no_map(run: Run) -> None:
-    assert overview(run) is None
-
-
 def test_a_row_for_each_variant_counts_the_claims_that_fall_there(run: Run) -> None:
+    assert overview(run) is None
     heat = overview(doubled(run))
     assert heat is not None
     fallen = {(row["claim"], row["threat"]) for row in run.verdicts if row["verdict"] == "VIOLATED"}
@@ -282,17 +276,11 @@ def hits(found: list[dict[str, str]], word: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.mends("N14")
-def test_a_finding_is_found_by_its_id(found: list[dict[str, str]]) -> None:
+def test_findings_and_requirements_are_found_by_their_ids(found: list[dict[str, str]]) -> None:
     (finding,) = toy.FAMILY.findings
     assert hits(found, finding.id) == {("finding", finding.id)}
     (entry,) = (each for each in found if each["kind"] == "finding")
     assert entry["url"].startswith("attack-")
-
-
-@pytest.mark.mends("N14")
-def test_a_requirement_finds_the_steps_that_enforce_it_and_the_claims_that_state_it(
-    found: list[dict[str, str]],
-) -> None:
     assert ("step", "lend") in hits(found, "REQ-TOY-1")
     claim = toy.FAMILY.protocol("forgetful").claim("secrecy")
     assert {("claim", "secrecy"), ("attack", "secrecy")} <= hits(found, claim.requirement)

@@ -36,15 +36,12 @@ from carnet_spec.trace import TraceStep as Taken
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, carnet, control
 
 
-def test_sentences_keep_what_is_no_parameter() -> None:
+def test_sentences_and_wrapped_text_keep_what_is_no_parameter_and_their_width() -> None:
     assert (
         filled("{a} sends {k} in {braces} to {a}", {"a": "alice", "k": "k1"}) == "alice sends k1 in {braces} to alice"
     )
     assert listed(["k1"]) == "k1"
     assert listed(["k1", "k2", "k3"]) == "k1, k2 and k3"
-
-
-def test_wrapped_text_keeps_its_label_and_its_width() -> None:
     lines = wrapped("label", "word " * 40)
     assert lines[0].startswith("label        word")
     assert all(len(line) <= 78 for line in lines)
@@ -188,7 +185,7 @@ def test_sarif_is_valid_by_the_official_schema(written: Path, name: str) -> None
     assert [error.message for error in validator.iter_errors(sarif_of(written, name))] == []
 
 
-def test_sarif_has_results_only_for_what_failed(written: Path) -> None:
+def test_sarif_has_rules_and_a_result_for_each_failure(written: Path) -> None:
     assert sarif_of(written, "sound")["runs"][0]["results"] == []
     found = {
         name: [(result["ruleId"], result["level"]) for result in sarif_of(written, name)["runs"][0]["results"]]
@@ -199,17 +196,11 @@ def test_sarif_has_results_only_for_what_failed(written: Path) -> None:
         "vacuous": [("goal/shared", "error")],
         "unknown": [("R-2", "warning")],
     }
-
-
-def test_sarif_rules_are_the_requirements_and_results_point_at_them(written: Path) -> None:
     (run,) = sarif_of(written, "violated")["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == ["R-1", "R-2"]
     (result,) = run["results"]
     assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
-
-
-def test_a_sarif_code_flow_has_a_thread_for_each_party_that_acts(written: Path) -> None:
     (result,) = sarif_of(written, "violated")["runs"][0]["results"]
     (flow,) = result["codeFlows"]
     assert [thread["id"] for thread in flow["threadFlows"]] == ["first"]
@@ -268,27 +259,21 @@ def test_a_claim_of_a_package_is_in_the_file_that_states_it(tmp_path: Path) -> N
 
 
 @pytest.mark.mends("N6")
-def test_junit_counts_no_second_twice() -> None:
+def test_junit_counts_no_second_twice_and_tells_steps_as_a_story_does(written: Path) -> None:
     rows = [_row("a", 3.0), _row("b", 3.0), _row("c", 3.0), _row("d", 1.5)]
     suites = ElementTree.fromstring(junit(rows))
     assert [case.get("time") for case in suites.iter("testcase")] == ["1.000", "1.000", "1.000", "1.500"]
     assert [suite.get("time") for suite in suites.iter("testsuite")] == ["4.500"]
-
-
-def test_junit_tells_the_steps_of_what_failed(written: Path) -> None:
     failures = [failure.text or "" for failure in ElementTree.parse(written / "violated.xml").iter("failure")]
     assert [text.splitlines()[1:] for text in failures] == [["  1. pass_on(a=first, b=party1)"]]
-
-
-def _row(claim: str, seconds: float) -> Result:
-    return Result("p", "main", claim, "t", "explicit", Verdict.EXHAUSTED, Verdict.EXHAUSTED, 1, seconds=seconds)
-
-
-def test_junit_counts_steps_as_the_story_of_an_attack_does() -> None:
     steps = [TraceStep("lend", "lender"), TraceStep("learn", "adversary"), TraceStep("use", "borrower")]
     fallen = replace(_row("a", 1.0), verdict=Verdict.VIOLATED, steps=tuple(steps))
     (failure,) = ElementTree.fromstring(junit([fallen], {"learn"})).iter("failure")
     assert (failure.text or "").splitlines()[-3:] == ["  1. lend()", "     learn()", "  2. use()"]
+
+
+def _row(claim: str, seconds: float) -> Result:
+    return Result("p", "main", claim, "t", "explicit", Verdict.EXHAUSTED, Verdict.EXHAUSTED, 1, seconds=seconds)
 
 
 ROW = Result("toy", "main", "secrecy", "none", "explicit", Verdict.EXHAUSTED, Verdict.EXHAUSTED)
@@ -337,13 +322,10 @@ def test_the_worst_row_decides_the_exit_code(verdicts: list[Verdict], code: int)
     assert exit_code([*map(row, reversed(verdicts)), row(Verdict.EXHAUSTED)]) == code
 
 
-def test_an_attack_that_is_no_longer_found_is_not_a_pass() -> None:
+def test_exit_codes_and_counts_follow_from_verdicts() -> None:
     assert exit_code([row(Verdict.EXHAUSTED, Verdict.VIOLATED)]) == 3
     assert exit_code([row(Verdict.PROVED, Verdict.VIOLATED)]) == 1
     assert exit_code([row(Verdict.VIOLATED, Verdict.VIOLATED)]) == 0
-
-
-def test_counts_come_in_the_order_of_the_closed_set() -> None:
     rows = [row(Verdict.VACUOUS), row(Verdict.PROVED), row(Verdict.PROVED)]
     assert list(by_verdict(rows).items()) == [("PROVED", 2), ("VACUOUS", 1)]
 
@@ -365,7 +347,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_kept_attack_says_who_did_what_and_what_changed(run: Path) -> None:
+def test_a_kept_attack_says_who_did_what_beside_its_itf_trace(run: Path) -> None:
     attack = json.loads((run / "attacks" / "main.anyone.stays-home.json").read_text())
     assert attack["parties"] == ["first", "party1"]
     (event,) = attack["events"]
@@ -374,14 +356,8 @@ def test_a_kept_attack_says_who_did_what_and_what_changed(run: Path) -> None:
     assert [change["text"] for change in event["changes"]] == ["− has(first)", "+ has(party1)"]
     assert attack["expected"] is False
     assert "stays-home fails for a = party1" in attack["reason"][0]
-
-
-def test_a_kept_attack_lies_beside_its_itf_trace(run: Path) -> None:
     trace = json.loads((run / "attacks" / "main.anyone.stays-home.itf.json").read_text())
     assert [state["mbt::actionTaken"] for state in trace["states"]] == ["init", "pass_on"]
-
-
-def test_what_was_read_is_what_was_written(run: Path) -> None:
     read = read_run(run)
     assert [attack["name"] for attack in read.attacks] == ["main.anyone.stays-home"]
     assert {row["claim"] for row in read.verdicts} == {"one-holder", "stays-home"}

@@ -50,11 +50,13 @@ def test_all_deductions_are_taken_right_after_a_step_in_whatever_order(order: tu
     assert after.relations["third"] == {()}
 
 
-def test_a_saturated_state_stays_as_it_is() -> None:
+def test_a_saturated_state_stays_as_it_is_and_deductions_cost_nothing() -> None:
     judge = _judge(drafted(see, rules=(learn, share)).protocol(), relations={"before": LINE})
     after = judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p2"})
     assert after.relations["known"] == {("p2",), ("p3",)}
     assert judge.saturate(after) == after
+    judge = _judge(drafted(see, rules=(learn,)).protocol(), budget=0)
+    assert judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p1"}).spent == 0
 
 
 def test_firing_takes_the_step_alone_and_takes_a_deduction_when_asked_to() -> None:
@@ -72,11 +74,6 @@ def test_what_a_step_takes_away_is_deduced_again_where_its_reason_is_left() -> N
     state = judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p2"})
     assert judge.fire(state, judge.protocol.action("forget"), {}).relations["known"] == frozenset()
     assert judge.step(state, judge.protocol.action("forget"), {}).relations["known"] == {("p2",)}
-
-
-def test_a_deduction_costs_nothing() -> None:
-    judge = _judge(drafted(see, rules=(learn,)).protocol(), budget=0)
-    assert judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p1"}).spent == 0
 
 
 def test_premises_are_asked_about_although_the_deduction_adds_nothing() -> None:

@@ -151,13 +151,19 @@ def test_a_rule_that_decides_about_fairness_may_be_left_out(name: str) -> None:
     assert with_rules_as_steps(protocol, protocol.liveness).action("learn").deduction is not decides
 
 
-def test_an_action_that_changes_nothing_is_not_open() -> None:
+def test_an_action_that_changes_nothing_or_lacks_elements_is_not_open() -> None:
     judge = Interpreter(drafted(see).protocol(), Instance({"Party": ("p",)}))
     action, start = judge.protocol.action("see"), judge.initial()
     after = judge.step(start, action, {"a": "p"})
     assert is_open(judge, action, start)
     assert not is_open(judge, action, after)
     assert not is_cut_short(judge, action, after), "every party is in its pool"
+    judge = Interpreter(drafted(draw).protocol(), Instance({"Key": ("k",)}))
+    action, start = judge.protocol.action("draw"), judge.initial()
+    assert is_open(judge, action, start)
+    after = judge.step(start, action, {"k": "k"})
+    assert not is_open(judge, action, after)
+    assert is_cut_short(judge, action, after)
 
 
 def test_an_action_is_divided_into_what_is_meant_and_the_rest() -> None:
@@ -215,12 +221,3 @@ def test_what_only_an_instance_prevents_is_cut_short(name: str) -> None:
     judge = Interpreter(draft.protocol(), instance)
     assert is_open(judge, judge.protocol.action(action), judge.initial()) is not cut
     assert is_cut_short(judge, judge.protocol.action(action), judge.initial()) is cut
-
-
-def test_a_draw_is_cut_short_where_no_element_is_left() -> None:
-    judge = Interpreter(drafted(draw).protocol(), Instance({"Key": ("k",)}))
-    action, start = judge.protocol.action("draw"), judge.initial()
-    assert is_open(judge, action, start)
-    after = judge.step(start, action, {"k": "k"})
-    assert not is_open(judge, action, after)
-    assert is_cut_short(judge, action, after)

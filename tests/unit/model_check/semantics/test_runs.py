@@ -44,39 +44,27 @@ def _trace(*written: str) -> Trace:
     return Trace("small", "main", (), "", _steps(*written))
 
 
-def test_a_replay_returns_the_first_state_and_one_for_each_step() -> None:
+def test_a_replay_has_the_first_state_and_one_for_each_step() -> None:
     states = _judge().replay(_trace("see p1", "use p1"))
     assert [set(state.relations["seen"]) for state in states] == [set(), {("p1",)}, {("p1",)}]
     assert [set(state.relations["third"]) for state in states] == [set(), set(), {()}]
-
-
-def test_a_trace_without_deductions_is_completed_from_the_saturated_first_state() -> None:
     judge = _judge()
     first, after = judge.replay(_trace("see p1"))
     assert first == judge.initial()
     assert first.relations["known"] == {("p2",)}
     assert after.relations["known"] == {("p1",), ("p2",)}
-
-
-def test_an_empty_trace_has_the_saturated_first_state() -> None:
     judge = _judge()
     assert judge.replay(_trace()) == [judge.initial()]
 
 
-def test_a_trace_with_deductions_is_taken_literally_from_the_unsaturated_first_state() -> None:
+def test_a_trace_with_deductions_is_taken_literally() -> None:
     judge = _judge()
     states = judge.replay(_trace("see p1", "learn p1", "use p1"))
     assert states[0] == judge.start()
     assert [set(state.relations["known"]) for state in states] == [set(), set(), {("p1",)}, {("p1",)}]
-
-
-def test_a_literal_trace_that_lacks_a_deduction_is_refused() -> None:
     with pytest.raises(NotEnabled, match=r"use\(a=p2\) is not enabled: 'known' does not hold"):
         _judge().replay(_trace("see p1", "learn p1", "use p2"))
     assert len(_judge().replay(_trace("see p1", "use p2"))) == 3
-
-
-def test_a_deduction_whose_premise_does_not_hold_is_refused() -> None:
     with pytest.raises(NotEnabled, match=r"learn\(a=p2\) is not enabled: 'seen' does not hold"):
         _judge().replay(_trace("see p1", "learn p2"))
 
@@ -107,23 +95,14 @@ def test_the_design_and_the_roles_that_a_trace_names_are_the_callers_business() 
     assert _judge().replay(other) == _judge().replay(_trace("see p1"))
 
 
-def test_deductions_are_written_out_where_they_are_taken() -> None:
+def test_deductions_are_written_out_where_they_add_something() -> None:
     written = _judge().expand(_steps("see p1", "use p1"))
     assert written == list(_steps("begin p2", "see p1", "learn p1", "use p1"))
-
-
-def test_a_deduction_that_adds_nothing_is_not_written_out() -> None:
     assert _judge().expand(_steps("see p2")) == list(_steps("begin p2", "see p2"))
-
-
-def test_a_trace_written_out_ends_where_the_short_one_does() -> None:
     judge = _judge()
     short = _trace("see p1", "use p1")
-    written = Trace("small", "main", (), "", tuple(judge.expand(short.steps)))
-    assert judge.replay(written)[-1] == judge.replay(short)[-1]
-
-
-def test_writing_out_a_step_that_cannot_be_taken_is_refused() -> None:
+    whole = Trace("small", "main", (), "", tuple(judge.expand(short.steps)))
+    assert judge.replay(whole)[-1] == judge.replay(short)[-1]
     with pytest.raises(NotEnabled, match="'known' does not hold"):
         _judge().expand(_steps("use p1"))
 
@@ -131,13 +110,10 @@ def test_writing_out_a_step_that_cannot_be_taken_is_refused() -> None:
 # -- replays that share their beginnings -----------------------------------------------------------
 
 
-def test_a_trace_with_deductions_and_one_without_begin_in_states_of_their_own() -> None:
+def test_replays_begin_in_states_of_their_own_and_forget_what_is_refused() -> None:
     replays = Replays(_judge())
     assert replays.end(_trace("see p1").steps) != replays.end(_trace("begin p2", "see p1").steps)
     assert replays.end(()) == replays.interpreter.initial()
-
-
-def test_a_step_that_cannot_be_taken_is_refused_and_forgotten() -> None:
     replays = Replays(_judge())
     for _ in range(2):
         with pytest.raises(NotEnabled):
@@ -164,31 +140,23 @@ def _start(draft: Draft, **fields: Any) -> State:
     return Interpreter(draft.protocol(), Instance(ELEMENTS, functions=LED, **fields)).start()
 
 
-def test_every_mutable_symbol_has_a_value_at_every_row_and_no_rigid_one_has() -> None:
+def test_a_first_state_has_values_of_mutable_symbols_empty_or_first() -> None:
     state = _start(drafted(touch))
     assert set(state.relations) == {"seen", "ahead"}
     assert set(state.functions) == {"friend", "last", "phase", "current"}
     assert set(state.functions["friend"]) == {("p1",), ("p2",)}
     assert set(state.functions["last"]) == {()}
-
-
-def test_relations_start_empty() -> None:
     assert _start(drafted(touch)).relations == {"seen": frozenset(), "ahead": frozenset()}
-
-
-def test_functions_start_at_the_first_element_of_their_sort() -> None:
     functions = _start(drafted(touch)).functions
     assert functions["friend"] == {("p1",): "p1", ("p2",): "p1"}
     assert (functions["phase"][()], functions["current"][()]) == ("EARLY", "k1")
+    assert _start(drafted(touch), budget=3).spent == 0
 
 
-def test_functions_start_with_the_values_that_the_instance_names_row_by_row() -> None:
+def test_first_values_are_those_of_the_instance_where_the_protocol_gives_none() -> None:
     functions = _start(drafted(touch), first={"friend": {("p1",): "p2"}, "phase": {(): "OVER"}}).functions
     assert functions["friend"] == {("p1",): "p2", ("p2",): "p1"}
     assert functions["phase"] == {(): "OVER"}
-
-
-def test_the_instance_cannot_name_a_first_value_that_the_protocol_gives() -> None:
     draft = drafted(touch)
     draft.initially(phase, Phase.LATE)
     assert _start(draft).functions["phase"] == {(): "LATE"}
@@ -206,7 +174,7 @@ def _led(a: Party) -> Party:
     return leader(a)
 
 
-def test_an_initial_value_is_read_at_its_own_arguments_in_their_order() -> None:
+def test_an_initial_value_is_read_at_its_own_arguments_and_reads_no_state() -> None:
     draft = drafted(touch)
     draft.initially(ahead, _ahead_at_first)
     draft.initially(friend, _led)
@@ -214,9 +182,6 @@ def test_an_initial_value_is_read_at_its_own_arguments_in_their_order() -> None:
     state = _start(draft, relations={"before": both_ways, "corrupt": frozenset({("p1",)})})
     assert state.relations["ahead"] == {("p2", "p1")}
     assert state.functions["friend"] == {("p1",): "p2", ("p2",): "p2"}
-
-
-def test_an_initial_value_that_reads_state_is_refused() -> None:
     draft = drafted(touch)
     draft.initially(first, second)
     with pytest.raises(SpecificationError, match="the initial value of first reads second, which changes"):
@@ -233,10 +198,6 @@ def test_the_first_state_is_before_any_deduction_and_the_initial_one_after_all()
     judge = Interpreter(drafted(rules=(deduce,)).protocol(), instance)
     assert judge.start().relations["seen"] == frozenset()
     assert judge.initial().relations["seen"] == {("p2",)}
-
-
-def test_nothing_is_spent_at_first() -> None:
-    assert _start(drafted(touch), budget=3).spent == 0
 
 
 def test_equal_states_are_one_and_each_of_their_parts_tells_states_apart() -> None:

@@ -27,42 +27,42 @@ def _seen(*parties: str) -> State:
     return State({"seen": frozenset((party,) for party in parties)}, {})
 
 
-def test_insert_adds_one_row_and_keeps_the_others() -> None:
+def test_insert_and_remove_change_one_row_and_keep_the_others() -> None:
     def see(step: Step, a: Party) -> None:
         step.insert(seen(a))
 
     assert _fired(see, _seen("p1"), a="p2").relations["seen"] == {("p1",), ("p2",)}
     assert _fired(see, _seen("p1"), a="p1").relations["seen"] == {("p1",)}
 
-
-def test_remove_takes_one_row_and_keeps_the_others() -> None:
     def forget(step: Step, a: Party) -> None:
         step.remove(seen(a))
 
     assert _fired(forget, _seen("p1", "p2"), a="p2").relations["seen"] == {("p1",)}
     assert _fired(forget, _seen("p1"), a="p2").relations["seen"] == {("p1",)}
 
-
-def test_arguments_stand_in_their_places() -> None:
     def meet(step: Step, a: Party, b: Party) -> None:
         step.insert(ahead(b, a))
 
     assert _fired(meet, a="p1", b="p2").relations["ahead"] == {("p2", "p1")}
 
 
-def test_remove_of_each_clears_every_row_that_fits_and_no_other() -> None:
+def test_each_stands_for_every_element_that_fits() -> None:
     def clear(step: Step, a: Party) -> None:
         step.remove(ahead(step.each(Party), a))
 
     held = frozenset({("p1", "p1"), ("p2", "p1"), ("p1", "p2")})
     assert _fired(clear, State({"ahead": held}, {}), a="p1").relations["ahead"] == {("p1", "p2")}
 
-
-def test_insert_of_each_adds_a_row_for_every_element() -> None:
     def announce(step: Step, a: Party) -> None:
         step.insert(ahead(a, step.each(Party)))
 
     assert _fired(announce, a="p2").relations["ahead"] == {("p2", "p1"), ("p2", "p2"), ("p2", "p3")}
+
+    def cross(step: Step) -> None:
+        one, other = step.each(Party), step.each(Party)
+        step.insert(ahead(one, other), when=corrupt(one) & ~corrupt(other))
+
+    assert _fired(cross).relations["ahead"] == {("p3", "p1"), ("p3", "p2")}
 
 
 def test_a_condition_on_each_is_asked_of_every_element() -> None:
@@ -73,29 +73,17 @@ def test_a_condition_on_each_is_asked_of_every_element() -> None:
     assert _fired(announce).relations["seen"] == {("p1",), ("p2",)}
 
 
-def test_two_each_stand_for_every_pair() -> None:
-    def cross(step: Step) -> None:
-        one, other = step.each(Party), step.each(Party)
-        step.insert(ahead(one, other), when=corrupt(one) & ~corrupt(other))
-
-    assert _fired(cross).relations["ahead"] == {("p3", "p1"), ("p3", "p2")}
-
-
-def test_set_changes_a_variable() -> None:
+def test_set_changes_a_variable_or_a_function_at_one_row_or_everywhere() -> None:
     def move(step: Step, a: Party) -> None:
         step.set(last, a)
 
     assert _fired(move, a="p3").functions["last"] == {(): "p3"}
 
-
-def test_set_changes_a_function_at_one_row_only() -> None:
     def befriend(step: Step, a: Party, b: Party) -> None:
         step.set(friend(a), b)
 
     assert _fired(befriend, a="p2", b="p3").functions["friend"] == {("p1",): "p1", ("p2",): "p3", ("p3",): "p1"}
 
-
-def test_set_of_each_changes_a_function_everywhere_by_a_value_of_its_own() -> None:
     def reflect(step: Step) -> None:
         everyone = step.each(Party)
         step.set(friend(everyone), everyone)
@@ -259,11 +247,8 @@ def test_a_draw_takes_the_first_unused_element_and_marks_it_used_for_good() -> N
     assert _offered(judge, state) == []
 
 
-def test_a_draw_skips_what_an_earlier_parameter_of_the_step_drew() -> None:
+def test_a_draw_skips_what_is_drawn_and_needs_enough() -> None:
     assert _offered(_judge(drafted(draw_pair))) == [("draw_pair", "k1", "k2")]
-
-
-def test_a_step_with_fewer_unused_elements_than_draws_is_not_enabled() -> None:
     judge = _judge(drafted(draw, draw_pair))
     state = judge.initial()
     for key in ("k1", "k2"):
@@ -291,16 +276,10 @@ def test_a_draw_takes_the_first_of_its_pool_in_the_order_of_the_pool() -> None:
     assert _offered(judge, state) == []
 
 
-def test_a_pool_is_of_one_parameter_of_one_action() -> None:
+def test_a_pool_limits_what_is_offered_of_one_parameter() -> None:
     judge = _judge(drafted(draw, draw_pair), pools={("draw_pair", "other"): ("k1", "k3")})
     assert _offered(judge) == [("draw", "k1"), ("draw_pair", "k1", "k3")]
-
-
-def test_a_pool_limits_what_is_offered_of_a_parameter_that_is_not_drawn_too() -> None:
     assert _offered(_judge(drafted(see), pools={("see", "a"): ("p3",)})) == [("see", "p3")]
-
-
-def test_a_pool_does_not_limit_a_step_that_is_asked_for() -> None:
     judge = _judge(drafted(draw), pools={("draw", "a"): ("k1",)})
     after = judge.fire(judge.initial(), judge.protocol.action("draw"), {"a": "k3"})
     assert after.functions["current"] == {(): "k3"}

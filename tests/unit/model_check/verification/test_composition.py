@@ -233,27 +233,18 @@ STEPS = """\
 
 
 @pytest.mark.mends("P3")
-def test_the_terminal_steps_through_what_is_asked_for() -> None:
-    ran = carnet("verify", f"{FILE}:weak_lemma", "--jobs", "1", "--cti", "seen_are_known")
-    assert "  seen_are_known (lemma): not inductive\n" in ran.out
-    assert STEPS in ran.out
-
-
-def test_what_is_proved_has_nothing_to_step_through() -> None:
+def test_only_a_lemma_without_a_proof_by_induction_can_be_stepped_through() -> None:
     ran = carnet("verify", f"{FILE}:sound", "--jobs", "1", "--cti", "one-owner")
     assert "no counterexample to induction of one-owner in main: proved" in ran.out
-
-
-def test_an_unknown_lemma_is_refused_with_the_closest_name() -> None:
     ran = carnet("verify", f"{FILE}:weak_lemma", "--cti", "seen_are_knwn")
     assert ran.code == 2
     assert "no lemma or claim 'seen_are_knwn' in weak; did you mean 'seen_are_known'?" in ran.err
-
-
-def test_without_an_induction_there_is_none_to_show() -> None:
     ran = carnet("verify", f"{FILE}:weak_lemma", "--cti", "seen_are_known", "--engine", "explicit")
     assert ran.code == 2
     assert "add induction" in ran.err
+    ran = carnet("verify", f"{FILE}:weak_lemma", "--jobs", "1", "--cti", "seen_are_known")
+    assert "  seen_are_known (lemma): not inductive\n" in ran.out
+    assert STEPS in ran.out
 
 
 def test_what_the_interpreter_does_not_confirm_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,13 +238,10 @@ def test_the_word_of_one_engine_does_not_pass(tickets: str, engine: str) -> None
     assert carnet("verify", tickets, "--engine", engine).code == 0
 
 
-def test_a_claim_that_is_only_announced_does_not_pass() -> None:
+def test_what_is_announced_or_sampled_alone_does_not_pass(tickets: str) -> None:
     ran = carnet("verify", TOY, "--strict", "--json")
     assert ran.code == 3
     assert any("declared, and not stated yet" in each for each in ran.json["shortcomings"])
-
-
-def test_a_sample_establishes_nothing(tickets: str) -> None:
     ran = carnet("verify", tickets, "--simulate", "5", "--strict", "--json")
     assert ran.code == 3
     assert {each.rpartition(": ")[2] for each in ran.json["shortcomings"]} == {"established by induction alone"}
@@ -333,11 +330,8 @@ def test_it_never_happens(name: str) -> None:
     assert not _may(NEVER[name]())
 
 
-def test_a_variable_without_a_first_value_may_hold_anything() -> None:
+def test_what_may_hold_at_first_may_hold() -> None:
     assert _may(phase == Phase.OVER, begins=False)
-
-
-def test_a_relation_that_holds_at_first_may_hold() -> None:
     draft = _draft(begins=True)
     draft.initially(first, true)
     protocol = draft.protocol()

@@ -205,6 +205,7 @@ def test_another_arity_or_sort_is_refused_with_its_line() -> None:
         def one(p: Person) -> Formula:
             return alarm
 
+    house = reading()
     with pytest.raises(
         MisuseError, match=r"\(test_composition.py:\d+\): argument 2 of knows is a Key, which is read as a Lock and not"
     ):
@@ -213,6 +214,7 @@ def test_another_arity_or_sort_is_refused_with_its_line() -> None:
         def swapped(p: Person, q: Person) -> Formula:
             return alarm
 
+    house = reading()
     with pytest.raises(MisuseError, match=r"home has to be a Person, not a Lock"):
 
         @house.reads(home)
@@ -243,6 +245,7 @@ def test_every_symbol_is_read_once_and_nothing_else_is() -> None:
         house.read(forall(sent, Agent, Key).term)
     with pytest.raises(MisuseError, match="does not say what the sort Lock is"):
         house.read(forall(lambda k: opens(guard, k), Lock).term)
+    house = reading()
     house.renames(knows, opens)
     with pytest.raises(MisuseError, match="says twice what knows is"):
         house.renames(knows, opens)

@@ -309,6 +309,8 @@ def test_a_layer_cannot_change_what_is_below_it() -> None:
         def _(step: Step, k: Key) -> None:
             step.set(chosen, k, name="again")
 
+    draft = _journey()
+
     @draft.superpose("choose")
     def _(step: Step, k: Key, a: Agent) -> None:
         step.insert(own(a, k))
@@ -546,10 +548,8 @@ def test_a_variant_is_built_once_and_from_its_own_draft() -> None:
     assert first is second
     assert first == FAMILY.protocol()
     assert built == [FAMILY.main[0]]
-    FAMILY.protocol()
-    built: list[str] = []
     counting(built).protocol()
-    assert built == [FAMILY.main[0]]
+    assert built == [FAMILY.main[0]] * 2
 
 
 def test_what_lacks_a_defence_is_resolved_from_the_same_draft() -> None:

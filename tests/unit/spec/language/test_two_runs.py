@@ -308,6 +308,7 @@ def test_a_value_in_both_runs_is_the_same_and_a_declared_claim_covers_nothing() 
         return (runs.left(box) == bell.largest) & (bell.largest == runs.right(box))
 
     assert {where for where, _ in runs.unclaimed()} == {"symbol marked", "action ring"}
+    runs = TwoRuns(bell.one_run(), own={"send": ("thing",)})
     runs.declare_claim("later", sentence="x", requirement="R", source="x", under=("post",))
     assert {where for where, _ in runs.unclaimed()} == {"symbol box", "symbol marked", "action ring"}
 

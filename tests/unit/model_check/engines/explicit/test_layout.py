@@ -50,13 +50,16 @@ def _state(**changes: Any) -> State:
 def test_the_first_state_is_0_and_a_place_gets_bits_when_it_first_changes() -> None:
     layout = _layout()
     assert (layout.encode(_state()), layout.bits) == (0, 0)
+    layout = _layout()
     places = layout.tables["ahead"].places
     assert _written(layout, 0, (places["p1", "p2"], True), (places["p2", "p1"], False)) == 0
     assert layout.bits == 0
+    layout = _layout()
     assert _written(layout, 0, (layout.tables["seen"].places["p2",], True)) == 0b1
     assert layout.bits == 1
     assert _written(layout, 0, (layout.tables["last"].places[()], "p3")) == 0b100
     assert layout.bits == 1 + 2
+    layout = _layout()
     gone = layout.tables["ahead"].places["p1", "p2"]
     s = _written(layout, 0, (gone, False))
     assert s == 1, "that it held at first makes its loss the change"
@@ -132,6 +135,8 @@ def test_answers_are_shared_by_states_that_agree_on_the_bits_read() -> None:
     memo.grow(0b011)
     assert [memo.answer(s) for s in (0b001, 0b101, 0b010, 0b110)] == [0b01, 0b01, 0b10, 0b10]
     assert asked == [0b01, 0b10]
+    asked = []
+    memo = _counting(asked)
     memo.grow(0b01)
     memo.answer(0b01)
     memo.grow(0b10)

@@ -364,6 +364,7 @@ def test_what_no_permutation_moves_stays_and_the_largest_number_comes_first() ->
     s = packed(model, {model.layout.tables["closed"].places[()]: True})
     assert standing_of(model)(s) == s
     assert standing_of(model).size(s) == 1
+    model = model_of(("ann",))
     places = model.layout.tables["ready"].places
     held: dict[Place, Value] = {places["di",]: True}
     others = [party for party in PEOPLE if party != "ann"]

@@ -156,6 +156,7 @@ def test_an_initial_value_holds_of_its_arguments_in_their_order_and_of_no_others
     start = at_start(protocol.initial, protocol.symbols)
     assert show(start(ahead(alice, bob).term)) == "before(alice, bob)"
     assert show(start(ahead(bob, alice).term)) == "before(bob, alice)"
+    draft = drafted(meet)
     draft.axiom("one way", before(alice, bob) & ~before(bob, alice))
     draft.initially(ahead, _ahead_at_first)
     protocol = claimed(draft, forth=lambda: ahead(alice, bob), back=lambda: ahead(bob, alice))
