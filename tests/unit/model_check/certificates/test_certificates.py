@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 import pytest
 
+from carnet_check.certificates import production
 from carnet_check.certificates.file import (
     LARGEST,
     LARGEST_FILE,
@@ -32,9 +33,17 @@ from carnet_check.certificates.file import (
 )
 from carnet_check.certificates.folder import OF_NO_LAYER, UNDER_NONE, Pair, stated
 from carnet_check.certificates.judging import BATCH, Asked, Bound, Judge, adapted, follow, in_turn, in_workers, key_of
-from carnet_check.certificates.producing import work
-from carnet_check.certificates.producing.work import Answer, Question, Searcher, Workers, answers, certificate
-from carnet_check.certificates.production import Made, Production, cores
+from carnet_check.certificates.production import (
+    Answer,
+    Made,
+    Production,
+    Question,
+    Searcher,
+    Workers,
+    answers,
+    certificate,
+    cores,
+)
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
@@ -99,7 +108,7 @@ def failing(writer: Writer, obligation: Obligation, hint: Sequence[str] | None) 
 
 def failing_inside(question: Question) -> Iterator[Answer]:
     """Answer with a search that fails on one question."""
-    with patch.object(work, "certificate", failing):
+    with patch.object(production, "certificate", failing):
         yield from answers(question)
 
 

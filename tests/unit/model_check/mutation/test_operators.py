@@ -12,7 +12,7 @@ from carnet_check.loading.families import load
 from carnet_check.mutation.equivalence import Difference, Sameness, sameness
 from carnet_check.mutation.mutant import Operator, without_parts
 from carnet_check.mutation.operators import Replacements, canonical, mutants, rewritten, weakened
-from carnet_check.obligations.certified import language_of
+from carnet_check.obligations.reading import language_of
 from carnet_spec.language import *
 from carnet_spec.language.terms import BOOL, And, Apply, Equal, Forall, Implies, Member, Not, Or, Var
 from tests.fixtures import door

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from carnet_check.cache import Answers
-from carnet_check.engines.explicit import explore, explorer
+from carnet_check.engines.explicit import explore
+from carnet_check.engines.explicit import explorer as compiled_explorer
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, Search
-from carnet_check.engines.exploring import searches, searching
+from carnet_check.engines.exploring import explorer, searches
+from carnet_check.engines.exploring.explorer import Remembering
 from carnet_check.engines.exploring.searches import alike, search_in, search_scope
-from carnet_check.engines.exploring.searching import Remembering
 from carnet_check.loading.extent import Explored
 from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope
@@ -55,7 +56,7 @@ def test_a_verdict_is_no_stronger_than_the_search(name: str, monkeypatch: pytest
         for task in tasks:
             yield task, _coverage(task, **changes)
 
-    monkeypatch.setattr(searching, "run_all", run)
+    monkeypatch.setattr(explorer, "run_all", run)
     ran = carnet("verify", TOY, "--engine", "explicit", "--claim", "secrecy", "--json")
     rows = [row for row in ran.json["results"] if row["kind"] == "claim"]
     assert {row["verdict"] for row in rows} == {verdict}
@@ -96,7 +97,7 @@ def test_an_exploration_for_goals_alone_that_failed_is_an_error(monkeypatch: pyt
         for task in tasks:
             yield task, _coverage(task, problems=() if task.claims else ("an axiom is violated",))
 
-    monkeypatch.setattr(searching, "run_all", run)
+    monkeypatch.setattr(explorer, "run_all", run)
     ran = carnet("verify", BYSTANDER, "--engine", "explicit", "--json")
     assert {row["verdict"] for row in ran.json["results"] if row["threat"] == "bystander"} == {"ERROR"}
     assert ran.code == 5
@@ -162,7 +163,7 @@ def test_instances_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
         return Exploration(states=1, seconds=1_000.0)
 
     monkeypatch.setattr(searches, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(explorer, "explore", slow)
+    monkeypatch.setattr(compiled_explorer, "explore", slow)
     three = Scope(((_instance(2), None), (_instance(3), None), (_instance(4), None)), Explored((), 3))
     search_scope(EXPLICIT, replace(TASK, caps=Caps(seconds=7)), _protocol(), three)
     assert left == [7.0, 3.0, 0.0]
@@ -178,7 +179,7 @@ def test_a_trace_that_breaks_no_claim_is_an_error(monkeypatch: pytest.MonkeyPatc
         explored = explore(*args, **kwargs)  # type: ignore[arg-type] # handed on as it came
         return replace(explored, violations={"unseen": Trace("small", "main", (), "anyone", ())})
 
-    monkeypatch.setattr(explorer, "explore", mistaken)
+    monkeypatch.setattr(compiled_explorer, "explore", mistaken)
     (problem,) = search_in(EXPLICIT, TASK, _protocol(), _instance()).problems
     assert problem == "the interpreter replays the counterexample to unseen, and the claim still holds"
 
@@ -203,7 +204,7 @@ MISTAKES: dict[str, tuple[Exploration, str]] = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistaken_search_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     answer, problem = MISTAKES[name]
-    monkeypatch.setattr(explorer, "explore", lambda *_args, **_kwargs: answer)
+    monkeypatch.setattr(compiled_explorer, "explore", lambda *_args, **_kwargs: answer)
     assert search_in(EXPLICIT, TASK, _premised(), _instance()).problems == (problem,)
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from carnet_check.engines.induction import explain_cti, workbench
 from carnet_check.engines.induction.counterexample import Structure, confirmed, counterexample, small_model
-from carnet_check.engines.induction.obligations import Obligation, obligations
-from carnet_check.engines.induction.precondition import after_updates
+from carnet_check.engines.induction.obligations import Obligation, after_updates, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.errors import EngineDisagreement
 from carnet_check.made import Purpose, stand_in, switch

@@ -12,7 +12,7 @@ import pytest
 import z3
 
 from carnet_check.engines.induction import obligations, prove
-from carnet_check.engines.induction.precondition import (
+from carnet_check.engines.induction.obligations import (
     after_updates,
     at_start,
     both,

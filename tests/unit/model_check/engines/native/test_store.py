@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import cast
 from unittest.mock import patch
@@ -16,11 +17,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.engines.explicit import explore, groups
+from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.search import PackedSearch, Sighting
+from carnet_check.engines.explicit.search import PackedSearch, Sighting, most_answers
 from carnet_check.engines.native import book, kernel, machine, rows
 from carnet_check.engines.native import store as native_store
 from carnet_check.engines.native.book import Book
@@ -204,6 +205,7 @@ def test_few_bits_are_one_word_wherever_they_are(reads: int) -> None:
     assert len(Gathering(WORDS, reads).parts) <= 1
 
 
+groups = importlib.import_module("carnet_check.engines.explicit.search")
 WATCH = Watch(max_states=2_000, max_memory=None, progress=None)
 
 
@@ -274,7 +276,7 @@ def street() -> Protocol:
 
 
 def test_more_actions_than_a_word_has_bits_all_take_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "FEW", 0)  # so that none are answered for together
+    monkeypatch.setitem(most_answers.__globals__, "FEW", 0)  # so that none are answered for together
     protocol, instance = street(), Instance(elements={})
     expected, found = (
         explore(protocol, instance, invariants=(), packed=packed)
