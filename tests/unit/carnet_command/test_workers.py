@@ -196,7 +196,6 @@ def left(place: str) -> Iterator[str]:
 
 
 def awaited(place: str) -> Iterator[bool]:
-    """Wait for a file, and say whether it came."""
     until = time.monotonic() + PATIENCE
     while not Path(place).exists() and time.monotonic() < until:
         time.sleep(0.01)

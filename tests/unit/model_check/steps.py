@@ -15,29 +15,24 @@ def serve_one(step: Step, a: Party) -> None:
 
 
 def swing(step: Step) -> None:
-    """Go from here to there."""
     step.require("here", ~third)
     step.insert(third)
 
 
 def back(step: Step) -> None:
-    """Come back."""
     step.require("there", third)
     step.remove(third)
 
 
 def ask(step: Step) -> None:
-    """Ask once."""
     step.require("quiet", ~first)
     step.insert(first)
 
 
 def see(step: Step, a: Party) -> None:
-    """See a party."""
     step.insert(seen(a))
 
 
 def learn(step: Step, a: Party) -> None:
-    """Learn of a party that is seen."""
     step.given("seen", seen(a))
     step.insert(known(a))

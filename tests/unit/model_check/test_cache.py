@@ -22,7 +22,6 @@ NAMES = ("axiom:one", "inv:owned", "guard:fresh")
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Answers:
-    """Return a cache that knows one answer."""
     found = Answers(tmp_path, WHO)
     keep(found, PROVED, "text", 7)
     return found

@@ -79,14 +79,12 @@ VICTIM = "step/lend/secrecy"
 
 
 def killed(question: Question) -> Iterator[Answer]:
-    """Answer, but die on one question."""
     if question.id == VICTIM:
         os.kill(os.getpid(), signal.SIGKILL)
     yield from answers(question)
 
 
 def stuck(question: Question) -> Iterator[Answer]:
-    """Answer, but never on one question."""
     while question.id == VICTIM:
         signal.pause()
     yield from answers(question)

@@ -274,8 +274,6 @@ def test_a_hostile_attack_is_shown_as_text(found: Hunt, name: str) -> None:
     read(as_html(found.judge, failing, trace, found.states, decisive))
 
 
-# -- verdicts -----------------------------------------------------------------------------------------
-
 ROW = Result("toy", "main", "secrecy", "collusion", "explicit", Verdict.EXHAUSTED, Verdict.EXHAUSTED, 1234, "all seen")
 
 
@@ -551,7 +549,6 @@ def test_the_written_test_is_as_this_repository_wants_its_own(tmp_path: Path) ->
 
 
 def kept(folder: Path, *arguments: str) -> Path:
-    """Return the record of an attack."""
     carnet("attack", *arguments, "--out", str(folder))
     (record,) = [file for file in (folder / "attacks").iterdir() if not file.name.endswith(".itf.json")]
     return record

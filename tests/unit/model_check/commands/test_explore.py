@@ -151,9 +151,6 @@ def timeless(found: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in TIMES}
 
 
-# -- explore --------------------------------------------------------------------------------------
-
-
 def test_walks_in_several_instances_are_announced_and_counted() -> None:
     """A claim that reads what nobody wrote yet is judged from other first values, too, with as many walks."""
     ran = carnet("explore", "gpu-travelling", "--simulate", "3", "--depth", "5")
@@ -297,9 +294,6 @@ def test_what_was_covered_is_told_when_it_is_interrupted(monkeypatch: pytest.Mon
     ran = carnet("explore", TOY, *WALKS, "--json")
     assert (ran.code, ran.json["stopped_by"], ran.json["run"]["verdicts"]) == (130, "interrupt", {"UNKNOWN": 1})
     assert ran.json["simulation"]["walks"] == 0
-
-
-# -- verify ---------------------------------------------------------------------------------------
 
 
 def test_verify_walks_for_each_claim_beside_proofs() -> None:

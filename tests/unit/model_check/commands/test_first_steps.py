@@ -345,9 +345,6 @@ def test_what_a_shell_offers_is_explained() -> None:
     assert set(offered(source, "ids")) <= {entry.id for entry in entries(source)}
 
 
-# -- what only variants have --------------------------------------------------------------------------------------
-
-
 def with_more(variant: str) -> Draft:
     """Write the toy protocol down, with a claim and a threat model that only the design without fresh keys has."""
     draft = toy.draft(variant)

@@ -47,7 +47,6 @@ def alive(process: int) -> bool:
 
 
 def wait_for(what: object, seconds: float = 20.0) -> bool:
-    """Wait until something is so."""
     assert callable(what)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -59,7 +58,6 @@ def wait_for(what: object, seconds: float = 20.0) -> bool:
 
 @pytest.fixture
 def temporary(tmp_path: Path) -> Path:
-    """Return the folder that temporary files are put into."""
     folder = tmp_path / "tmp"
     folder.mkdir()
     return folder

@@ -50,7 +50,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(whole: Path, tmp_path: Path) -> Path:
-    """Return a copy of that folder, to be spoilt."""
     return Path(shutil.copytree(whole, tmp_path / "out"))
 
 
@@ -238,9 +237,6 @@ def test_a_program_that_cannot_be_run_is_said(whole: Path, monkeypatch: pytest.M
     assert (ran.code, "CARNET_CHECKER" in ran.err) == (2, True)
 
 
-# -- folders that somebody else made ----------------------------------------------------------------
-
-
 def spoilt(folder: Path) -> str:
     """Exchange every certificate in a folder for one that proves nothing; return its index."""
     certificates = json.loads(lzma.decompress((folder / NAME).read_bytes()))
@@ -315,7 +311,6 @@ def test_a_file_that_is_too_large_is_refused(
 
 
 def rewritten(folder: Path, change: Callable[[list[list[str]]], list[list[str]]]) -> None:
-    """Change the rows of an index."""
     with (folder / "index.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     with (folder / "index.csv").open("w", encoding="utf-8", newline="") as file:
@@ -345,9 +340,6 @@ def test_a_row_that_is_there_twice_is_1_and_counts_once(
     assert len(ran.json["unproved"]) == obligations + 5
     said = f"accepts the certificates of {obligations} obligations of {obligations} ("
     assert said in " ".join(carnet("recheck", str(folder)).out.split())
-
-
-# -- processes that are lost ------------------------------------------------------------------------
 
 
 def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.Outcome]:

@@ -141,9 +141,6 @@ def test_what_decides_about_what_a_guard_reads_is_kept_and_the_rest_left_out() -
     assert {symbol.name for symbol in read_by(update)} == {"seen", "last", "corrupt"}
 
 
-# -- what is kept as a number ----------------------------------------------------------------------
-
-
 def note(step: Step, a: Party) -> None:
     """Note everybody who was seen so far."""
     other = step.each(Party)

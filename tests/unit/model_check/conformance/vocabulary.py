@@ -25,7 +25,6 @@ def initial_tables() -> dict[str, Table]:
 
 
 def compiler(state: dict[str, Table] | None = None) -> Compiler:
-    """Return a compiler over these tables."""
     return Compiler(Instance({"Party": PARTIES}), initial_tables() if state is None else state, Work())
 
 
@@ -38,5 +37,4 @@ def truth(formula: Formula, **chosen: str) -> bool:
 
 
 def frame(made: Compiler, *chosen: str) -> Frame:
-    """Return a frame with room for everything that was compiled."""
     return [*chosen, *[""] * (made.room - len(chosen))]

@@ -49,9 +49,6 @@ def refused(hypotheses: Sequence[Node], *steps: Step, constants: tuple[str, ...]
     return str(caught.value)
 
 
-# -- hypotheses and the end of a branch -----------------------------------------------------------
-
-
 def test_a_hypothesis_that_is_there_contradicts_its_negation() -> None:
     follow([RAIN, denied(RAIN)], use(0), use(1), close((0, 1)))
     assert "below 1, not 1" in refused([FALSE], use(1))
@@ -97,9 +94,6 @@ def test_quantified_facts_contradict_each_other_as_they_are() -> None:
     assert "do not contradict" in refused(both, *steps, close((0, 1, 2, 3)))
 
 
-# -- rewriting ------------------------------------------------------------------------------------
-
-
 def test_equations_rewrite_other_facts_either_way_and_never_themselves() -> None:
     facts: list[Node] = [equal(mother(EVE), EVE), old(mother(mother(EVE))), denied(old(EVE))]
     uses: list[Step] = [use(0), use(1), use(2)]
@@ -128,8 +122,6 @@ def test_a_rewriting_by_what_is_not_chosen_or_grows_without_end_is_refused() -> 
         [doubling, old(EVE)], use(0), use(1), close((0, 1), ((1, False),) * 60)
     )
 
-
-# -- connectives ----------------------------------------------------------------------------------
 
 TAKEN_APART: dict[str, Node] = {
     "both": both(RAIN, denied(RAIN)),
@@ -199,9 +191,6 @@ def test_what_can_be_in_one_way_only_is_not_split(formula: Node) -> None:
     assert "one way only" in refused([formula], use(0), split(0))
 
 
-# -- quantifiers ----------------------------------------------------------------------------------
-
-
 def test_what_holds_of_all_holds_of_a_term_and_of_several_from_the_outermost() -> None:
     follow([forall("person", old(bound(0))), denied(old(EVE))], use(0), instance(0, EVE), use(1), close((0, 1)))
     knows = holds("knows", bound(1), bound(0))
@@ -263,9 +252,6 @@ def test_constants_are_the_first_elements_that_are_named() -> None:
     assert "speaks of an eigenvariable" in refused([old(eigen(0))], use(0), constants=("person",))
 
 
-# -- cases ----------------------------------------------------------------------------------------
-
-
 def test_a_term_is_one_of_the_members_of_its_enumeration() -> None:
     phase = apply("phase", EVE)
     hypotheses: list[Node] = [denied(equal(phase, DAY)), denied(equal(phase, NIGHT))]
@@ -275,9 +261,6 @@ def test_a_term_is_one_of_the_members_of_its_enumeration() -> None:
     assert "do not contradict" in refused(hypotheses, *steps, close((0, 2)), close((0, 2)))
     assert "no enumeration" in refused([RAIN], cases(EVE))
     assert "not built from what exists" in refused([RAIN], cases(eigen(0)))
-
-
-# -- the list of steps ----------------------------------------------------------------------------
 
 
 def test_a_refutation_ends_where_its_last_branch_does() -> None:

@@ -179,9 +179,6 @@ def test_deep_formulas_are_refused_and_crash_nothing() -> None:
     assert read("(not " * deep + "true" + ")" * deep)[0] == "not"
 
 
-# -- certificates ---------------------------------------------------------------------------------
-
-
 def test_steps_are_read() -> None:
     text = "u 3 i 1 2 e0 f1 f0 w 4 s 5 c m2 x 2 0 1 1 1 0 x 0 0"
     assert read_refutation(text, NAMES, KNOWN.functions) == [

@@ -293,9 +293,6 @@ def _forgotten() -> None:
     scope.forget()
 
 
-# -- nothing is made smaller in silence -----------------------------------------------------------
-
-
 @pytest.mark.mends("R480")
 def test_a_violation_that_needs_two_guests_is_found_where_two_are_announced() -> None:
     """An order and two functions: one guest alone was explored, under the name of two."""
@@ -361,9 +358,6 @@ def test_the_states_are_shared_among_what_was_drawn(monkeypatch: pytest.MonkeyPa
     assert found.states < 2 * 320
 
 
-# -- what is said before is what was done ---------------------------------------------------------
-
-
 @pytest.mark.mends("R480")
 @pytest.mark.parametrize("change", [{"interpretations": 2}, {"elements": (("Guest", 3),)}, {"authors_words": "many"}])
 def test_a_search_that_has_other_instances_than_announced_fails(change: Mapping[str, Any]) -> None:
@@ -417,9 +411,6 @@ def test_a_run_that_is_kept_and_its_sarif_have_it_too(tmp_path: Path) -> None:
     for text in ((out / "run.json").read_text("utf-8"), sarif.read_text("utf-8")):
         assert f"{WORDS}, all 81 interpretations of the rigid symbols" in text
     assert carnet("report", str(out), "--html", str(tmp_path / "html")).code == 0
-
-
-# -- words ----------------------------------------------------------------------------------------
 
 
 class Thing(Individual):

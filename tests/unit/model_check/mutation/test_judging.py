@@ -119,9 +119,6 @@ def test_what_makes_a_part_redundant_is_named() -> None:
     assert {"guard:listed", "inv:listed_are_invited"} <= set(judged("admit/guard invited/drop").core)
 
 
-# -- what is not known is no success ---------------------------------------------------------------
-
-
 class Undecided:
     """Answers that leave one invariant open, however much is spent on it."""
 
@@ -167,9 +164,6 @@ def test_an_exploration_that_the_interpreter_does_not_confirm_is_an_error(monkey
 
 def test_a_sound_protocol_is_not_refused() -> None:
     assert refusal(DOOR) == ""
-
-
-# -- scenarios and weaknesses ----------------------------------------------------------------------
 
 
 def test_nothing_is_lost_of_the_original_and_scenarios_show_something() -> None:
@@ -282,9 +276,6 @@ def test_one_threat_model_can_be_asked_for() -> None:
     ran = mutate(DOOR_FILE, "--threat", "intruders", "--only", "give_key/guard", "--json")
     assert (ran.code, ran.json["killed"], ran.json["mutants"]) == (0, 2, 2)
     assert "under intruders" in ran.json["judgements"][0]["evidence"]
-
-
-# -- interruption, and workers that are lost -------------------------------------------------------
 
 
 Results = Callable[..., Iterator[tuple[Any, Any]]]

@@ -90,9 +90,6 @@ def test_a_draw_is_dropped_and_nothing_else_is_done_to_it() -> None:
     assert [name for name in names if "use key" in name] == ["lend/update use key/drop"]
 
 
-# -- formulas -------------------------------------------------------------------------------------
-
-
 def test_a_term_is_replaced_by_neighbours_and_what_the_action_speaks_of() -> None:
     replacements = Replacements(DOOR.actions[0], ())
     assert [new for _, new in replacements(HERE)] == [Member(PLACE, "AWAY"), Member(PLACE, "LOST")]

@@ -38,9 +38,6 @@ LENDING = lending().protocol()
 GENERAL, ONE = layers(LENDING)
 
 
-# -- layers ----------------------------------------------------------------------------------------
-
-
 def test_what_holds_under_every_threat_model_is_proved_first_and_known_where_more_is_claimed() -> None:
     assert GENERAL.threat is None
     assert (GENERAL.known, [each.name for each in GENERAL.claims]) == ((), ["owned", "known_are_seen", "held_are_used"])
@@ -86,9 +83,6 @@ def test_a_sort_of_which_members_alone_are_named_has_its_obligations() -> None:
     assert [each.name for each in only_layer(protocol).claims] == ["it"]
     (layer,) = system(protocol.encoded).layers
     assert [claim.name for claim in layer.claims] == ["it"]
-
-
-# -- obligations -----------------------------------------------------------------------------------
 
 
 def test_obligations_are_those_of_coq_in_its_order() -> None:
@@ -179,9 +173,6 @@ def test_what_one_step_draws_differs_where_it_is_of_one_sort() -> None:
         ("fresh:b,c", "(not (= b c))"),
         ("fresh:a,c", "(not (= a c))"),
     ]
-
-
-# -- the first state -------------------------------------------------------------------------------
 
 
 def test_first_values_are_put_in_at_the_arguments() -> None:

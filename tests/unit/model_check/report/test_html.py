@@ -76,9 +76,6 @@ def test_whatever_a_design_is_called_it_is_text() -> None:
     assert "".join(found.itertext()).count(name) == 6
 
 
-# -- of a run ------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def run(folder: Path) -> Run:
     """Return a run of one variant, in which a claim falls that is not expected to."""

@@ -85,9 +85,6 @@ def test_premises_are_asked_about_although_the_deduction_adds_nothing() -> None:
     assert judge.premises_hold(learning, full)
 
 
-# -- what is refused -------------------------------------------------------------------------------
-
-
 def denies(step: Step, a: Party) -> None:
     step.given("not known", ~known(a))
     step.insert(seen(a))

@@ -21,7 +21,6 @@ INSTANCE = Instance({"Party": ("p1", "p2", "p3")}, RELATIONS, FUNCTIONS)
 
 
 def touch(step: Step, a: Party, b: Party) -> None:
-    """Mention what the tests ask about."""
     step.given("mentioned", before(a, b) | corrupt(a) | (leader(a) == alice) | first | second | (last == friend(a)))
     step.insert(seen(a), when=phase == Phase.LATE)
     step.insert(ahead(a, b))
@@ -110,9 +109,6 @@ def test_a_quantifier_over_nothing_holds_for_all_and_no_sort_may_be_empty() -> N
         Interpreter(drafted(touch).protocol(), Instance({"Party": ()}, {}, FUNCTIONS))
 
 
-# -- what never changes ----------------------------------------------------------------------------
-
-
 def test_rigid_symbols_mean_what_the_instance_says_and_nothing_where_it_is_silent() -> None:
     other = JUDGE.start().changed({"corrupt": frozenset({("p1",)})}, {"alice": {(): "p1"}})
     for state in (STATE, JUDGE.start(), other):
@@ -154,9 +150,6 @@ def test_axioms_that_are_violated_are_named_and_none_reads_state() -> None:
     judge = _with_axioms(unseen=~seen(alice))
     with pytest.raises(SpecificationError, match="axiom 'unseen' reads seen, which changes"):
         judge.axioms_hold()
-
-
-# -- elements that show it -------------------------------------------------------------------------
 
 
 def _params(*variables: Party) -> tuple[Var, ...]:

@@ -107,9 +107,6 @@ def test_deductions_are_written_out_where_they_add_something() -> None:
         _judge().expand(_steps("use p1"))
 
 
-# -- replays that share their beginnings -----------------------------------------------------------
-
-
 def test_replays_begin_in_states_of_their_own_and_forget_what_is_refused() -> None:
     replays = Replays(_judge())
     assert replays.end(_trace("see p1").steps) != replays.end(_trace("begin p2", "see p1").steps)
@@ -127,7 +124,6 @@ leader = rigid_function("leader", Party, to=Party)
 
 
 def touch(step: Step, a: Party, b: Party, k: Key) -> None:
-    """Mention what the tests ask about."""
     step.given("mentioned", before(a, b) | corrupt(a) | (leader(a) == alice) | (current == k))
     step.insert(seen(a), when=(friend(a) == b) & (last == b) & (phase == Phase.LATE))
     step.insert(ahead(a, b))

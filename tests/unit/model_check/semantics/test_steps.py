@@ -16,7 +16,6 @@ friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 
 
 def _fired(body: Body, state: State | None = None, **env: str) -> State:
-    """Take the step from a state, the first one by default."""
     judge = Interpreter(drafted(body).protocol(), INSTANCE)
     (action,) = judge.protocol.actions
     begin = judge.start() if state is None else judge.start().changed(state.relations, state.functions)
@@ -176,7 +175,6 @@ def _judge(draft: Draft, **fields: Any) -> Interpreter:
 
 
 def _offered(judge: Interpreter, state: State | None = None) -> list[tuple[str, ...]]:
-    """Each step that can be taken, as its action and arguments."""
     found = judge.enabled(judge.initial() if state is None else state)
     return [(action.name, *(env[var.name] for var in action.params)) for action, env in found]
 

@@ -40,7 +40,6 @@ class Liar(Engine):
     known_as: str = "liar"
 
     def run(self, task: Task, listener: Listener) -> Outcome:
-        """Prove every claim by saying so."""
         rows = (
             Result("toy", plan.protocol.variant, claim.name, threat.id, "liar", Verdict.PROVED, Verdict.PROVED)
             for plan in task.plans
@@ -49,23 +48,18 @@ class Liar(Engine):
         return Outcome(self.known_as, self.change(tuple(rows)))
 
     def limited(self, most: int) -> Self:
-        """Change nothing."""
         return self
 
     def expected(self, profile: Profile) -> Verdict:
-        """Return PROVED."""
         return Verdict.PROVED
 
     def intention(self, task: Task) -> str:
-        """Say nothing much."""
         return "to lie"
 
     def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
-        """Say nothing much."""
         return ("liar: none",)
 
     def budget(self, profile: Profile) -> str:
-        """Say nothing much."""
         return "none"
 
 

@@ -179,15 +179,11 @@ def test_searches_are_remembered_that_look_whether_anything_waits(tmp_path: Path
     assert any(f"{FASTEST}: 1 of 1 answer came from the cache" in note for note in notes), notes
 
 
-# -- engines with defects -------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Here(Explicit):
     """Runs its searches in this process."""
 
     def searched(self, searches: Sequence[Search], *_: Any) -> Iterator[tuple[Search, Coverage]]:
-        """Run the searches one after the other."""
         return ((asked, search(self, asked)) for asked in searches)
 
 
@@ -198,7 +194,6 @@ class Defective(Here):
     change: Callable[[tuple[Result, ...]], tuple[Result, ...]] = lambda rows: rows
 
     def run(self, task: Task, listener: Listener) -> Outcome:
-        """Change the rows."""
         found = super().run(task, listener)
         return replace(found, rows=self.change(found.rows))
 
@@ -226,7 +221,6 @@ class Refuting(Here):
     def lassos(
         self, protocol: Protocol, instance: Instance, *, liveness: Sequence[Eventually], **asked: Any
     ) -> Exploration:
-        """Forget what is fair."""
         return super().lassos(protocol, instance, liveness=[replace(live, fair=()) for live in liveness], **asked)
 
 

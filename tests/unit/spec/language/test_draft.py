@@ -132,9 +132,6 @@ def test_a_variant_lacks_its_defences_and_may_lack_more() -> None:
         toy.FAMILY.profile("huge")
 
 
-# -- quantifiers ----------------------------------------------------------------------------------
-
-
 def _somebody_has(k: Key) -> Formula:
     """A helper whose variable has the name that its callers like to use, too."""
     return exists(lambda a: own(a, k), Agent)
@@ -186,9 +183,6 @@ def test_expressions_build_the_terms_they_show() -> None:
     assert used(chosen).term == Apply(used(chosen).term.symbol, (chosen.term,))  # type: ignore[union-attr]
     assert {boss: 1}[boss] == 1
     assert isinstance((~ready).term, Not)
-
-
-# -- layers ---------------------------------------------------------------------------------------
 
 
 def _journey() -> Draft:
@@ -355,7 +349,6 @@ def test_layers_follow_what_they_are_over() -> None:
 
 
 def no_function(value: object) -> Any:
-    """Return what static types would refuse."""
     return value
 
 

@@ -50,9 +50,6 @@ MAIN = FAMILY.protocol()
 TIMED = FAMILY.protocol("engine-per-holder-timed")
 
 
-# -- it can be decoded, so nothing is left out, and no two protocols are encoded alike ---------------------------------
-
-
 @pytest.mark.parametrize("variant", FAMILY.variants)
 def test_a_protocol_is_decoded_as_it_was(variant: str) -> None:
     protocol = FAMILY.protocol(variant)
@@ -138,9 +135,6 @@ def test_a_change_of_what_is_written_is_a_new_format() -> None:
     )
 
 
-# -- what changes no digest --------------------------------------------------------------------------------------------
-
-
 def _digest_elsewhere(seed: str) -> str:
     program = "from tests.fixtures import toy; print(toy.FAMILY.protocol().digest)"
     environment = {**os.environ, "PYTHONHASHSEED": seed}
@@ -196,9 +190,6 @@ def test_the_order_in_which_sorts_and_symbols_are_declared_changes_no_digest() -
     for protocol in (toy.FAMILY.protocol(), MAIN):
         turned = replace(protocol, sorts=protocol.sorts[::-1], symbols=protocol.symbols[::-1])
         assert turned.digest == protocol.digest == replace(protocol, sorts=(), symbols=()).digest
-
-
-# -- what changes the digest -------------------------------------------------------------------------------------------
 
 
 def _in_action(**changes: Any) -> Callable[[Protocol], Protocol]:
@@ -325,7 +316,6 @@ def _written(content: Any) -> str:
 
 
 def _changed(path: tuple[str | int, ...], value: Any) -> str:
-    """Return the text with another value at a place."""
     content = copy.deepcopy(CONTENT)
     holder = content
     for key in path[:-1]:

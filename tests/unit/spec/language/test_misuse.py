@@ -100,7 +100,6 @@ FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
 
 
 def anything_of(value: object) -> Any:
-    """Hide the type of ``value``."""
     return value
 
 

@@ -159,9 +159,6 @@ def test_no_line_is_lost(formula: Term) -> None:
     assert re.sub(r"[\s()∧∨]", "", "".join(show_lines(formula, MATH, 20))) == re.sub(r"[\s()∧∨]", "", show(formula))
 
 
-# -- reading back ---------------------------------------------------------------------------------
-
-
 class _Reader:
     """Reads ASCII formulas over the symbols of ``structures``: what a person would take them to mean."""
 
@@ -257,9 +254,6 @@ def test_what_is_printed_means_what_was_meant(formula: Term, structure: Structur
     assert value(read, structure, renamed) == value(formula, structure, meaning)
 
 
-# -- actions and claims ---------------------------------------------------------------------------
-
-
 def test_an_action_shows_its_parts() -> None:
     assert show_action(toy.FAMILY.protocol().action("lend")).splitlines() == [
         "action lend(to: Agent, key: Key) by lender",
@@ -349,8 +343,6 @@ def test_a_long_table_says_how_much_more_there_is() -> None:
     assert "… and 1,000 more" in text
     assert "more" not in markup.table("long", ("number",), rows[: markup.MOST_ROWS])
 
-
-# -- traces and protocols ------------------------------------------------------------------------------
 
 STEPS = (TraceStep("lend", "owner", (("k", "k1"), ("to", "bob"))), TraceStep("read", "bob"))
 

@@ -98,7 +98,6 @@ class Structure:
     tables: Mapping[str, Mapping[tuple[str, ...], str | bool]]
 
     def elements(self, sort: Sort) -> tuple[str, ...]:
-        """Return the elements of ``sort``."""
         return sort.members or self.things
 
 
@@ -147,14 +146,12 @@ meanings = st.fixed_dictionaries({var: st.integers(0, 5) for var in VARIABLES})
 
 
 def concrete(meaning: Mapping[Var, int], structure: Structure) -> dict[Var, str]:
-    """Turn numbers into elements of the structure."""
     return {
         var: structure.elements(var.sort)[number % len(structure.elements(var.sort))] for var, number in meaning.items()
     }
 
 
 def elements(sort: Sort) -> st.SearchStrategy[Term]:
-    """Draw terms of ``sort``."""
     variables = st.sampled_from([var for var in VARIABLES if var.sort == sort])
     if sort == COLOUR:
         members = st.sampled_from([Member(COLOUR, name) for name in COLOUR.members or ()])

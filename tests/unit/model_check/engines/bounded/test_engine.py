@@ -36,8 +36,6 @@ MOST = 4
 
 
 class Here(Pool):
-    """Answers in this process."""
-
     def __exit__(self, *_: object) -> None:
         pass
 
@@ -88,8 +86,6 @@ def verified(reference: str, *engines: Engine, variant: str = "") -> CampaignOut
 def rows(outcome: CampaignOutcome, engine: Engine = BMC) -> dict[tuple[str, str], Result]:
     return {(row.claim, row.threat): row for row in outcome.results if row.engine == engine.name}
 
-
-# -- what falls, and what does not -----------------------------------------------------------------
 
 FALLING = {
     "the toy without fresh keys": (TOY, "forgetful", ("secrecy", "none"), 5),
@@ -161,9 +157,6 @@ def test_an_attack_does_not_count_as_an_exploration() -> None:
     assert any("not explored" in note for note in outcome.notes)
 
 
-# -- budgets ---------------------------------------------------------------------------------------
-
-
 class Fails(Here):
     """Answers as the solver does about fewer steps than ``first``, and then not at all."""
 
@@ -214,9 +207,6 @@ def test_what_the_certified_language_cannot_say_is_unknown(monkeypatch: pytest.M
     assert {(row.verdict, row.detail) for row in found} == {
         (Verdict.UNKNOWN, "nothing is established about 0 steps: it says too much")
     }
-
-
-# -- attacks that are none -------------------------------------------------------------------------
 
 
 def _with(monkeypatch: pytest.MonkeyPatch, change: Callable[[Found], Found | None]) -> None:
@@ -293,9 +283,6 @@ def test_an_attack_on_what_another_engine_proves_is_an_error() -> None:
     assert {row.engine for row in pair} == {BMC.name, Believer.name}
     assert {row.verdict for row in pair} == {Verdict.ERROR}
     assert all("the engines disagree" in row.detail for row in pair)
-
-
-# -- the command -----------------------------------------------------------------------------------
 
 
 def test_the_depth_is_an_option_of_engines_that_bound_it() -> None:
@@ -541,9 +528,6 @@ def test_runs_are_looked_at_up_to_the_bound_from_the_first_state() -> None:
     assert [standings(protocol, depth)["out", "unrestricted"].least for depth in (1, 2)] == [2, 3]
 
 
-# -- axioms ----------------------------------------------------------------------------------------
-
-
 def betrayed(**axioms: Formula) -> Any:
     draft = drafted(see, costly=(betray,))
     draft.assumption("A1", "It is so.")
@@ -582,9 +566,6 @@ def test_nothing_is_asked_after_what_is_not_known() -> None:
     assert (standing.least, standing.last.steps, standing.last.found) == (1, 1, None)
     assert not standing.last.is_proved
     assert not standing.last.is_refuted
-
-
-# -- structures ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("number", "shown"), [(1, 1), (2, 2), (5, 5), (7, 8)])

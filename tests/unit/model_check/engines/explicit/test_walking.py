@@ -89,9 +89,6 @@ def walks_of(protocol: Protocol, walks: Walks, where: Instance | None = None) ->
     )
 
 
-# -- what is drawn --------------------------------------------------------------------------------
-
-
 def test_each_step_that_changes_the_state_is_as_likely_as_any_other() -> None:
     """Seven of them: three of two actions each, and another; three that are offered beside them change nothing."""
     protocol = drafted(see, see_again, set_first, stay).protocol()
@@ -213,9 +210,6 @@ def test_nothing_counts_of_the_walk_by_which_actions_are_split() -> None:
     assert found.fired == {"set_first": 1, "stop": 0, "see_at_last": 0, "learn": 0}
     assert found.walked is not None
     assert not found.walked.actions["see_at_last"].guards["second is set"].held
-
-
-# -- what is covered ------------------------------------------------------------------------------
 
 
 def test_guards_are_told_apart() -> None:

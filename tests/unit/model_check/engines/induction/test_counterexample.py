@@ -115,9 +115,6 @@ def test_a_wrong_first_state_is_found_out(monkeypatch: pytest.MonkeyPatch) -> No
         explain_cti(LAMPS, "init/dark")
 
 
-# -- structures written by hand --------------------------------------------------------------------
-
-
 def see(step: Step, a: Party) -> None:
     step.require("honest", ~corrupt(a))
     step.insert(seen(a))

@@ -155,9 +155,6 @@ def test_the_general_proof_says_nothing_about_a_claim_limited_to_a_threat_model(
     assert "every threat model" in general.claim("no-blame").reason
 
 
-# -- dropping what is not inductive ---------------------------------------------------------------
-
-
 def test_a_removed_defence_drops_what_needed_it_whatever_is_at_hand(general: ProofResult) -> None:
     careless = draft().protocol(without=("screening",))
     found = houdini(careless, jobs=1, baselines=[general])
@@ -203,9 +200,6 @@ def _only(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
 
     lemmas = tuple(lemma for lemma in protocol.lemmas if lemma.name in names)
     return replace(protocol, claims=tuple(filter(kept, protocol.claims)), lemmas=lemmas)
-
-
-# -- hints ----------------------------------------------------------------------------------------
 
 
 def test_hints_survive_being_written_and_read(general: ProofResult, tmp_path: Path) -> None:
@@ -368,9 +362,6 @@ def test_only_the_steps_that_are_meant_have_to_bring_it_about() -> None:
     )
     protocol = draft.protocol()
     assert by_fairness(protocol, protocol.liveness[0]).fair == ("serve_one",)
-
-
-# -- in several stages -------------------------------------------------------------------------------
 
 
 def prepare(step: Step) -> None:

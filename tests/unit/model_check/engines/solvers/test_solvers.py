@@ -86,9 +86,6 @@ def _sample(protocol: Protocol, every: int) -> list[Question]:
     return found
 
 
-# -- what they say ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("solver", SOLVERS[:1])
 def test_cvc5_names_the_hypotheses_that_it_used(solver: Prover) -> None:
     assert cvc5.ask(CONTRADICTION, 10_000) == (SolverOutcome.PROVED, ("inv:all of them",), "")
@@ -138,9 +135,6 @@ def test_every_engine_agrees_on_every_obligation_of_a_variant() -> None:
     engines = [each for each in (CVC5, EPROVER) if not each.missing()]
     table = agreement.compared(SOURCE, SOURCE.protocol("engine-per-holder"), (INDUCTION, *engines), 2)
     assert {each.code for each in table} == {ExitCode.EXPECTED}
-
-
-# -- wrong solvers ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -203,9 +197,6 @@ def test_an_engine_that_leaves_obligations_out_is_noticed(monkeypatch: pytest.Mo
     assert {each.words["wrong"] for each in table if "step/learn" in each.obligation} == {"unknown"}
 
 
-# -- the table -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("solver", SOLVERS[:1])
 def test_the_table_is_printed_and_written(solver: Prover, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "obligations.csv"
@@ -217,8 +208,6 @@ def test_the_table_is_printed_and_written(solver: Prover, tmp_path: Path, capsys
     assert all(",0,0," in row for row in rows)
     assert "induction=proved cvc5=proved main init/" in capsys.readouterr().out
 
-
-# -- solvers that fail -----------------------------------------------------------------------------
 
 FAILING = {
     "killed": ("kill -9 $$", "the solver's process ended with code -9"),
@@ -385,9 +374,6 @@ RIGHT = """case "$text" in
 esac"""
 
 
-# -- E 2 and E 3 -----------------------------------------------------------------------------------
-
-
 @pytest.mark.mends("R440")
 @pytest.mark.parametrize("sign", ["#", "%"])
 def test_comments_of_e_2_and_of_e_3_are_read(sign: str, tmp_path: Path) -> None:
@@ -418,9 +404,6 @@ def test_each_e_that_is_installed_proves_fastrack(
     assert {row["detail"].rpartition("; ")[2] for row in ran.json["results"]} == {f"E {number}"}
 
 
-# -- which program is asked ------------------------------------------------------------------------
-
-
 @pytest.mark.mends("R442")
 def test_the_path_comes_before_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "site" / eprover.PACKAGE
@@ -440,8 +423,6 @@ def test_the_path_comes_before_the_package(tmp_path: Path, monkeypatch: pytest.M
     assert eprover.located() == str(fake)
     assert EPROVER.versions() == {"eprover": f"9.9-ho at {fake}"}
 
-
-# -- programs that are refused ---------------------------------------------------------------------
 
 STRANGERS = {
     "another program": ("echo hello", "echo hello", "E says 'E' and its version, and this said 'hello'"),

@@ -48,12 +48,10 @@ taken = relation("taken", Item, kind=Kind.MESSAGE)
 
 
 def start(a: Agent) -> Phase:
-    """Return the phase in which every agent begins."""
     return Phase.START
 
 
 def write(step: Step, i: Item) -> None:
-    """Write the party's item, once."""
     step.require("start", phase == Phase.START)
     step.set(item, i)
     step.set(phase, Phase.MIDDLE)
@@ -75,9 +73,6 @@ def _protocol(*bodies: Any) -> Protocol:
 
 def _early(*bodies: Any) -> list[tuple[str, str]]:
     return [(read.action, read.symbol.name) for read in early_reads(_protocol(*bodies))]
-
-
-# -- variables ------------------------------------------------------------------------------------
 
 
 def skip(step: Step) -> None:
@@ -150,9 +145,6 @@ def read_if_any(step: Step, a: Agent, i: Item) -> None:
 def unreachable(step: Step, i: Item) -> None:
     step.require("end", phase == Phase.END)
     step.require("it", item == i)
-
-
-# -- functions ------------------------------------------------------------------------------------
 
 
 def enter(step: Step, a: Agent, i: Item) -> None:
@@ -423,7 +415,6 @@ class Move:
     reads: tuple[int | None, ...]
 
     def body(self, step: Step, a: Agent, b: Agent, i: Item) -> None:
-        """Write the move in the language."""
         agents = (a, b)
         step.require("phases", all_of(*(_phase(agents, who) == getattr(Phase, p) for who, p in self.asks_phase)))
         step.require("facts", all_of(*(_fact(agents, who) for who in self.asks_fact)))

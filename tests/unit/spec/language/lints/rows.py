@@ -45,19 +45,16 @@ def claim(body: Callable[..., Formula], **options: Any) -> Part:
 
 
 def pass_on(step: Step, a: Agent, k: Key) -> None:
-    """An action that breaks no rule."""
     step.require("known", own(a, k) & enrolled(a))
     step.insert(sent(a, k))
 
 
 def learn(step: Step, a: Agent, k: Key) -> None:
-    """A rule that breaks no rule."""
     step.given("sent", sent(a, k))
     step.insert(knows(a, k))
 
 
 def secret(a: Agent, k: Key) -> Formula:
-    """A claim that breaks no rule."""
     return implies(knows(a, k), enrolled(a))
 
 
