@@ -97,16 +97,13 @@ def test_what_a_terminal_would_act_on_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
-def test_silence_is_broken_by_a_heartbeat(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_breaks_silence_and_its_long_lines_hang(capsys: pytest.CaptureFixture[str]) -> None:
     with Heartbeat(every=0.1) as shown:
         shown.status("counting states")
         time.sleep(0.5)
     spoken = capsys.readouterr()
     assert "counting states" in spoken.err
     assert spoken.out == ""
-
-
-def test_a_long_line_of_progress_hangs(capsys: pytest.CaptureFixture[str]) -> None:
     Heartbeat().line("engine-per-holder · collusion: " + "1,234 states, depth 40, " * 4 + "in 1.0 s")
     first, second = capsys.readouterr().err.splitlines()
     assert len(first) <= 80

@@ -61,10 +61,12 @@ def test_an_earlier_file_stays_until_all_is_written(tmp_path: Path) -> None:
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("file", "after")]
 
 
-def test_a_device_is_written_to_as_it_is() -> None:
+def test_a_device_is_written_to_as_it_is_and_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
     require_writable_file(Path("/dev/null"))
     with replacing(Path("/dev/null")) as stream:
         stream.write("gone")
+    require_writable_file(tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -78,11 +80,6 @@ def test_what_cannot_be_written_is_refused(
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(UsageError, match=f"expected a file .*{said}"):
         require_writable_file(tmp_path / name)
-
-
-def test_a_check_leaves_nothing_behind(tmp_path: Path) -> None:
-    require_writable_file(tmp_path / "file")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_numbers_are_those_of_the_decision_record() -> None:

@@ -120,11 +120,13 @@ def test_an_entry_that_is_not_what_its_place_says_is_not_believed(name: str, ans
     assert "\n" not in ignored
 
 
-def test_an_entry_that_is_not_believed_is_written_anew(answers: Answers) -> None:
+def test_an_entry_that_is_not_believed_is_written_anew_and_complaints_are_one_line(answers: Answers) -> None:
     entry(answers.folder).write_text("{")
     assert asked(answers) is None
     keep(answers, PROVED, "text", 7)
     assert asked(answers) is not None
+    answers.used.wrong += [f"{number}" for number in range(10)]
+    assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
 
 
 @pytest.mark.timeout(10)
@@ -141,11 +143,6 @@ def test_a_run_goes_on_where_nothing_can_be_written(tmp_path: Path) -> None:
     keep(answers, PROVED, "text", 7)
     assert asked(answers) is None
     assert "cannot be written: not a directory" in answers.used.notes[1]
-
-
-def test_many_complaints_are_one_line(answers: Answers) -> None:
-    answers.used.wrong += [f"{number}" for number in range(10)]
-    assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
 
 
 def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:

@@ -65,25 +65,19 @@ def test_liveness_passes_if_it_is_proved_and_fails_otherwise(pytester: pytest.Py
     ran.assert_outcomes(passed=7)
 
 
-def test_an_unreachable_goal_fails(pytester: pytest.Pytester) -> None:
+def test_what_is_no_protocol_or_out_of_reach_fails_in_one_line(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, repr(f"{CONTROLS}:unreachable_goal"), "-k", "not-vacuous")
     ran.assert_outcomes(failed=1, deselected=3)
     ran.stdout.fnmatch_lines(["UNKNOWN: goal shared: not reached*"])
-
-
-def test_a_protocol_is_looked_for_beside_the_test(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(toy=Path(TOY).read_text())
-    verified(pytester, "'toy.py'", "-k", "init").assert_outcomes(passed=4, deselected=18)
-
-
-def test_what_is_no_protocol_is_an_error_in_one_line(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, "'nothing.py'")
     ran.assert_outcomes(errors=1)
     ran.stdout.fnmatch_lines(["expected a Python file, and 'nothing.py' does not exist"])
     assert "Traceback" not in ran.stdout.str()
 
 
-def test_a_requirement_is_recorded_with_each_item_that_verifies_it(pytester: pytest.Pytester) -> None:
+def test_a_protocol_beside_the_test_is_found_and_its_requirements_recorded(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(toy=Path(TOY).read_text())
+    verified(pytester, "'toy.py'", "-k", "init").assert_outcomes(passed=4, deselected=18)
     file = pytester.path / "junit.xml"
     verified(pytester, repr(TOY), "-k", "init/secrecy", f"--junitxml={file}")
     assert '<property name="verifies" value="REQ-TOY-2"' in file.read_text()

@@ -150,15 +150,12 @@ def test_a_file_says_what_was_written() -> None:
     assert layer.skipped["a"] is None
 
 
-def test_equal_certificates_are_there_once_and_equal_files_are_equal() -> None:
+def test_equal_certificates_are_there_once_bound_to_the_first_digits_of_a_digest() -> None:
     data = written(CERTIFICATES)
     assert len(content(data)["entries"]) == 2
     assert written(read(data)) == data
     turned = Certificates(dict(reversed(list(CERTIFICATES.layers.items()))))
     assert written(turned) == data
-
-
-def test_a_certificate_is_bound_to_the_first_digits_of_a_digest() -> None:
     assert ONE.is_of(ONE.digest + "0" * 48)
     assert not ONE.is_of("1" + ONE.digest[1:] + "0" * 48)
 
@@ -186,15 +183,12 @@ def test_spoilt_content_is_refused(name: str) -> None:
     refused(packed(content(written(CERTIFICATES)) | SPOILT[name]))
 
 
-def test_what_is_no_file_is_refused() -> None:
+def test_what_is_no_file_or_unpacks_to_a_large_one_is_refused() -> None:
     data = written(CERTIFICATES)
     for spoilt in (b"", b"certificates", data[:-1], data + b"\0", data + data, packed([]), packed(7)):
         refused(spoilt)
     refused(lzma.compress(b"[" * 100_000))
     refused(lzma.compress(b"\xff"))
-
-
-def test_a_small_file_that_unpacks_to_a_large_one_is_refused() -> None:
     bomb = lzma.compress(b" " * (2 * LARGEST))
     assert len(bomb) < LARGEST_FILE
     assert "does not decompress" in refused(bomb)
@@ -248,15 +242,12 @@ def test_a_certificate_of_another_text_is_stale_and_of_another_obligation_refuse
     assert all(refused)
 
 
-def test_a_certificate_bound_to_the_right_text_has_to_prove_it() -> None:
+def test_a_certificate_has_to_prove_its_text_and_be_no_longer_than_allowed() -> None:
     each, entry = next((each, entry) for each, entry in pairs() if entry.hypotheses)
     assert "the certificate is refused" in Judge().why_refused(each, replace(entry, tokens="x 0 0"))
     judge = Judge()
     assert not judge.why_refused(each, entry)
     assert "the certificate is refused" in judge.why_refused(each, replace(entry, tokens="u 0 x 1 0 0"))
-
-
-def test_longer_certificates_than_allowed_are_not_followed() -> None:
     each, entry = pairs()[0]
     count = entry.tokens.count(" ") + 1
     assert not Judge(count).why_refused(each, entry)
@@ -366,18 +357,19 @@ def made(before: Certificates, workers: Workers, *without: str) -> tuple[Made, C
     return production.make([general(*without)], {}), production.certificates
 
 
-def test_every_obligation_is_found_by_itself() -> None:
+def test_every_obligation_has_a_certificate_that_is_found_or_kept_with_its_hypotheses() -> None:
     writer, judge = Writer(), Judge()
     for each in Asked.of(general()):
         assert not judge.why_refused(each, certificate(writer, each, None))
-
-
-def test_what_serves_is_kept_and_nothing_is_searched_for() -> None:
     workers = NoWorkers()
     report, certificates = made(of_the_toy(), workers)
     assert not workers.asked
     assert report.kept == report.obligations == len(list(Asked.of(general())))
     assert certificates.layers == of_the_toy().layers
+    layer = general()
+    found = cores(of_the_toy(), [layer])
+    assert set(found) == {("main", each.id) for each in obligations(layer)}
+    assert cores(NOTHING, [layer]) == {}
 
 
 def test_after_an_edit_only_what_it_spoilt_is_searched_for() -> None:
@@ -390,13 +382,6 @@ def test_after_an_edit_only_what_it_spoilt_is_searched_for() -> None:
     entries = asked.entries(layer)
     accepted = [each.id for each in asked if not judge.why_refused(each, entries[each.id])]
     assert len(accepted) == report.kept + report.adapted
-
-
-def test_the_hypotheses_of_certificates_are_those_of_obligations() -> None:
-    layer = general()
-    found = cores(of_the_toy(), [layer])
-    assert set(found) == {("main", each.id) for each in obligations(layer)}
-    assert cores(NOTHING, [layer]) == {}
 
 
 LOST = {

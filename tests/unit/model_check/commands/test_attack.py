@@ -29,19 +29,7 @@ from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.planning import Request, planned
 from carnet_check.wording import narrate
-from carnet_spec.language import (
-    Draft,
-    Formula,
-    Instance,
-    Profile,
-    Protocol,
-    Scale,
-    SpecificationError,
-    Step,
-    Variant,
-    implies,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from carnet_spec.trace import Trace, TraceStep
 from tests.fixtures import toy
@@ -109,13 +97,10 @@ def test_the_long_title_of_a_finding_is_wrapped(monkeypatch: pytest.MonkeyPatch)
     assert len(lines[position]) <= 80
 
 
-def test_a_false_claim_is_attacked_without_removing_anything() -> None:
+def test_a_false_claim_is_attacked_without_removing_anything_and_nothing_found_is_unknown() -> None:
     ran = carnet("attack", control("wrong_claim"), "--variant", "main", "--claim", "stays-home", "--json")
     assert (ran.code, len(ran.json["steps"])) == (1, 1)
     assert ran.json["reason"][-1] == "  it is false that  party1 = first"
-
-
-def test_nothing_found_and_nothing_proved_is_unknown() -> None:
     ran = carnet("attack", control("idle_action"), "--variant", "main", "--jobs", "1", "--json")
     assert (ran.code, ran.json["verdict"]) == (3, "UNKNOWN")
     assert "3 states" in ran.json["detail"]
@@ -291,15 +276,12 @@ def test_verdicts_are_a_table_of_claims_by_threat_models() -> None:
     assert html.count("PROVED: induction") == sum(row.verdict is Verdict.PROVED for row in outcome.results)
 
 
-def test_what_is_not_as_expected_stands_out() -> None:
+def test_what_is_not_as_expected_stands_out_in_a_verdict_that_says_how_it_was_established() -> None:
     wrong = replace(ROW, verdict=Verdict.VIOLATED, bound=None)
     assert "<strong>VIOLATED, expected EXHAUSTED: explicit</strong>" in results_as_html([ROW, wrong])
     fallen = replace(wrong, expected=Verdict.VIOLATED)
     assert "VIOLATED, as expected: explicit" in fallen._repr_html_()
     assert "<strong>VIOLATED" not in results_as_html([fallen])
-
-
-def test_a_verdict_alone_says_how_it_was_established() -> None:
     assert read(ROW._repr_html_()).text.split("\n")[1:4] == [
         "secrecy under collusion: toy, main",
         "EXHAUSTED(1,234): explicit",
@@ -400,24 +382,18 @@ def test_a_step_has_another_outcome() -> None:
     parts(found, found.target.source.protocol("engine-per-holder"))
 
 
-def test_a_step_is_no_step_of_the_whole_design() -> None:
+def test_no_step_of_the_design_that_is_most_like_it_is_decisive() -> None:
+    """Another main variant goes along for longer, by chance."""
     found = _with(_guessing)
     assert found.decisive is not None
     assert found.trace is not None
     assert found.trace.steps[found.decisive.position].action == "guess"
     assert found.decisive.says == "in main, there is no such step"
     parts(found, found.target.source.protocol("main"))
-
-
-def test_another_design_is_compared_with_the_one_that_is_most_like_it() -> None:
-    """Another main variant goes along for longer, by chance."""
     found = hunted("retired-engine-leaks", threat="past-keys", claim="forward-isolation")
     assert found.decisive is not None
     assert found.decisive.says == "in engine-per-holder, there is no such step"
     parts(found, found.target.source.protocol("engine-per-holder"))
-
-
-def test_nothing_decides_where_the_whole_design_goes_along_to_the_end() -> None:
     found = _with(_claiming)
     assert (found.claim, found.decisive) == ("unlent", None)
 
@@ -615,15 +591,12 @@ def test_an_instance_is_read_as_it_is_written() -> None:
         instance_of({"elements": {}, "relations": {}, "functions": {}}, None)
 
 
-def test_an_attack_is_kept_beside_the_run_it_belongs_to(tmp_path: Path) -> None:
+def test_an_attack_is_kept_beside_its_run_and_nothing_is_where_there_is_none(tmp_path: Path) -> None:
     ran = carnet("attack", TOY, "--without", "fresh-key", "--out", str(tmp_path), "--json")
     kept = json.loads((tmp_path / "attacks" / "main.without-fresh-key.collusion.secrecy.json").read_text())
     assert kept["removed"] == ["fresh-key"]
     assert [event["action"] for event in kept["events"]] == [step["action"] for step in ran.json["steps"]]
     assert kept["finding"]["id"] == "one-key"
-
-
-def test_nothing_is_written_when_there_is_no_attack(tmp_path: Path) -> None:
     file = tmp_path / "test_attack.py"
     ran = carnet("attack", TOY, "--without", "return-checked", "--jobs", "1", "--as-test", str(file), "--json")
     assert ran.json["verdict"] != "VIOLATED"

@@ -290,13 +290,10 @@ def _written(path: Path, *lines: Any) -> Path:
     return path
 
 
-def test_the_command_line_may_name_any_protocol(tmp_path: Path) -> None:
+def test_the_command_line_may_name_any_protocol_and_the_header_has_to_agree(tmp_path: Path) -> None:
     ran = carnet("conform", _toy_trace(tmp_path), "--protocol", TOY, "--json")
     assert (ran.code, ran.json["conforms"]) == (0, True)
     assert f"--protocol {TOY}" in ran.json["run"]["rerun"]
-
-
-def test_the_header_agrees_with_the_protocol_on_the_command_line(tmp_path: Path) -> None:
     for named in ("gpu-travelling", TOY):
         ran = carnet("conform", _toy_trace(tmp_path, "toys"), "--protocol", named)
         assert ran.code == 2

@@ -49,10 +49,14 @@ def test_explore_stops_where_it_is_told_and_says_so() -> None:
     assert "no cap on states, 1 s" in " ".join(ran.out.split())
 
 
-def test_sizes_reach_the_instance() -> None:
+def test_sizes_reach_the_instance_and_engines_in_one_thread_are_told() -> None:
     ran = carnet("explore", control("sound"), "--set", "Party=5", "--json")
     assert ran.json["instance"] == "5 Party"
     assert ran.json["complete"]
+    ran = carnet("explore", TOY, "--engine", "explicit", "--jobs", "2")
+    assert ran.code == 2
+    assert "the engine 'explicit' works in one thread; expected --jobs 1, not 2" in ran.err
+    assert carnet("explore", TOY, "--engine", "explicit", "--jobs", "1").code == 0
 
 
 def test_states_that_stand_for_others_are_counted_with_those() -> None:
@@ -115,13 +119,6 @@ def test_verify_takes_the_same_limits() -> None:
     assert any("stopped by time after" in row["detail"] for row in late.json["results"])
 
 
-def test_threads_are_asked_of_engines_that_have_them() -> None:
-    ran = carnet("explore", TOY, "--engine", "explicit", "--jobs", "2")
-    assert ran.code == 2
-    assert "the engine 'explicit' works in one thread; expected --jobs 1, not 2" in ran.err
-    assert carnet("explore", TOY, "--engine", "explicit", "--jobs", "1").code == 0
-
-
 @pytest.mark.long
 def test_any_number_of_threads_says_the_same() -> None:
     pytest.importorskip("numba", reason="the extra 'fast' is not installed")
@@ -134,11 +131,14 @@ def test_any_number_of_threads_says_the_same() -> None:
     assert told[0].json["states"] > 40_000
 
 
-def test_it_is_said_that_liveness_is_not_judged() -> None:
+def test_liveness_is_not_judged_by_exploring_or_walking_and_that_is_said() -> None:
     said = " ".join(carnet("explore", "gpu-travelling", "--threat", "outsider", "--max-states", "10").out.split())
     assert "not judged grant-ends" in said
     assert "`carnet verify` judges what happens in the end" in said
     assert "not judged" not in carnet("explore", TOY).out
+    assert carnet("explore", LIT, "--simulate", "5", "--json").json["simulation"]["not_judged"] == ["lights-up"]
+    told = " ".join(carnet("explore", LIT, "--simulate", "5").out.split())
+    assert "not judged lights-up: random walks end, and liveness is of runs that do not" in told
 
 
 WALKS = ("--simulate", "200", "--depth", "30")
@@ -192,13 +192,6 @@ def test_a_violation_on_a_walk_is_shortened_replayed_and_told() -> None:
     assert "it is false that" in told
 
 
-def test_a_violation_that_is_expected_is_no_failure() -> None:
-    ran = carnet("explore", TOY, "--variant", "forgetful", "--threat", "collusion", *WALKS, "--json")
-    expected = carnet("explore", TOY, "--variant", "forgetful", "--threat", "collusion", "--json")
-    (walked,), (explored,) = ran.json["violations"], expected.json["violations"]
-    assert (walked["expected"], ran.code) == (explored["expected"], expected.code)
-
-
 def test_goals_steps_and_guards_that_were_not_covered_are_told() -> None:
     ran = carnet("explore", TOY, "--threat", "none", "--simulate", "1", "--depth", "1")
     told = " ".join(ran.out.split())
@@ -220,10 +213,14 @@ def test_equal_runs_are_equal_whatever_engine_walks(more: tuple[str, ...]) -> No
     assert first == again == other
 
 
-def test_another_seed_takes_other_walks() -> None:
+def test_another_seed_takes_other_walks_and_an_expected_violation_is_no_failure() -> None:
     zero, one = (carnet("explore", TOY, *WALKS, "--seed", seed, "--json").json for seed in ("0", "1"))
     assert zero["simulation"]["actions"] != one["simulation"]["actions"]
     assert zero["simulation"] == carnet("explore", TOY, *WALKS, "--json").json["simulation"]
+    ran = carnet("explore", TOY, "--variant", "forgetful", "--threat", "collusion", *WALKS, "--json")
+    expected = carnet("explore", TOY, "--variant", "forgetful", "--threat", "collusion", "--json")
+    (walked,), (explored,) = ran.json["violations"], expected.json["violations"]
+    assert (walked["expected"], ran.code) == (explored["expected"], expected.code)
 
 
 def test_the_fastest_engine_that_is_installed_walks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,22 +231,18 @@ def test_the_fastest_engine_that_is_installed_walks(monkeypatch: pytest.MonkeyPa
     assert [walks_by(True), walks_by(False)] == ["native", "explicit"]
 
 
-def test_what_should_happen_in_the_end_is_not_judged_and_that_is_said() -> None:
-    assert carnet("explore", LIT, "--simulate", "5", "--json").json["simulation"]["not_judged"] == ["lights-up"]
-    told = " ".join(carnet("explore", LIT, "--simulate", "5").out.split())
-    assert "not judged lights-up: random walks end, and liveness is of runs that do not" in told
-
-
 def test_walks_that_take_too_long_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("carnet_check.engines.explicit.bounds.Watch.seconds", 1.5)
     ran = carnet("explore", TOY, *WALKS, "--max-seconds", "1", "--json")
     assert (ran.code, ran.json["stopped_by"], ran.json["run"]["verdicts"]) == (3, "time", {"UNKNOWN": 1})
 
 
-def test_what_visits_every_state_knows_no_walks() -> None:
+def test_what_visits_every_state_knows_no_walks_and_memory_ends_those() -> None:
     ran = carnet("exhaust", TOY, "--simulate", "5")
     assert (ran.code, ran.out) == (2, "")
     assert "--simulate" in ran.err
+    ran = carnet("explore", TOY, *WALKS, "--max-memory", "10M", "--json")
+    assert (ran.code, ran.json["stopped_by"], ran.json["run"]["verdicts"]) == (3, "memory", {"UNKNOWN": 1})
 
 
 BAD = {
@@ -279,11 +272,6 @@ def test_bad_input_is_refused_in_one_line(name: str) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert said in ran.err
     assert "Traceback" not in ran.err
-
-
-def test_what_was_covered_is_told_when_memory_ends_it() -> None:
-    ran = carnet("explore", TOY, *WALKS, "--max-memory", "10M", "--json")
-    assert (ran.code, ran.json["stopped_by"], ran.json["run"]["verdicts"]) == (3, "memory", {"UNKNOWN": 1})
 
 
 def test_what_was_covered_is_told_when_it_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:

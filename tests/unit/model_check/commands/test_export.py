@@ -90,11 +90,17 @@ def test_one_threat_model_needs_its_own_and_what_holds_under_all(tmp_path: Path)
         assert {row["threat"] for row in _index(tmp_path)} == needed
 
 
-def test_nothing_is_written_of_a_protocol_that_no_verdict_would_mean_anything_of(tmp_path: Path) -> None:
+def test_nothing_is_written_of_what_is_unsound_or_behind_a_link(tmp_path: Path) -> None:
     unsound = LENDING.replace("sound_lending", "lending")
     ran = carnet("export", unsound, "--to", "smtlib", "--out", str(tmp_path / "out"))
     assert (ran.code, "no verdict would mean anything" in ran.err) == (2, True)
     assert not (tmp_path / "out").exists()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "obligations").symlink_to(tmp_path / "elsewhere")
+    ran = carnet("export", TOY, "--to", "smtlib", "--out", str(tmp_path / "out"))
+    assert (ran.code, _files(tmp_path / "elsewhere")) == (2, set())
+    assert "is a link" in ran.err
 
 
 def test_an_earlier_export_is_replaced_whole(tmp_path: Path) -> None:
@@ -173,15 +179,6 @@ def test_a_file_of_a_variants_name_that_is_no_protocol_stays(text: str, tmp_path
     assert ran.code == 2
     assert "expected a protocol in JSON or nothing" in ran.err
     assert (tmp_path / "main.json").read_text("utf-8") == text
-
-
-def test_obligations_are_not_written_behind_a_link(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "obligations").symlink_to(tmp_path / "elsewhere")
-    ran = carnet("export", TOY, "--to", "smtlib", "--out", str(tmp_path / "out"))
-    assert (ran.code, _files(tmp_path / "elsewhere")) == (2, set())
-    assert "is a link" in ran.err
 
 
 BAD = {

@@ -230,11 +230,14 @@ def test_an_empty_folder_is_filled_also_the_one_that_one_is_in(tmp_path: Path, m
     assert written(here) == FILES
 
 
-def test_a_folder_that_holds_something_is_left_alone(begun: Path) -> None:
+def test_a_folder_that_holds_something_or_cannot_be_written_to_is_left_alone(begun: Path, tmp_path: Path) -> None:
     (begun / "protocol.py").write_text("mine")
     ran = carnet("init", str(begun))
     assert (ran.code, "expected a new or empty folder" in ran.err) == (2, True)
     assert (begun / "protocol.py").read_text() == "mine"
+    (tmp_path / "file").write_text("")
+    ran = carnet("init", str(tmp_path / "file" / "mine"))
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize("name", ["Mine", "1st", "a b", "ä", "-x", "x_y"])
@@ -242,12 +245,6 @@ def test_a_name_that_no_protocol_has_is_refused(tmp_path: Path, name: str) -> No
     ran = carnet("init", "--", str(tmp_path / name))
     assert (ran.code, "expected a folder called like a protocol" in ran.err) == (2, True)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_written_to_gets_one_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    ran = carnet("init", str(tmp_path / "file" / "mine"))
-    assert (ran.code, ran.err.count("\n")) == (2, 1)
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,17 +329,18 @@ def test_explain_says_what_it_is_and_how_to_check_it(id: str) -> None:
     assert check in entry["check"]
 
 
-def test_what_is_verified_by_name_is_explained_by_name() -> None:
+def test_whatever_a_shell_or_another_command_offers_is_explained() -> None:
     entries = carnet("explain", "grant-ends", "--json").json["entries"]
     (entry,) = [entry for entry in entries if entry["id"] == "grant-ends"]
     assert (entry["kind"], entry["check"]) == ("liveness property", "carnet verify gpu-travelling --claim grant-ends")
     assert "taken fairly: " in entry["text"]
     assert load("gpu-travelling").protocol().liveness[0].sentence == entry["sentence"]
-
-
-def test_what_a_shell_offers_is_explained() -> None:
     source = load(TOY)
     assert set(offered(source, "ids")) <= {entry.id for entry in entries(source)}
+    source = load("gpu-travelling")
+    every = [source.protocol(name) for name in source.family.variants]
+    named = {claim.name for each in every for claim in each.claims} | {x.id for each in every for x in each.threats}
+    assert named - set(of_gpu_travelling()) == set()
 
 
 def with_more(variant: str) -> Draft:
@@ -407,13 +405,6 @@ def test_what_only_variants_of_gpu_travelling_have_is_found(id: str, kind: str, 
     assert entry.kind == kind
     assert variant in entry.variants
     assert f"--variant {entry.variants[0]}" in entry.check
-
-
-def test_every_claim_and_threat_model_of_every_variant_is_explained() -> None:
-    source = load("gpu-travelling")
-    every = [source.protocol(name) for name in source.family.variants]
-    named = {claim.name for each in every for claim in each.claims} | {x.id for each in every for x in each.threats}
-    assert named - set(of_gpu_travelling()) == set()
 
 
 def test_the_protocol_s_id_may_precede_an_id() -> None:
@@ -499,24 +490,18 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_is_the_same_as_itself_done_again(toy_run: Path, tmp_path: Path) -> None:
+def test_a_run_is_the_same_as_itself_again_and_less_or_worse_otherwise(toy_run: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     carnet("verify", TOY, "--engine", "explicit", "--jobs", "1", "--out", str(again))
     ran = carnet("diff", str(toy_run), str(again), "--json")
     assert (ran.code, ran.json["same"], ran.json["differences"], ran.json["designs"]) == (0, True, [], [])
     assert ran.json["unchanged"] == len((toy_run / "verdicts.jsonl").read_text().splitlines())
-
-
-def test_a_smaller_run_lacks_what_it_did_not_judge(toy_run: Path, tmp_path: Path) -> None:
     less = tmp_path / "less"
     carnet("verify", TOY, "--engine", "explicit", "--threat", "none", "--out", str(less))
     ran = carnet("diff", str(toy_run), str(less))
     assert ran.code == 1
     assert "gone         secrecy under collusion, main, explicit: EXHAUSTED(" in ran.out
     assert ran.out.splitlines()[-1].startswith("rerun        carnet diff ")
-
-
-def test_a_verdict_that_fell_is_worse(toy_run: Path, tmp_path: Path) -> None:
     fallen = tmp_path / "fallen"
     carnet("verify", TOY, "--engine", "explicit", "--out", str(fallen))
     rows = [json.loads(line) for line in (fallen / "verdicts.jsonl").read_text().splitlines()]

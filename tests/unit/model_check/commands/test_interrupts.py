@@ -241,11 +241,15 @@ def test_what_a_killed_run_left_unfinished_is_removed_by_the_next(tmp_path: Path
     assert (mine.exists(), left.exists()) == (True, False)
 
 
-def test_a_folder_that_cannot_be_cleared_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_cleared_or_kept_from_others_is_refused(tmp_path: Path) -> None:
+    """Whoever may write there could make states up."""
     told(SMALL, tmp_path)
     _beside(tmp_path / "states").mkdir()
     ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
     assert (ran.code, "cannot clear the folder" in ran.err, len(ran.err.splitlines()[-1:])) == (2, True, 1)
+    tmp_path.chmod(0o777)
+    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
+    assert (ran.code, "a checkpoint that nobody else may write to" in ran.err) == (2, True)
 
 
 def test_what_cannot_go_together_is_refused(tmp_path: Path) -> None:
@@ -256,14 +260,6 @@ def test_what_cannot_go_together_is_refused(tmp_path: Path) -> None:
     assert (ran.code, "a checkpoint or an empty folder" in ran.err) == (2, True)
     ran = carnet("explore", TOY, "--checkpoint", str(tmp_path / "thesis.tex"))
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-
-
-def test_a_checkpoint_that_somebody_else_may_write_is_refused(tmp_path: Path) -> None:
-    """Whoever may write there could make states up."""
-    told(SMALL, tmp_path)
-    tmp_path.chmod(0o777)
-    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
-    assert (ran.code, "a checkpoint that nobody else may write to" in ran.err) == (2, True)
 
 
 WATCH = [sys.executable, "-c", "from carnet_check.cli import main; main()", "watch"]

@@ -96,16 +96,15 @@ def test_a_negative_control_is_caught(name: str) -> None:
     assert ran.json["summary"]["as_expected"] is False
 
 
-def test_deductions_are_the_steps_of_an_adversary_that_only_records() -> None:
+@pytest.mark.mends("R8")
+def test_deductions_are_steps_of_an_adversary_and_goals_out_of_reach_where_that_is_proved() -> None:
     ran = carnet_once("verify", control("only_records"), "--engine", "explicit", "--json")
     assert "adversary" not in {row["claim"] for row in ran.json["results"]}
-
-
-@pytest.mark.mends("R8")
-def test_a_goal_is_out_of_reach_only_where_that_is_proved() -> None:
     ran = carnet_once("verify", control("unreachable_goal"), "--jobs", "1", "--json")
     (row,) = [row for row in ran.json["results"] if row["claim"] == "shared"]
     assert (ran.code, row["verdict"]) == (4, "VACUOUS")
+    ran = carnet("verify", TOY, "--claim", "secrecy", "--threat", "none", "--engine", "explicit", "--json")
+    assert rows(ran) == {("secrecy", "none", "explicit"): "EXHAUSTED"}
 
 
 PREMISES = ["contradictory_premise", "premise_never_met", "inner_premise_never_met", "half_a_claim_never_applies"]
@@ -194,11 +193,6 @@ def test_junit_has_a_case_for_each_row(tmp_path: Path) -> None:
     assert len(cases) == len(ran.json["results"]) == int(suite.attrib["tests"])
     failed = [name for name, case in cases.items() if case.find("failure") is not None]
     assert failed == ["claim: stays-home [explicit]"]
-
-
-def test_a_selection_checks_only_that() -> None:
-    ran = carnet("verify", TOY, "--claim", "secrecy", "--threat", "none", "--engine", "explicit", "--json")
-    assert rows(ran) == {("secrecy", "none", "explicit"): "EXHAUSTED"}
 
 
 LAPS = str(FIXTURES / "laps.py")
@@ -316,18 +310,17 @@ def test_all_and_one_contradict_each_other() -> None:
     assert (ran.code, ran.out, "leave out --all, or PROTOCOL" in ran.err) == (2, "", True)
 
 
-def test_a_file_of_this_name_that_does_not_use_the_language_is_not_run(begun: Path) -> None:
+def test_a_file_of_this_name_is_used_if_it_uses_the_language_and_nothing_else_is_asked_for(begun: Path) -> None:
     (begun / "protocol.py").write_text("raise SystemExit('run')\n")
     ran = carnet("verify", "--json")
     assert (ran.code, {row["protocol"] for row in ran.json["results"]}) == (0, {"token"})
     assert carnet("explain", "grant").code == 0
-
-
-def test_what_is_wrong_with_the_file_is_told(begun: Path) -> None:
     (begun / "protocol.py").write_text("from carnet_spec.language import Nothing\n")
     for command in (("verify",), ("explain", "grant")):
         ran = carnet(*command)
         assert (ran.code, "protocol.py:1" in ran.err) == (2, True)
+    (begun / "protocol.py").write_text("from carnet_spec.language import Nothing\n")
+    assert carnet("explain", "grant", "--protocol", "gpu-travelling").code == 0
 
 
 @pytest.mark.mends("R467")
@@ -348,11 +341,6 @@ def test_the_nearest_id_is_offered() -> None:
     assert (ran.code, ran.out) == (2, "")
     assert "no id 'own-tickt' in my-tickets, gpu-travelling" in ran.err
     assert "did you mean 'own-ticket'?" in ran.err
-
-
-def test_one_protocol_that_is_asked_for_is_the_only_one(begun: Path) -> None:
-    (begun / "protocol.py").write_text("from carnet_spec.language import Nothing\n")
-    assert carnet("explain", "grant", "--protocol", "gpu-travelling").code == 0
 
 
 REFUSED = {

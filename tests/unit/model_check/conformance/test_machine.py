@@ -171,11 +171,17 @@ def test_an_insertion_is_made_and_taken_back() -> None:
     assert _rows_of(state, "known") == set()
 
 
-def test_a_condition_that_does_not_hold_makes_no_change() -> None:
+def test_a_condition_decides_and_a_removal_asks_it_of_each_row() -> None:
     def learn(step: Step, a: Party) -> None:
         step.insert(known(a), when=seen(a) & second)
 
     assert _changes(learn, initial_tables()) == []
+
+    def clear(step: Step, a: Party) -> None:
+        other = step.each(Party)
+        step.remove(ahead(a, other), when=seen(other))
+
+    assert [change.row for change in _changes(clear, initial_tables(), "p1")] == [("p1", "p2")]
 
 
 def test_a_function_is_given_its_value() -> None:
@@ -219,14 +225,6 @@ def test_removal_after_an_insertion_of_the_same_step_reaches_rows_that_are_not_t
 
     changes = _changes(clear, initial_tables(), "p2", inserted=True)
     assert {change.row for change in changes} == {("p2", party) for party in PARTIES}
-
-
-def test_a_removal_with_a_condition_asks_it_of_each_row() -> None:
-    def clear(step: Step, a: Party) -> None:
-        other = step.each(Party)
-        step.remove(ahead(a, other), when=seen(other))
-
-    assert [change.row for change in _changes(clear, initial_tables(), "p1")] == [("p1", "p2")]
 
 
 def test_an_insertion_that_follows_another_relation_keeps_how_many_rows_that_has() -> None:

@@ -311,10 +311,12 @@ def test_it_is_not_noticed_by_the_attacks_on_another(name: str, lacks: tuple[str
     assert judged_in_hall(name, known).fate is Fate.SURVIVED
 
 
-def test_the_original_defeats_no_attack() -> None:
+def test_the_original_defeats_no_attack_and_claims_are_attacked_in_the_smallest_size() -> None:
     for action in HALL_PROTOCOL.actions:
         same = Mutant("main", "nothing", HALL_MUTANTS[LOOK].operator, (), action)
         assert list(defeated(Designs(HALL_SOURCE), same, HALL_PROTOCOL, attacks())) == []
+    found = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where)]
+    assert [(each.claim, each.place.profile.name) for each in found] == [("private", "small"), ("one-left", "large")]
 
 
 def test_no_attack_is_lost_while_there_is_another() -> None:
@@ -325,11 +327,6 @@ def test_no_attack_is_lost_while_there_is_another() -> None:
     assert all(taken in each.actions for each in known)
     assert len(known) == 3
     assert list(defeated(Designs(HALL_SOURCE), mutant, HALL_PROTOCOL, known)) == []
-
-
-def test_each_claim_is_attacked_in_the_smallest_size_in_which_it_falls() -> None:
-    found = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where)]
-    assert [(each.claim, each.place.profile.name) for each in found] == [("private", "small"), ("one-left", "large")]
 
 
 @pytest.mark.parametrize(

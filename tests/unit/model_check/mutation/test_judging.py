@@ -115,8 +115,9 @@ def test_an_attack_is_looked_for_where_a_proof_fails_or_the_proof_stands() -> No
     assert (found.fate, found.by) == (Fate.KILLED, By.PROOF)
 
 
-def test_what_makes_a_part_redundant_is_named() -> None:
+def test_what_makes_a_part_redundant_is_named_and_a_sound_protocol_not_refused() -> None:
     assert {"guard:listed", "inv:listed_are_invited"} <= set(judged("admit/guard invited/drop").core)
+    assert refusal(DOOR) == ""
 
 
 class Undecided:
@@ -160,10 +161,6 @@ def test_an_exploration_that_the_interpreter_does_not_confirm_is_an_error(monkey
     monkeypatch.setattr("carnet_check.mutation.places.reaches", lambda *_: False)
     with pytest.raises(EngineError, match="does not confirm"):
         scenario(SOURCE, places(SOURCE, "main")[0])
-
-
-def test_a_sound_protocol_is_not_refused() -> None:
-    assert refusal(DOOR) == ""
 
 
 def test_nothing_is_lost_of_the_original_and_scenarios_show_something() -> None:
@@ -231,18 +228,18 @@ def test_every_mutant_has_its_fate() -> None:
     assert {each["argument"] for each in value["survived"]} == {None}
 
 
-def test_a_pair_is_a_minimal_cut_set() -> None:
-    pairs = whole().json["pairs"]
-    assert [each["mutant"] for each in pairs["killed"]] == ["admit/guard invited and guard listed/drop"]
-
-
-def test_survivors_are_told_to_a_reader() -> None:
+def test_survivors_are_told_with_pairs_and_threat_models() -> None:
     ran = mutate(DOOR_FILE, "--only", "admit/guard listed")
     assert ran.code == 1
     assert "SURVIVED main: admit/guard listed/drop" in ran.out
     assert "the action can be taken more often" in " ".join(ran.out.split())
     assert "2 unexplained survivors" in ran.out
     assert f"rerun        carnet mutate {DOOR_FILE} --only 'admit/guard listed'" in ran.out
+    pairs = whole().json["pairs"]
+    assert [each["mutant"] for each in pairs["killed"]] == ["admit/guard invited and guard listed/drop"]
+    ran = mutate(DOOR_FILE, "--threat", "intruders", "--only", "give_key/guard", "--json")
+    assert (ran.code, ran.json["killed"], ran.json["mutants"]) == (0, 2, 2)
+    assert "under intruders" in ran.json["judgements"][0]["evidence"]
 
 
 def test_without_an_unexplained_survivor_all_is_well(spec: Path) -> None:
@@ -253,14 +250,11 @@ def test_without_an_unexplained_survivor_all_is_well(spec: Path) -> None:
     assert f"ARGUED main: {ARGUED}" in mutate(str(spec), "--only", ARGUED).out
 
 
-def test_an_argument_that_nobody_needs_is_told(spec: Path) -> None:
+def test_an_argument_is_told_if_nobody_needs_it_and_expires_with_the_specification(spec: Path) -> None:
     arguments = spec.with_name("door.argued-mutants.toml")
     arguments.write_text(arguments.read_text("utf-8").replace(ARGUED, "give_key/guard inside/drop"), encoding="utf-8")
     told = " ".join(mutate(str(spec), "--only", "give_key/guard").out.split())
     assert "nobody needs the argument for main: give_key/guard inside/drop: it is killed" in told
-
-
-def test_an_argument_expires_with_the_specification(spec: Path) -> None:
     spec.write_text(spec.read_text("utf-8").replace("Only guests come in.", "Guests alone come in."), encoding="utf-8")
     ran = mutate(str(spec))
     assert ran.code == 2
@@ -270,12 +264,6 @@ def test_an_argument_expires_with_the_specification(spec: Path) -> None:
 @pytest.mark.parametrize("words", [["--variant", "other"], ["--threat", "other"], ["--jobs", "0"]])
 def test_what_does_not_exist_is_refused(words: list[str]) -> None:
     assert carnet("mutate", DOOR_FILE, *words).code == 2
-
-
-def test_one_threat_model_can_be_asked_for() -> None:
-    ran = mutate(DOOR_FILE, "--threat", "intruders", "--only", "give_key/guard", "--json")
-    assert (ran.code, ran.json["killed"], ran.json["mutants"]) == (0, 2, 2)
-    assert "under intruders" in ran.json["judgements"][0]["evidence"]
 
 
 Results = Callable[..., Iterator[tuple[Any, Any]]]

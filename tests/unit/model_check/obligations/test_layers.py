@@ -11,22 +11,7 @@ from carnet_check.exports.smtlib import text
 from carnet_check.exports.systems import system
 from carnet_check.obligations import layers, obligations
 from carnet_spec.language import *
-from carnet_spec.language.terms import (
-    BOOL,
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Forall,
-    IfThenElse,
-    Kind,
-    Member,
-    Not,
-    Symbol,
-    Term,
-    Var,
-)
+from carnet_spec.language.terms import *
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from tests.fixtures import controls, toy, wide
 from tests.systems import toy_protocol

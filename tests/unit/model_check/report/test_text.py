@@ -372,11 +372,14 @@ def test_a_graph_of_states_names_the_steps_of_its_lines(run: Path, tmp_path: Pat
     assert {line.partition("(")[0].strip() for line in lines} == {"pass_on", "look"}
 
 
-def test_a_later_run_into_the_same_folder_leaves_nothing_of_the_earlier_one(tmp_path: Path) -> None:
+def test_a_later_run_replaces_an_earlier_one_and_a_proof_names_its_lemmas(tmp_path: Path) -> None:
     carnet("verify", control("wrong_claim"), "--engine", "explicit", "--out", str(tmp_path))
     assert list((tmp_path / "attacks").iterdir())
     carnet("verify", control("sound"), "--engine", "explicit", "--out", str(tmp_path))
     assert not list((tmp_path / "attacks").iterdir())
+    carnet("verify", TOY, "--engine", "induction", "--jobs", "1", "--out", str(tmp_path))
+    for row in read_run(tmp_path).verdicts:
+        assert set(row["lemmas"]) == {"lent_keys_are_owned", "known_keys_are_used"}
 
 
 def test_a_run_that_was_not_written_whole_is_none(tmp_path: Path) -> None:
@@ -388,12 +391,6 @@ def test_a_run_that_was_not_written_whole_is_none(tmp_path: Path) -> None:
     assert "cannot create the folder" in ran.err
     with pytest.raises(UsageError, match=r"has no run\.json"):
         read_run(tmp_path)
-
-
-def test_a_proof_names_its_lemmas(tmp_path: Path) -> None:
-    carnet("verify", TOY, "--engine", "induction", "--jobs", "1", "--out", str(tmp_path))
-    for row in read_run(tmp_path).verdicts:
-        assert set(row["lemmas"]) == {"lent_keys_are_owned", "known_keys_are_used"}
 
 
 def test_a_report_names_the_defences_that_no_proof_can_name(tmp_path: Path) -> None:
@@ -453,14 +450,11 @@ def test_what_a_run_says_is_text_and_never_markup(run: Path, tmp_path: Path) -> 
     assert "\u2028" not in data
 
 
-def test_equal_runs_make_equal_pages(run: Path, tmp_path: Path) -> None:
+def test_equal_runs_make_equal_pages_and_what_is_no_run_none(run: Path, tmp_path: Path) -> None:
     for name in ("one", "other"):
         write_html(read_run(run), tmp_path / name)
     pages = {file.name: file.read_bytes() for file in (tmp_path / "one").iterdir()}
     assert pages == {file.name: file.read_bytes() for file in (tmp_path / "other").iterdir()}
-
-
-def test_the_report_of_what_is_no_run_is_refused(tmp_path: Path) -> None:
     ran = carnet("report", str(tmp_path), "--html", str(tmp_path / "html"))
     assert (ran.code, ran.out) == (2, "")
     assert "has no run.json" in ran.err

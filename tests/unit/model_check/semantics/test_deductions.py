@@ -59,14 +59,12 @@ def test_a_saturated_state_stays_as_it_is_and_deductions_cost_nothing() -> None:
     assert judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p1"}).spent == 0
 
 
-def test_firing_takes_the_step_alone_and_takes_a_deduction_when_asked_to() -> None:
+def test_firing_takes_a_step_or_deduction_alone_and_what_is_left_is_deduced_again() -> None:
     judge = _judge(drafted(see, rules=(learn,)).protocol())
     after = judge.fire(judge.initial(), judge.protocol.action("see"), {"a": "p2"})
     assert after.relations["known"] == frozenset()
     assert judge.fire(after, judge.protocol.action("learn"), {"a": "p2"}).relations["known"] == {("p2",)}
 
-
-def test_what_a_step_takes_away_is_deduced_again_where_its_reason_is_left() -> None:
     def forget(step: Step) -> None:
         step.remove(known(step.each(Party)))
 
@@ -76,13 +74,18 @@ def test_what_a_step_takes_away_is_deduced_again_where_its_reason_is_left() -> N
     assert judge.step(state, judge.protocol.action("forget"), {}).relations["known"] == {("p2",)}
 
 
-def test_premises_are_asked_about_although_the_deduction_adds_nothing() -> None:
+def test_saturation_asks_premises_and_touches_no_state() -> None:
     judge = _judge(drafted(see, rules=(learn,)).protocol())
     learning = judge.protocol.action("learn")
     assert not judge.premises_hold(learning, judge.initial())
     full = judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p3"})
     assert judge.saturate(full) == full
     assert judge.premises_hold(learning, full)
+    judge = _judge(drafted(see, rules=(learn,)).protocol())
+    state = judge.fire(judge.initial(), judge.protocol.action("see"), {"a": "p1"})
+    copy = State(state.relations, state.functions, state.spent)
+    assert judge.saturate(state) != state
+    assert state == copy
 
 
 def denies(step: Step, a: Party) -> None:
@@ -164,11 +167,3 @@ def draw(step: Step, a: Key) -> None:
 def test_a_deduction_that_does_what_only_steps_do_is_refused(body: Any, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecificationError, match=message):
         _judge(_as_rule(drafted(body), **changes))
-
-
-def test_the_state_before_saturation_is_not_touched() -> None:
-    judge = _judge(drafted(see, rules=(learn,)).protocol())
-    state = judge.fire(judge.initial(), judge.protocol.action("see"), {"a": "p1"})
-    copy = State(state.relations, state.functions, state.spent)
-    assert judge.saturate(state) != state
-    assert state == copy

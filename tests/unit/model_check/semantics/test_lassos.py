@@ -7,20 +7,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import (
-    agree,
-    counted_whole,
-    divided,
-    divided_instance,
-    going_round,
-    is_cut_short,
-    is_open,
-    objection,
-    part,
-    rules_as_steps,
-    with_rules_as_steps,
-)
+from carnet_check.semantics import Interpreter, fairness
 from carnet_spec.language import Instance, Protocol, Step
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.small import *
@@ -75,7 +62,7 @@ ROUNDS: dict[str, tuple[tuple[str, ...], tuple[Any, ...], str]] = {
 def test_the_judge_objects_to_what_is_no_counterexample(name: str) -> None:
     fair, (loop, *steps), why = ROUNDS[name]
     judge = _judge(*fair)
-    assert objection(judge, judge.protocol.liveness[0], _trace(loop, *steps)) == why
+    assert fairness.objection(judge, judge.protocol.liveness[0], _trace(loop, *steps)) == why
 
 
 MEANT: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -94,19 +81,19 @@ def test_the_judge_asks_for_the_steps_that_are_meant(name: str) -> None:
     )
     judge = Interpreter(draft.protocol(), Instance({"Party": ("p", "q")}))
     live = judge.protocol.liveness[0]
-    assert objection(judge, live, _trace(loop, *steps)).startswith(why)
+    assert fairness.objection(judge, live, _trace(loop, *steps)).startswith(why)
     everybody = replace(live, given=())
     taken = [step for step in steps if step == "serve_one q"]
-    assert (objection(judge, everybody, _trace(loop, *steps)) == "") == bool(taken)
+    assert (fairness.objection(judge, everybody, _trace(loop, *steps)) == "") == bool(taken)
 
 
 def test_a_round_is_taken_until_the_whole_state_returns() -> None:
     judge = _judge()
     see_and_swing = [_trace(None, "see p").steps[0], *_trace(None, "swing", "back").steps]
-    written = going_round(judge, _trace(None, "ask").steps, see_and_swing, _trace(None))
+    written = fairness.going_round(judge, _trace(None, "ask").steps, see_and_swing, _trace(None))
     assert [step.action for step in written.steps] == ["ask", "see", "learn", "swing", "back", "see", "swing", "back"]
     assert written.loop == 5
-    assert objection(judge, judge.protocol.liveness[0], written) == ""
+    assert fairness.objection(judge, judge.protocol.liveness[0], written) == ""
 
 
 def use(step: Step, a: Party) -> None:
@@ -147,23 +134,23 @@ DECIDES = {
 def test_a_rule_that_decides_about_fairness_may_be_left_out(name: str) -> None:
     fair, decides = DECIDES[name]
     protocol = _live(fair)
-    assert rules_as_steps(protocol, protocol.liveness[0]) == ({"learn"} if decides else set())
-    assert with_rules_as_steps(protocol, protocol.liveness).action("learn").deduction is not decides
+    assert fairness.rules_as_steps(protocol, protocol.liveness[0]) == ({"learn"} if decides else set())
+    assert fairness.with_rules_as_steps(protocol, protocol.liveness).action("learn").deduction is not decides
 
 
 def test_an_action_that_changes_nothing_or_lacks_elements_is_not_open() -> None:
     judge = Interpreter(drafted(see).protocol(), Instance({"Party": ("p",)}))
     action, start = judge.protocol.action("see"), judge.initial()
     after = judge.step(start, action, {"a": "p"})
-    assert is_open(judge, action, start)
-    assert not is_open(judge, action, after)
-    assert not is_cut_short(judge, action, after), "every party is in its pool"
+    assert fairness.is_open(judge, action, start)
+    assert not fairness.is_open(judge, action, after)
+    assert not fairness.is_cut_short(judge, action, after), "every party is in its pool"
     judge = Interpreter(drafted(draw).protocol(), Instance({"Key": ("k",)}))
     action, start = judge.protocol.action("draw"), judge.initial()
-    assert is_open(judge, action, start)
+    assert fairness.is_open(judge, action, start)
     after = judge.step(start, action, {"k": "k"})
-    assert not is_open(judge, action, after)
-    assert is_cut_short(judge, action, after)
+    assert not fairness.is_open(judge, action, after)
+    assert fairness.is_cut_short(judge, action, after)
 
 
 def test_an_action_is_divided_into_what_is_meant_and_the_rest() -> None:
@@ -173,15 +160,15 @@ def test_an_action_is_divided_into_what_is_meant_and_the_rest() -> None:
     draft.eventually("other", ~third, second, sentence="It comes.", fair=("see",))
     whole_one = draft.protocol()
     live, other = whole_one.liveness
-    assert not agree(whole_one, live, other)
-    assert agree(whole_one, live, live)
-    parts = divided(whole_one, [live])
+    assert not fairness.agree(whole_one, live, other)
+    assert fairness.agree(whole_one, live, live)
+    parts = fairness.divided(whole_one, [live])
     assert [action.name for action in parts.actions] == ["see", "see otherwise", "finish"]
     instance = Instance({"Party": ("p", "q", "r")}, pools={("see", "a"): ("p", "q")})
-    judge = Interpreter(parts, divided_instance(instance, parts))
+    judge = Interpreter(parts, fairness.divided_instance(instance, parts))
     taken = [(action.name, env["a"]) for action, env in judge.enabled(judge.initial())]
     assert taken == [("see", "p"), ("see otherwise", "q")]
-    assert counted_whole({"see": 2, "see otherwise": 3, "finish": 1}) == {"see": 5, "finish": 1}
+    assert fairness.counted_whole({"see": 2, "see otherwise": 3, "finish": 1}) == {"see": 5, "finish": 1}
 
 
 def test_what_is_open_is_what_is_meant() -> None:
@@ -190,11 +177,11 @@ def test_what_is_open_is_what_is_meant() -> None:
     protocol = draft.protocol()
     judge = Interpreter(protocol, Instance({"Party": ("p", "q")}))
     whole_action, start = protocol.action("see"), judge.initial()
-    meant = part(whole_action, protocol.liveness[0])
+    meant = fairness.part(whole_action, protocol.liveness[0])
     after = judge.step(start, whole_action, {"a": "p"})
-    assert is_open(judge, whole_action, after)
-    assert is_open(judge, meant, start)
-    assert not is_open(judge, meant, after)
+    assert fairness.is_open(judge, whole_action, after)
+    assert fairness.is_open(judge, meant, start)
+    assert not fairness.is_open(judge, meant, after)
 
 
 def draw(step: Step, k: Key) -> None:
@@ -219,5 +206,5 @@ LIMITED = {
 def test_what_only_an_instance_prevents_is_cut_short(name: str) -> None:
     draft, instance, action, cut = LIMITED[name]
     judge = Interpreter(draft.protocol(), instance)
-    assert is_open(judge, judge.protocol.action(action), judge.initial()) is not cut
-    assert is_cut_short(judge, judge.protocol.action(action), judge.initial()) is cut
+    assert fairness.is_open(judge, judge.protocol.action(action), judge.initial()) is not cut
+    assert fairness.is_cut_short(judge, judge.protocol.action(action), judge.initial()) is cut

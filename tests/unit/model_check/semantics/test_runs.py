@@ -69,10 +69,13 @@ def test_a_trace_with_deductions_is_taken_literally() -> None:
         _judge().replay(_trace("see p1", "learn p2"))
 
 
-def test_a_step_whose_guard_does_not_hold_is_refused_and_named() -> None:
+def test_a_trace_of_another_design_is_replayed_and_a_step_that_cannot_be_taken_named() -> None:
     with pytest.raises(NotEnabled) as refused:
         _judge().replay(_trace("see p1", "see p1"))
     assert (refused.value.action, refused.value.guard, refused.value.env) == ("see", "new", {"a": "p1"})
+    steps = tuple(Taken(step.action, "somebody", step.args) for step in _steps("see p1"))
+    other = Trace("other", "variant", ("defence",), "threat", steps)
+    assert _judge().replay(other) == _judge().replay(_trace("see p1"))
 
 
 @pytest.mark.parametrize(
@@ -87,12 +90,6 @@ def test_a_step_whose_guard_does_not_hold_is_refused_and_named() -> None:
 def test_a_trace_that_is_not_of_this_protocol_and_instance_is_refused(steps: tuple[Taken, ...], message: str) -> None:
     with pytest.raises(SpecificationError, match=message):
         _judge().replay(Trace("small", "main", (), "", steps))
-
-
-def test_the_design_and_the_roles_that_a_trace_names_are_the_callers_business() -> None:
-    steps = tuple(Taken(step.action, "somebody", step.args) for step in _steps("see p1"))
-    other = Trace("other", "variant", ("defence",), "threat", steps)
-    assert _judge().replay(other) == _judge().replay(_trace("see p1"))
 
 
 def test_deductions_are_written_out_where_they_add_something() -> None:

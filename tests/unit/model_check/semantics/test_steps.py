@@ -196,7 +196,7 @@ def test_a_step_is_enabled_where_all_its_guards_hold_and_only_there() -> None:
     assert _offered(judge, seen_once) == [("see", "p3")]
 
 
-def test_a_guard_without_parameters_decides_for_all_of_them() -> None:
+def test_guards_decide_for_their_parameters_in_their_places() -> None:
     def open_up(step: Step, a: Party) -> None:
         step.require("set", first)
         step.insert(seen(a))
@@ -206,8 +206,6 @@ def test_a_guard_without_parameters_decides_for_all_of_them() -> None:
     after = judge.step(judge.initial(), judge.protocol.action("push"), {})
     assert _offered(judge, after) == [("push",), *(("open_up", party) for party in ELEMENTS["Party"])]
 
-
-def test_a_guard_over_two_parameters_sees_them_in_their_places() -> None:
     def follow(step: Step, a: Party, b: Party) -> None:
         step.given("before", before(b, a))
         step.insert(ahead(a, b))
@@ -235,13 +233,20 @@ def draw_pair(step: Step, one: Key, other: Key) -> None:
     step.insert(paired(one, other))
 
 
-def test_a_draw_takes_the_first_unused_element_and_marks_it_used_for_good() -> None:
+def test_a_draw_takes_the_first_unused_element_of_its_pool_and_for_good() -> None:
     judge = _judge(drafted(draw))
     state = judge.initial()
     for key, used_now in (("k1", 1), ("k2", 2), ("k3", 3)):
         assert _offered(judge, state) == [("draw", key)]
         state = judge.step(state, judge.protocol.action("draw"), {"a": key})
         assert len(state.relations["used_key"]) == used_now
+    assert _offered(judge, state) == []
+    judge = _judge(drafted(draw), pools={("draw", "a"): ("k3", "k2")})
+    state = judge.initial()
+    assert _offered(judge, state) == [("draw", "k3")]
+    state = judge.step(state, judge.protocol.action("draw"), {"a": "k3"})
+    assert _offered(judge, state) == [("draw", "k2")]
+    state = judge.step(state, judge.protocol.action("draw"), {"a": "k2"})
     assert _offered(judge, state) == []
 
 
@@ -262,16 +267,6 @@ def test_a_parameter_that_is_not_drawn_may_be_what_was_drawn() -> None:
     judge = _judge(drafted(draw, reuse))
     state = judge.step(judge.initial(), judge.protocol.action("draw"), {"a": "k2"})
     assert _offered(judge, state) == [("draw", "k1"), ("reuse", "k2")]
-
-
-def test_a_draw_takes_the_first_of_its_pool_in_the_order_of_the_pool() -> None:
-    judge = _judge(drafted(draw), pools={("draw", "a"): ("k3", "k2")})
-    state = judge.initial()
-    assert _offered(judge, state) == [("draw", "k3")]
-    state = judge.step(state, judge.protocol.action("draw"), {"a": "k3"})
-    assert _offered(judge, state) == [("draw", "k2")]
-    state = judge.step(state, judge.protocol.action("draw"), {"a": "k2"})
-    assert _offered(judge, state) == []
 
 
 def test_a_pool_limits_what_is_offered_of_one_parameter() -> None:
@@ -295,13 +290,10 @@ def test_every_unused_element_is_offered_where_they_may_differ() -> None:
     assert _offered(_judge(drafted(draw), first={"current": {(): "k2"}})) == every
 
 
-def test_any_unused_element_will_do_for_a_draw_that_is_asked_for() -> None:
+def test_any_unused_element_will_do_for_a_draw_and_no_used_one() -> None:
     judge = _judge(drafted(draw))
     after = judge.fire(judge.initial(), judge.protocol.action("draw"), {"a": "k2"})
     assert after.relations["used_key"] == {("k2",)}
-
-
-def test_a_used_element_is_refused_and_the_draw_is_named() -> None:
     judge = _judge(drafted(draw))
     after = judge.fire(judge.initial(), judge.protocol.action("draw"), {"a": "k2"})
     with pytest.raises(NotEnabled, match=r"draw\(a=k2\) is not enabled: 'fresh a' does not hold"):

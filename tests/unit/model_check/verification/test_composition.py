@@ -175,19 +175,13 @@ def test_a_false_lemma_is_refuted_by_a_trace_that_the_interpreter_replays() -> N
     assert [judge.holds(lemma.formula, state) for state in states] == [True, True, False]
 
 
-def test_a_claim_that_rests_on_a_false_lemma_is_neither_refuted_nor_called_not_inductive() -> None:
+def test_a_false_lemma_spoils_what_rests_on_it_and_is_refuted_by_exploring_alone() -> None:
     found = told("wrong_lemma_in_use")["one-owner"]
     assert (found["status"], found["rests_on"], found["failing"]) == ("unknown", ["nobody_has_any"], [])
     assert "its proof rests on nobody_has_any, not proved" in found["detail"]
-
-
-def test_a_false_claim_is_told_as_an_attack_alone() -> None:
     ran = carnet("verify", f"{FILE}:false_claim", "--jobs", "1")
     assert "hoarded is violated under anyone" in ran.out
     assert "without a proof" not in ran.out
-
-
-def test_without_exploring_nothing_is_refuted() -> None:
     found = told("wrong_lemma", "--engine", "induction")["nobody_has_two"]
     assert (found["status"], found["trace"]) == ("not inductive", None)
     assert found["detail"].endswith("not explored")

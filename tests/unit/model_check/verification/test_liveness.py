@@ -224,15 +224,12 @@ class Refuting(Here):
         return super().lassos(protocol, instance, liveness=[replace(live, fair=()) for live in liveness], **asked)
 
 
-def test_an_unfair_lasso_is_an_error() -> None:
+def test_an_unfair_lasso_and_one_of_what_is_proved_are_errors() -> None:
     campaign = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
     found = verify(replace(campaign, engines=(Refuting(),)))
     (row,) = (row for row in found.results if row.kind is Kind.LIVENESS and row.engine == "explicit")
     assert row.verdict is Verdict.ERROR
     assert "it is not fair to light" in row.detail
-
-
-def test_a_proof_and_a_lasso_of_one_property_are_a_disagreement() -> None:
     (plan,) = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))).plans
     row = Result("waiting", "main", "lights-up", "any", "induction", Verdict.PROVED, Verdict.PROVED, kind=Kind.LIVENESS)
     lasso = replace(row, engine="explicit", threat="unrestricted", verdict=Verdict.VIOLATED)

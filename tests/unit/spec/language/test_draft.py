@@ -155,7 +155,7 @@ def test_helpers_with_quantifiers_do_not_capture() -> None:
             pytest.fail(f"unexpected {formula!r}")
 
 
-def test_depth_is_left_when_a_body_raises() -> None:
+def test_a_quantifier_takes_a_relation_as_it_is_and_leaves_its_depth() -> None:
     def fails(a: Agent) -> Formula:
         raise LookupError
 
@@ -164,9 +164,6 @@ def test_depth_is_left_when_a_body_raises() -> None:
     match exists(lambda a: enrolled(a), Agent).term:  # noqa: PLW0108  # the parameter's name is the point
         case Exists((var,), _):
             assert var.name == "a.1"
-
-
-def test_a_relation_can_be_quantified_as_it_is() -> None:
     match exists(own, Agent, Key).term:
         case Exists((a, k), Apply(symbol, args)):
             assert (a.sort, k.sort, symbol, args) == (Agent.sort, Key.sort, own.symbol, (a, k))
@@ -263,13 +260,19 @@ def test_a_new_parameter_has_a_name_of_its_own() -> None:
             step.insert(seen(k))
 
 
-def test_a_cost_is_not_negative() -> None:
+@pytest.mark.mends("R464")
+def test_costs_names_and_what_is_given_have_to_make_sense() -> None:
     draft = Draft("cheap", "Cheap")
     with pytest.raises(SpecificationError, match="gain: a cost counts active moves, and -1 is less than none"):
 
         @draft.action(by=PARTY, says="it is paid for", source="test", cost=-1)
         def gain(step: Step) -> None:
             step.set(phase, Phase.END)
+
+    with pytest.raises(MisuseError, match="a step is named after its function, and the function <lambda> has no name"):
+        drafted().action(by=PARTY, says="…", source="s")(lambda step: None)
+    with pytest.raises(MisuseError, match="live says what is given of 'pass_on', which it does not name in 'fair'"):
+        drafted().eventually("live", ready, ready, sentence="It comes.", given={"pass_on": {"a": boss}})
 
 
 BAD_INSTANCES = {
@@ -432,12 +435,6 @@ def test_elsewhere_it_is_told_what_to_write_with_a_sort_that_there_is(what: str)
     )
 
 
-@pytest.mark.mends("R464")
-def test_a_step_without_parameters_has_to_have_a_name() -> None:
-    with pytest.raises(MisuseError, match="a step is named after its function, and the function <lambda> has no name"):
-        drafted().action(by=PARTY, says="…", source="s")(lambda step: None)
-
-
 def _bare(key, agent) -> Formula:  # type: ignore[no-untyped-def] # the mistake
     return knows(agent, key)
 
@@ -470,11 +467,6 @@ def test_the_sort_that_is_offered_is_one_of_the_module_and_alike() -> None:
 def test_what_is_no_function_is_refused(ask: Callable[[], object], said: str) -> None:
     with pytest.raises(MisuseError, match=re.escape(said)):
         ask()
-
-
-def test_nothing_is_given_of_what_is_not_taken_fairly() -> None:
-    with pytest.raises(MisuseError, match="live says what is given of 'pass_on', which it does not name in 'fair'"):
-        drafted().eventually("live", ready, ready, sentence="It comes.", given={"pass_on": {"a": boss}})
 
 
 @pytest.mark.parametrize(

@@ -23,24 +23,7 @@ from hypothesis import strategies as st
 from carnet_spec.language import *
 from carnet_spec.language.decoding import Decoder, decoded
 from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Encoder
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Sort,
-    Symbol,
-    Term,
-    Var,
-)
+from carnet_spec.language.terms import *
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from tests.fixtures import toy
 from tests.unit.spec.language.vocabulary import ready
@@ -60,6 +43,7 @@ def test_a_protocol_with_everything_in_it_is_decoded_as_it_was() -> None:
     for without in ((), ("return-checked",), ("fresh-key", "return-checked")):
         protocol = toy.FAMILY.protocol("main", without)
         assert decoded(protocol.encoded) == protocol
+    assert decoded(TEXT) == toy.FAMILY.protocol()
 
 
 def test_what_is_given_of_a_fair_step_is_decoded_as_it_was() -> None:
@@ -144,8 +128,15 @@ def _digest_elsewhere(seed: str) -> str:
     return done.stdout.strip()
 
 
-def test_the_digest_is_the_same_in_every_process() -> None:
+def test_variants_have_digests_of_their_own_the_same_in_every_process_and_order() -> None:
     assert {_digest_elsewhere(seed) for seed in ("0", "1", "4711")} == {toy.FAMILY.protocol().digest}
+    for protocol in (toy.FAMILY.protocol(), MAIN):
+        turned = replace(protocol, sorts=protocol.sorts[::-1], symbols=protocol.symbols[::-1])
+        assert turned.digest == protocol.digest == replace(protocol, sorts=(), symbols=()).digest
+    digests: Mapping[str, str] = {name: FAMILY.protocol(name).digest for name in FAMILY.variants}
+    assert len(set(digests.values())) == len(digests)
+    assert toy.FAMILY.protocol("forgetful").digest != toy.FAMILY.protocol().digest
+    assert toy.FAMILY.protocol("main", ("fresh-key",)).digest != toy.FAMILY.protocol().digest
 
 
 RENAMED = {
@@ -184,12 +175,6 @@ def _renamed(source: str) -> str:
         (token.type, RENAMED.get(token.string, token.string) if token.type == tokenize.NAME else token.string)
         for token in tokens
     )
-
-
-def test_the_order_in_which_sorts_and_symbols_are_declared_changes_no_digest() -> None:
-    for protocol in (toy.FAMILY.protocol(), MAIN):
-        turned = replace(protocol, sorts=protocol.sorts[::-1], symbols=protocol.symbols[::-1])
-        assert turned.digest == protocol.digest == replace(protocol, sorts=(), symbols=()).digest
 
 
 def _in_action(**changes: Any) -> Callable[[Protocol], Protocol]:
@@ -300,13 +285,6 @@ def test_the_digest_differs_when_any_guard_or_update_of_gpu_travelling_does(prot
         assert len({alone.digest, *changed}) == len(changed) + 1
 
 
-def test_variants_and_protocols_without_a_defence_have_digests_of_their_own() -> None:
-    digests: Mapping[str, str] = {name: FAMILY.protocol(name).digest for name in FAMILY.variants}
-    assert len(set(digests.values())) == len(digests)
-    assert toy.FAMILY.protocol("forgetful").digest != toy.FAMILY.protocol().digest
-    assert toy.FAMILY.protocol("main", ("fresh-key",)).digest != toy.FAMILY.protocol().digest
-
-
 TEXT = toy.FAMILY.protocol().encoded
 CONTENT = json.loads(TEXT)
 
@@ -361,10 +339,6 @@ HOSTILE: dict[str, tuple[str, str]] = {
     "a symbol with another name": (_changed(("symbols", "lent", "name"), "loan"), "written in another way"),
     "two symbols of one name": (_changed(("symbols", "lent", "name"), "knows"), "knows"),
 }
-
-
-def test_the_text_that_hostile_ones_are_made_of_is_read() -> None:
-    assert decoded(TEXT) == toy.FAMILY.protocol()
 
 
 @pytest.mark.parametrize("name", HOSTILE)

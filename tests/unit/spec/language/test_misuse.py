@@ -13,19 +13,7 @@ from typing import Any
 import pytest
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import (
-    HONEST,
-    Claims,
-    assumptions_from,
-    by_name,
-    counted,
-    declare_defences,
-    expect_falls,
-    fact,
-    named,
-    numbered,
-    unary,
-)
+from carnet_spec.language import authoring
 from carnet_spec.language.decoding import decoded
 from carnet_spec.language.expressions import parameters
 from carnet_spec.language.requirements import Level, NormativeText, Requirement, cited, text_beside
@@ -468,7 +456,7 @@ def _draft(variant: str = "main") -> Draft:
     draft = Draft("replay", "Replay", variant)
     for threat in THREATS:
         draft.threat(threat, "an adversary")
-    claim = Claims(draft, TEXT, THREATS)
+    claim = authoring.Claims(draft, TEXT, THREATS)
 
     @claim("no-replay", "a book")
     def no_replay(x: Thing) -> Formula:
@@ -488,20 +476,20 @@ def test_a_claim_says_what_its_requirement_says() -> None:
     assert (claim.source, claim.under, claim.fails_under) == ("a book", THREATS, ())
     draft = Draft("replay", "Replay")
 
-    @Claims(draft, TEXT, THREATS)("no-replay", "a book", under=(), fails_under=("watching",))
+    @authoring.Claims(draft, TEXT, THREATS)("no-replay", "a book", under=(), fails_under=("watching",))
     def no_replay(x: Thing) -> Formula:
         return ~again(x)
 
     assert (no_replay.under, no_replay.fails_under) == ((), ("watching",))
     with pytest.raises(SpecificationError, match="CLAIM-REPLAY"):
-        Claims(Draft("replay", "Replay"), TEXT, THREATS)("replay", "a book")
+        authoring.Claims(Draft("replay", "Replay"), TEXT, THREATS)("replay", "a book")
 
 
 def test_what_falls_in_a_variant_is_expected_there_alone() -> None:
     falls, untrue = {"loose": {"no-replay": THREATS[1:]}}, {"loose": ("never_again",)}
     main, loose = _draft(), _draft("loose")
     for draft in (main, loose):
-        expect_falls(draft, THREATS, falls, untrue)
+        authoring.expect_falls(draft, THREATS, falls, untrue)
     assert [(claim.under, claim.fails_under) for claim in main.protocol().claims] == [(THREATS, ())]
     assert [(claim.under, claim.fails_under) for claim in loose.protocol().claims] == [(THREATS[:1], THREATS[1:])]
     assert [lemma.name for lemma in main.protocol().lemmas] == ["never_again"]
@@ -510,24 +498,24 @@ def test_what_falls_in_a_variant_is_expected_there_alone() -> None:
 
 def test_assumptions_and_defences_are_declared_in_order() -> None:
     draft = Draft("replay", "Replay")
-    assumptions_from(draft, TEXT, built_in=("A2",))
-    declare_defences(draft, (("counter", "steps are counted"), ("clock", "steps are timed", "timed")))
+    authoring.assumptions_from(draft, TEXT, built_in=("A2",))
+    authoring.declare_defences(draft, (("counter", "steps are counted"), ("clock", "steps are timed", "timed")))
     protocol = draft.protocol()
     assert [(each.id, each.built_in) for each in protocol.assumptions] == [("A1", False), ("A2", True)]
     assert [(each.id, each.base) for each in protocol.defences] == [("counter", ""), ("clock", "timed")]
 
 
 def test_names_of_instances_variants_and_profiles() -> None:
-    assert numbered("k", 2) == ("k1", "k2")
-    assert numbered("v", 2, start=0) == ("v0", "v1")
-    assert numbered("k", 0) == ()
-    assert named(HONEST, "user", 2) == HONEST[:2]
-    assert named(HONEST, "user", 6) == (*HONEST, "user5", "user6")
-    assert unary(("a", "b")) == {("a",), ("b",)}
-    assert list(fact(True)) == [()]
-    assert not fact(False)
-    assert list(by_name(Variant("main", "as written"), Variant("loose", "without"))) == ["main", "loose"]
-    assert by_name(Profile("tiny", {}))["tiny"].scale == {}
+    assert authoring.numbered("k", 2) == ("k1", "k2")
+    assert authoring.numbered("v", 2, start=0) == ("v0", "v1")
+    assert authoring.numbered("k", 0) == ()
+    assert authoring.named(authoring.HONEST, "user", 2) == authoring.HONEST[:2]
+    assert authoring.named(authoring.HONEST, "user", 6) == (*authoring.HONEST, "user5", "user6")
+    assert authoring.unary(("a", "b")) == {("a",), ("b",)}
+    assert list(authoring.fact(True)) == [()]
+    assert not authoring.fact(False)
+    assert list(authoring.by_name(Variant("main", "as written"), Variant("loose", "without"))) == ["main", "loose"]
+    assert authoring.by_name(Profile("tiny", {}))["tiny"].scale == {}
 
 
 @pytest.mark.parametrize(
@@ -542,11 +530,11 @@ def test_names_of_instances_variants_and_profiles() -> None:
     ],
 )
 def test_amounts_in_words(number: int, what: str, words: str) -> None:
-    assert counted((number, what)) == words
+    assert authoring.counted((number, what)) == words
 
 
 def test_amounts_are_joined_without_those_that_are_zero() -> None:
-    assert counted((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
+    assert authoring.counted((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
 
 
 REQUIREMENTS = """# Keys

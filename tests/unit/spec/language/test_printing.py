@@ -10,22 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from carnet_spec.language import (
-    Axiom,
-    Formula,
-    Goal,
-    Initial,
-    Invariant,
-    Step,
-    all_of,
-    any_of,
-    exists,
-    false,
-    forall,
-    implies,
-    markup,
-    true,
-)
+from carnet_spec.language import *
+from carnet_spec.language import markup
 from carnet_spec.language.notation import ASCII, MATH, show, show_lines
 from carnet_spec.language.printing import (
     show_action,
@@ -39,22 +25,7 @@ from carnet_spec.language.printing import (
     show_symbol,
     show_update,
 )
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Term,
-    Truth,
-    Var,
-    free_variables,
-)
+from carnet_spec.language.terms import *
 from carnet_spec.trace import Trace, TraceStep
 from tests.fixtures import toy
 from tests.fixtures.shown_html import HOSTILE, read

@@ -8,29 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    Not,
-    Or,
-    Term,
-    Truth,
-    Var,
-    children,
-    conjunction,
-    disjunction,
-    free_variables,
-    negation,
-    rebuild,
-    substitute,
-    subterms,
-    symbols_of,
-)
+from carnet_spec.language.terms import *
 from tests.unit.spec.language.vocabulary import *
 
 X, Y, PRIMED = Var("x", THING), Var("y", THING), Var("x'", THING)

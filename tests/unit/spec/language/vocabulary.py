@@ -9,24 +9,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from carnet_spec.language import *
-from carnet_spec.language.terms import (
-    BOOL,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Sort,
-    Symbol,
-    Term,
-    Truth,
-    Var,
-)
+from carnet_spec.language.terms import *
 
 
 class Agent(Individual):

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.engines.explicit.layout import (
-    Folding,
-    Pattern,
-    Relevance,
-    conditions_in,
-    overlap,
-    pattern_of,
-    read_by,
-    read_by_guards,
-    read_by_update,
-)
+from carnet_check.engines.explicit import layout
 from carnet_spec.language import Draft, Formula, Instance, Kind, Protocol, Step, exists, forall, function, implies
 from carnet_spec.language.terms import FALSE, TRUE, Exists, Forall, IfThenElse, Member, Var, symbols_of
 from tests.unit.model_check.small import *
@@ -25,7 +15,7 @@ INSTANCE = Instance(
     {"corrupt": frozenset({("p2",)}), "before": frozenset({("p1", "p2")})},
     {"alice": {(): "p1"}, "bob": {(): "p2"}},
 )
-FOLDING = Folding(INSTANCE)
+FOLDING = layout.Folding(INSTANCE)
 P = Party.sort
 X = Party(Var("x", Party.sort))
 
@@ -59,7 +49,7 @@ def test_what_changes_is_left_with_its_arguments_folded() -> None:
 
 def test_quantifiers_and_choices_are_decided_where_they_can_be() -> None:
     bound = (Var("x", P),)
-    nobody, somebody = Folding(Instance({"Party": ()})), FOLDING
+    nobody, somebody = layout.Folding(Instance({"Party": ()})), FOLDING
     for body in (TRUE, FALSE):
         assert nobody.term(Forall(bound, body)) == TRUE
         assert nobody.term(Exists(bound, body)) == FALSE
@@ -69,29 +59,29 @@ def test_quantifiers_and_choices_are_decided_where_they_can_be() -> None:
 
 
 def test_a_formula_is_split_into_parts_that_must_all_hold_or_must_not() -> None:
-    wanted = conditions_in((seen(X) & ~first).term)
+    wanted = layout.conditions_in((seen(X) & ~first).term)
     assert [(test.term, test.wanted, test.needs) for test in wanted] == [
         (seen(X).term, True, {"x"}),
         (first.term, False, frozenset()),
     ]
-    denied = conditions_in(implies(first, second | seen(X)).term, wanted=False)
+    denied = layout.conditions_in(implies(first, second | seen(X)).term, wanted=False)
     assert [(test.term, test.wanted) for test in denied] == [
         (first.term, True),
         (second.term, False),
         (seen(X).term, False),
     ]
-    assert len(conditions_in((first | second).term)) == 1, "one of several is one condition"
+    assert len(layout.conditions_in((first | second).term)) == 1, "one of several is one condition"
 
 
 def test_a_domain_leaves_out_what_rigid_conditions_rule_out_and_nothing_else() -> None:
     x = Var("x", P)
-    assert FOLDING.domain(x, ("p1", "p2"), conditions_in((~corrupt(X)).term)) == ("p1",)
-    assert FOLDING.domain(x, ("p1", "p2"), conditions_in((alice != X).term)) == ("p2",)
-    assert FOLDING.domain(x, ("p1", "p2"), conditions_in(seen(X).term)) == ("p1", "p2")
-    assert FOLDING.domain(x, ("p2",), conditions_in((corrupt(X) & seen(X)).term)) == ("p2",)
+    assert FOLDING.domain(x, ("p1", "p2"), layout.conditions_in((~corrupt(X)).term)) == ("p1",)
+    assert FOLDING.domain(x, ("p1", "p2"), layout.conditions_in((alice != X).term)) == ("p2",)
+    assert FOLDING.domain(x, ("p1", "p2"), layout.conditions_in(seen(X).term)) == ("p1", "p2")
+    assert FOLDING.domain(x, ("p2",), layout.conditions_in((corrupt(X) & seen(X)).term)) == ("p2",)
     other = Party(Var("y", P))
-    assert FOLDING.domain(x, ("p1", "p2"), conditions_in(before(X, other).term)) == ("p1", "p2")
-    before_somebody = conditions_in(exists(lambda b: before(X, b), Party).term)
+    assert FOLDING.domain(x, ("p1", "p2"), layout.conditions_in(before(X, other).term)) == ("p1", "p2")
+    before_somebody = layout.conditions_in(exists(lambda b: before(X, b), Party).term)
     assert FOLDING.domain(Var("x", P), ("p1", "p2"), before_somebody) == ("p1", "p2")
 
 
@@ -114,18 +104,20 @@ def test_guards_and_updates_of_an_action_are_folded() -> None:
 THREE = Instance(
     {"Party": ("p1", "p2", "p3"), "Key": ("k1", "k2")}, {"corrupt": frozenset({("p3",)})}, {"alice": {(): "p1"}}
 )
-THREE_FOLDED = Folding(THREE)
+THREE_FOLDED = layout.Folding(THREE)
 friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 
 
 def test_a_formula_reads_no_more_than_its_variables_may_be() -> None:
-    assert list(read_by(seen(X).term, {"x": ("p1", "p2")}, THREE_FOLDED)) == [("seen", (frozenset({"p1", "p2"}),))]
-    assert list(read_by(seen(X).term, {"x": ("p1", "p2", "p3")}, THREE_FOLDED)) == [("seen", (None,))]
-    assert list(read_by(seen(last).term, {}, THREE_FOLDED)) == [("seen", (None,)), ("last", ())]
+    assert list(layout.read_by(seen(X).term, {"x": ("p1", "p2")}, THREE_FOLDED)) == [
+        ("seen", (frozenset({"p1", "p2"}),))
+    ]
+    assert list(layout.read_by(seen(X).term, {"x": ("p1", "p2", "p3")}, THREE_FOLDED)) == [("seen", (None,))]
+    assert list(layout.read_by(seen(last).term, {}, THREE_FOLDED)) == [("seen", (None,)), ("last", ())]
     some = exists(lambda a: corrupt(a) & seen(a), Party)
     every = forall(lambda a: corrupt(a) | known(a), Party)
-    assert list(read_by(some.term, {}, THREE_FOLDED)) == [("seen", (frozenset({"p3"}),))]
-    assert list(read_by(every.term, {}, THREE_FOLDED)) == [("known", (frozenset({"p1", "p2"}),))]
+    assert list(layout.read_by(some.term, {}, THREE_FOLDED)) == [("seen", (frozenset({"p3"}),))]
+    assert list(layout.read_by(every.term, {}, THREE_FOLDED)) == [("known", (frozenset({"p1", "p2"}),))]
 
 
 def draw(step: Step, a: Party, k: Key) -> None:
@@ -135,22 +127,19 @@ def draw(step: Step, a: Party, k: Key) -> None:
     step.set(last, friend(a))
 
 
-def test_guards_read_what_they_mention_and_whether_a_draw_is_used() -> None:
+def test_actions_read_what_guards_and_updates_mention() -> None:
     action = drafted(draw).protocol().action("draw")
     domains = {"a": ("p1",), "k": ("k1", "k2")}
-    assert list(read_by_guards(action, domains, THREE_FOLDED)) == [
+    assert list(layout.read_by_guards(action, domains, THREE_FOLDED)) == [
         ("seen", (frozenset({"p1"}),)),
         ("phase", ()),
         ("used_key", (frozenset({"k1", "k2"}),)),
     ]
-
-
-def test_an_update_reads_what_decides_whether_where_and_what_it_writes() -> None:
     update = next(u for u in drafted(draw).protocol().action("draw").updates if u.symbol.name == "current")
-    found = list(read_by_update(update, {"a": ("p2",), "k": ("k1",)}, THREE_FOLDED))
+    found = list(layout.read_by_update(update, {"a": ("p2",), "k": ("k1",)}, THREE_FOLDED))
     assert found == [("first", ()), ("ahead", (frozenset({"p2"}), None)), ("last", ())]
     setting = drafted(draw).protocol().action("draw").updates[-1]
-    assert list(read_by_update(setting, {"a": ("p2",)}, THREE_FOLDED)) == [("friend", (frozenset({"p2"}),))]
+    assert list(layout.read_by_update(setting, {"a": ("p2",)}, THREE_FOLDED)) == [("friend", (frozenset({"p2"}),))]
 
 
 @pytest.mark.parametrize(
@@ -158,22 +147,24 @@ def test_an_update_reads_what_decides_whether_where_and_what_it_writes() -> None
     [((None, None), True), ((frozenset({"p2"}), None), True), ((frozenset({"p1"}), frozenset({"p1"})), False)],
 )
 def test_patterns_overlap_if_some_row_may_match_both(other: tuple[frozenset[str] | None, ...], meet: bool) -> None:
-    one = pattern_of((X.term, Party(Var("y", Party.sort)).term), {"x": ("p2", "p3")}, THREE)
+    one = layout.pattern_of((X.term, Party(Var("y", Party.sort)).term), {"x": ("p2", "p3")}, THREE)
     assert one == (frozenset({"p2", "p3"}), None)
-    assert overlap(one, other) is overlap(other, one) is meet
+    assert layout.overlap(one, other) is layout.overlap(other, one) is meet
 
 
 PAIR = Instance({"Party": ("p1", "p2")})
-PAIR_FOLDED = Folding(PAIR)
+PAIR_FOLDED = layout.Folding(PAIR)
 ANY = (None,)
 
 
-def _relevance(protocol: Protocol, *watched: tuple[str, Pattern], **domains: tuple[str, ...]) -> Relevance:
+def _relevance(
+    protocol: Protocol, *watched: tuple[str, layout.Pattern], **domains: tuple[str, ...]
+) -> layout.Relevance:
     known_domains = {
         action.name: {var.name: domains.get(var.name, PAIR.of(var.sort)) for var in action.params}
         for action in protocol.actions
     }
-    return Relevance.of(watched, protocol.actions, known_domains, PAIR_FOLDED)
+    return layout.Relevance.of(watched, protocol.actions, known_domains, PAIR_FOLDED)
 
 
 def _drafted(*bodies: object) -> Protocol:
@@ -195,8 +186,8 @@ def need(step: Step) -> None:
 
 
 def test_what_is_watched_or_read_by_guards_matters_and_no_other_row() -> None:
-    assert Relevance().of_place("seen", ("p1",))
-    assert Relevance().of_update(_drafted(see).action("see").updates[0], {"a": ("p1",)}, PAIR_FOLDED)
+    assert layout.Relevance().of_place("seen", ("p1",))
+    assert layout.Relevance().of_update(_drafted(see).action("see").updates[0], {"a": ("p1",)}, PAIR_FOLDED)
     found = _relevance(_drafted(see, learn), ("seen", (frozenset({"p1"}),)))
     assert [found.of_place("seen", (party,)) for party in ("p1", "p2")] == [True, False]
     assert not found.of_place("known", ("p1",))

@@ -226,14 +226,11 @@ def _moves(model: Model, name: str, s: int = 0) -> list[tuple[Written, Row]]:
     ]
 
 
-def test_moves_are_those_whose_guards_hold_and_name_their_elements() -> None:
+def test_moves_are_those_whose_guards_hold_and_write_what_they_take() -> None:
     model = _model(drafted(see).protocol())
     assert _moves(model, "see") == [({("seen", ("p1",)): True, ("known", ("p1",)): True}, ("p1",))]
     place = model.layout.tables["seen"].places["p1",]
     assert _moves(model, "see", changed(0, model.layout.written([(place, True)], lambda: None))) == []
-
-
-def test_a_draw_marks_what_it_takes_and_conditions_are_read_before_the_step() -> None:
     (move,) = _moves(_model(drafted(draw).protocol()), "draw")
     assert move == ({("used_key", ("k1",)): True, ("current", ()): "k1"}, ("k1",))
     found = _moves(_model(drafted(swap).protocol()), "swap")
@@ -261,13 +258,10 @@ def known_by_somebody(a: Party) -> Formula:
     return known(a)
 
 
-def test_with_reduction_what_nothing_reads_is_not_written() -> None:
+def test_what_nothing_reads_is_not_written_and_deductions_are_no_steps() -> None:
     protocol = claimed(drafted(see), unseen=_unseen)
     assert _moves(_model(protocol, reduce=True), "see") == [({("seen", ("p1",)): True}, ("p1",))]
     assert len(_moves(_model(protocol, reduce=False), "see")[0][0]) == 2
-
-
-def test_deductions_are_rules_and_no_steps() -> None:
     model = _model(drafted(see, rules=(learn,)).protocol())
     assert [step.action.name for step in model.steps] == ["see"]
     assert [rule.name for rule in model.saturation.rules] == ["learn"]

@@ -206,11 +206,13 @@ def test_what_one_write_wakes_says_nothing_of_another_write_to_the_same_place(va
     assert woken == {True: False, False: True}
 
 
-def test_a_rule_feeds_those_whose_premises_it_may_make_true() -> None:
+def test_a_rule_feeds_and_wakes_those_whose_premises_it_may_make_true() -> None:
     model = _saturated(learn, share, finish)
     rules = model.saturation.rules
     feeds = {(rule.name, fed.name) for rule in rules for fed in rules if fed.fed_by(rule)}
     assert feeds == {("learn", "share"), ("share", "share")}
+    model = _saturated(learn)
+    assert model.saturation.after({model.layout.tables["phase"].places[()]: "LATE"}) is None
 
 
 @pytest.mark.parametrize("rules", [(learn, share), (share, learn)], ids=["in order", "backwards"])
@@ -224,11 +226,6 @@ def test_what_follows_from_what_follows_is_added_whatever_the_order(rules: tuple
     held = [row for row, place in model.layout.tables["known"].places.items() if after & place.mask]
     assert held == [("p1",), ("p2",), ("p3",)]
     assert changed(after, closure.answer(after)) == after
-
-
-def test_nothing_is_looked_at_after_a_step_that_wakes_no_rule() -> None:
-    model = _saturated(learn)
-    assert model.saturation.after({model.layout.tables["phase"].places[()]: "LATE"}) is None
 
 
 def test_the_first_state_is_saturated_and_a_rule_that_fired_says_so() -> None:

@@ -94,16 +94,13 @@ def test_a_move_is_paid_for_as_long_as_the_budget_lasts(budget: int | None, affo
     assert can_afford(model, free, budget or 0)
 
 
-def test_what_a_move_costs_is_added_to_what_was_spent() -> None:
+def test_moves_cost_what_they_cost_and_are_joined_with_those_of_other_actions() -> None:
     model = _model(budget=2)
     memo = _expander(model, "push")
     (once,) = _after(memo.answer(0), 0)
     (twice,) = _after(memo.answer(once), once)
     assert [s & model.layout.spent for s in (once, twice)] == [1, 2]
     assert memo.answer(twice) is None
-
-
-def test_moves_of_several_actions_are_joined_and_none_is_left_out() -> None:
     one, other = Moves(((1, 0, None),), ("one",)), Moves(((2, 2, None), (4, 0, None)), ("other", "other"))
     assert all_moves([None, None]) is None
     assert all_moves([None, one]) is one
@@ -247,12 +244,9 @@ def _watch(max_memory: int, workers: int) -> Watch:
     return Watch(max_states=None, max_memory=max_memory, progress=None, workers=workers)
 
 
-def test_a_search_alone_stops_beyond_its_memory() -> None:
+def test_a_search_alone_stops_beyond_its_memory_or_when_it_is_interrupted() -> None:
     assert _watch(resident_bytes() // 2, 1).exceeded(0) == "memory"
     assert _watch(resident_bytes() * 2, 1).exceeded(0) is None
-
-
-def test_a_search_stops_although_its_interrupt_was_swallowed() -> None:
     with stoppable():
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -408,16 +402,14 @@ def test_what_a_fair_step_changes_belongs_to_the_state_and_what_does_not_matter_
     assert (sorted(stem), repeated) == (["ask", "see", "see"], [])
 
 
-def test_who_asks_for_nothing_does_not_wait() -> None:
+def test_a_way_out_is_no_way_round_and_who_asks_for_nothing_does_not_wait() -> None:
+    """Whoever is fair to the step that serves is served, though it leads out of where runs go round."""
+
     def ask_when_served(step: Step) -> None:
         step.require("served", second)
         step.insert(first)
 
     assert not _found(_protocol(drafted(ask_when_served, serve_there, swing))).violations
-
-
-def test_a_way_out_is_no_way_round() -> None:
-    """Whoever is fair to the step that serves is served, though it leads out of where runs go round."""
     found = _found(_protocol(drafted(ask, serve, swing, back), "swing", "back", "serve"))
     assert (found.violations, found.undecided) == ({}, {})
 

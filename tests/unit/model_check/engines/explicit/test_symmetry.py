@@ -472,8 +472,16 @@ def test_two_that_are_named_are_not_alike(reduce: bool) -> None:
     assert alike(protocol, reduce=reduce) == {frozenset(("carol", "dave"))}
 
 
-def test_one_that_a_claim_names_is_like_no_other() -> None:
+def test_one_that_is_named_or_there_at_first_is_like_no_other() -> None:
+    """A variable starts at the first element, or where the instance says; unless nothing reads it."""
     assert alike(protocol_of(know, never=_alice_seen)) == OTHERS
+    relations = {**INSTANCE.relations, "corrupt": frozenset({("alice",)})}
+    assert alike(protocol_of(know, take, never=_one_seen), replace(INSTANCE, relations=relations)) == EVERYBODY
+    assert alike(protocol_of(know, take)) == OTHERS
+    dave = replace(INSTANCE, first={"last": {(): "dave"}})
+    assert alike(protocol_of(know, take), dave) == {frozenset(NAMES[:3])}
+    assert alike(protocol_of(know, take, never=_one_seen), dave) == EVERYBODY
+    assert alike(protocol_of(know, take, never=_one_seen), dave, reduce=False) == {frozenset(NAMES[:3])}
 
 
 @pytest.mark.parametrize(
@@ -495,20 +503,6 @@ def test_what_never_changes_tells_apart_whom_it_holds_of(relation: str, rows: An
     relations = {**INSTANCE.relations, relation: rows if isinstance(rows, InLine) else frozenset(rows)}
     protocol = protocol_of(know_if_corrupt, know_those_behind, never=_one_seen)
     assert alike(protocol, replace(INSTANCE, relations=relations)) == expected
-
-
-def test_what_nothing_reads_tells_nobody_apart() -> None:
-    relations = {**INSTANCE.relations, "corrupt": frozenset({("alice",)})}
-    assert alike(protocol_of(know, take, never=_one_seen), replace(INSTANCE, relations=relations)) == EVERYBODY
-
-
-def test_the_one_that_is_there_at_first_is_like_no_other() -> None:
-    """A variable starts at the first element, or where the instance says; unless nothing reads it."""
-    assert alike(protocol_of(know, take)) == OTHERS
-    dave = replace(INSTANCE, first={"last": {(): "dave"}})
-    assert alike(protocol_of(know, take), dave) == {frozenset(NAMES[:3])}
-    assert alike(protocol_of(know, take, never=_one_seen), dave) == EVERYBODY
-    assert alike(protocol_of(know, take, never=_one_seen), dave, reduce=False) == {frozenset(NAMES[:3])}
 
 
 def test_a_relation_that_holds_at_first_tells_apart() -> None:
@@ -547,21 +541,15 @@ def _never_current(a: Party) -> Formula:
     return (holds(a) != current) | ~seen(a)
 
 
-def test_what_is_drawn_in_an_order_is_not_alike() -> None:
+def test_what_is_drawn_is_alike_only_outside_its_pool_or_in_any_order() -> None:
+    """Where first values speak of the sort, each unused element is tried; the one that is named is like no other."""
     protocol = protocol_of(draw, look, never=_never_current)
     small = replace(INSTANCE, elements={**INSTANCE.elements, "Party": ("alice", "bob")}, functions={})
     assert alike(protocol, small) == {frozenset(("alice", "bob"))}
-
-
-def test_what_is_in_no_pool_that_is_drawn_from_may_be_alike() -> None:
     protocol = protocol_of(draw, forget, never=_never_current)
     elements = {"Party": ("alice", "bob"), "Key": ("k1", "k2", "k3", "k4")}
     instance = Instance(elements, pools={("draw", "k"): ("k1", "k2")})
     assert alike(protocol, instance) == {frozenset(("alice", "bob")), frozenset(("k3", "k4"))}
-
-
-def test_what_is_drawn_in_any_order_is_alike() -> None:
-    """Where first values speak of the sort, each unused element is tried; the one that is named is like no other."""
     protocol = protocol_of(draw, look, never=_never_current)
     elements = {"Party": ("alice", "bob"), "Key": ("k1", "k2", "k3")}
     instance = Instance(elements, first={"current": {(): "k1"}})

@@ -144,12 +144,14 @@ def test_an_instance_that_breaks_an_axiom_is_an_error(name: str) -> None:
     assert bool(found.states) is not bool(problems)
 
 
-def test_several_instances_are_complete_if_each_of_them_is() -> None:
+def test_several_instances_are_complete_if_each_is_and_no_second_is_none_at_all() -> None:
     both = Scope(((_instance(2), None), (_instance(4), None)), Explored((), 2))
     whole = search_scope(EXPLICIT, TASK, _protocol(), both)
     assert (whole.states, whole.complete) == (2 + 8, True)
     capped = search_scope(EXPLICIT, replace(TASK, caps=Caps(states=6)), _protocol(), both)
     assert (capped.complete, capped.stopped_by) == (False, "states")
+    stopped = search_in(EXPLICIT, replace(TASK, caps=Caps(seconds=0)), _protocol(), _instance(4))
+    assert (stopped.complete, stopped.stopped_by) == (False, "time")
 
 
 def test_instances_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,11 +169,6 @@ def test_instances_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     three = Scope(((_instance(2), None), (_instance(3), None), (_instance(4), None)), Explored((), 3))
     search_scope(EXPLICIT, replace(TASK, caps=Caps(seconds=7)), _protocol(), three)
     assert left == [7.0, 3.0, 0.0]
-
-
-def test_no_second_is_none_at_all() -> None:
-    stopped = search_in(EXPLICIT, replace(TASK, caps=Caps(seconds=0)), _protocol(), _instance(4))
-    assert (stopped.complete, stopped.stopped_by) == (False, "time")
 
 
 def test_a_trace_that_breaks_no_claim_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,12 +267,9 @@ class Liar:
         return replace(EXPLICIT.lassos(protocol, instance, liveness=liveness), **self.change)
 
 
-def test_properties_are_decided_together_that_want_the_same_steps() -> None:
+def test_lassos_that_the_interpreter_accepts_violate_what_is_decided_together() -> None:
     protocol = _lively()
     assert alike(protocol, protocol.liveness) == [("served", "unfair"), ("known",), ("known-last",)]
-
-
-def test_a_lasso_that_the_interpreter_accepts_is_a_violation() -> None:
     found = search_in(EXPLICIT, replace(LASSOS, liveness=("served", "unfair")), _lively(), INSTANCE)
     assert (found.problems, list(found.violations)) == ((), ["unfair"])
 
@@ -353,17 +347,14 @@ def test_another_question_has_another_answer(what: str, tmp_path: Path) -> None:
     assert (count, other.complete) == (2, True)
 
 
-def test_who_counts_what_and_how_much_memory_there_is_make_no_difference(tmp_path: Path) -> None:
+def test_only_what_makes_a_difference_is_another_answer(tmp_path: Path) -> None:
     found(tmp_path)
     _, count = found(tmp_path, watch=lambda *_: None, caps=Caps(memory=1 << 40, workers=7))
     assert count == 1
+    renamed = replace(SECRECY, params=(), body=SECRECY.formula)
+    assert found(tmp_path, invariants=(renamed,))[1] == 0
 
 
 def test_an_order_is_not_taken_for_its_elements(tmp_path: Path) -> None:
     for number, rows in enumerate((InLine(("a", "b")), frozenset({("b", "a")}), InLine(("b", "a"))), 1):
         assert found(tmp_path, replace(COLLUSION, relations={**COLLUSION.relations, "passed over": rows}))[1] == number
-
-
-def test_what_the_protocol_does_not_name_is_not_kept(tmp_path: Path) -> None:
-    renamed = replace(SECRECY, params=(), body=SECRECY.formula)
-    assert found(tmp_path, invariants=(renamed,))[1] == 0

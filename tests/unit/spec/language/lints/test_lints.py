@@ -77,14 +77,11 @@ def test_what_no_tracing_looked_at_is_checked() -> None:
         assert _rules_broken(replace(protocol, initial=(*protocol.initial, initial))) == {"initial"}
 
 
-def test_a_key_with_a_name_is_not_drawn_blindly() -> None:
+def test_axioms_are_closed_and_keys_without_names_interchangeable() -> None:
     protocol = drafted(act(pass_on)).protocol()
     named = drafted(lambda draft: draft.axiom("kept", used(constant("master", Key)))).protocol()
     assert "interchangeable" in _rules_broken(named)
     assert "interchangeable" not in _rules_broken(protocol)
-
-
-def test_an_axiom_must_be_closed() -> None:
     protocol = _protocol(act(pass_on))
     a, k = protocol.actions[0].params
     open_axiom = Axiom("open", enrolled(Agent(a)).term)
@@ -101,7 +98,7 @@ def test_notes_refuse_nothing() -> None:
     check(draft.protocol())
 
 
-def test_check_lists_every_complaint() -> None:
+def test_check_lists_every_complaint_and_the_toy_has_none() -> None:
     with pytest.raises(SpecificationError) as refused:
         check(drafted(act(pass_on, says="", source="")))
     assert str(refused.value).splitlines() == [
@@ -109,6 +106,8 @@ def test_check_lists_every_complaint() -> None:
         "sentence: action pass_on: has no sentence: say in 'says' what happens, with {parameter} places",
         "source: action pass_on: has no source: name the slide, section, clause or file it follows",
     ]
+    check(toy.FAMILY)
+    assert not lint_family(toy.FAMILY)
 
 
 def test_a_part_that_a_defence_hides_is_linted_too() -> None:
@@ -120,11 +119,6 @@ def test_a_part_that_a_defence_hides_is_linted_too() -> None:
     draft = drafted(DECLARED, act(hidden), act(pass_on, shortcut_of="moat", source=""))
     assert not lint(draft.protocol())
     assert [complaint.rule for complaint in lint_draft(draft)] == ["source", "visibility"]
-
-
-def test_the_toy_is_in_order() -> None:
-    check(toy.FAMILY)
-    assert not lint_family(toy.FAMILY)
 
 
 def registered(id: str) -> Family:
