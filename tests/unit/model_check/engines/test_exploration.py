@@ -281,7 +281,7 @@ def finding_killed(question: Question) -> Iterator[Answer]:
 
 
 def rows(engine: str) -> list[Row]:
-    """Return what an engine says of claims: of few where each obligation has a worker, of one that falls for attacks."""
+    """Return what an engine says of claims: of few where each obligation has a worker, or of one that falls."""
     reference = {"bmc": control("wrong_claim"), "kernel": TOY, "explicit": TOY}.get(engine, control("two_claims"))
     outcome = verify(planned(Request(load(reference), engines=(engine,))))
     return sorted((row.claim, row.threat, str(row.verdict), row.bound) for row in outcome.results)
