@@ -30,9 +30,7 @@ def test_one_thing_is_counted_as_one(number: int, said: str) -> None:
 
 
 @pytest.mark.parametrize(("columns", "width"), [(20, 40), (40, 40), (60, 60), (80, 78), (200, 78)])
-def test_a_report_is_as_wide_as_its_terminal_within_bounds(
-    columns: int, width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_is_as_wide_as_its_terminal(columns: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     assert report_width() == width
     assert max(map(len, wrapped("why", "word " * 100))) <= width

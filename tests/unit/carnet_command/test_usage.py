@@ -73,9 +73,7 @@ def test_a_device_is_written_to_as_it_is_and_a_check_leaves_nothing_behind(tmp_p
     ("name", "said"),
     [("", "is a folder"), ("no/file", "its folder '.*no' does not exist"), ("locked", "permission denied")],
 )
-def test_what_cannot_be_written_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
-) -> None:
+def test_unwritable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str) -> None:
     (tmp_path / "locked").touch()
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(UsageError, match=f"expected a file .*{said}"):

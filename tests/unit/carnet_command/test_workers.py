@@ -117,7 +117,7 @@ def test_few_workers_are_kept() -> None:
 
 
 @pytest.mark.parametrize("given", [signal.SIGINT, signal.SIGHUP])
-def test_a_signal_that_comes_while_a_worker_starts_leaves_no_worker(
+def test_a_signal_while_a_worker_starts_leaves_no_worker(
     given: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python runs a handler in the main thread even where another thread, such as one of NumPy's, took the signal."""

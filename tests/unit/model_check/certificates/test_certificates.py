@@ -393,9 +393,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("name", ["killed", "failing", "greedy", pytest.param("stuck", marks=pytest.mark.slow)])
-def test_a_lost_worker_costs_what_it_was_asked_for_and_nothing_else(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_worker_costs_only_what_it_was_asked(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and here they need the tests
     search: Searcher
     search, why = LOST[name]

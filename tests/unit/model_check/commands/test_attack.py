@@ -559,9 +559,7 @@ def test_an_attack_that_is_replayed_has_to_be_one_of_what_exists() -> None:
         ("relations", "corrupt", "drop", "says nothing of 'corrupt'"),
     ],
 )
-def test_an_instance_of_another_protocol_is_an_error_and_not_a_pass(
-    part: str, name: str, change: str, said: str
-) -> None:
+def test_an_instance_of_another_protocol_is_an_error_and_no_pass(part: str, name: str, change: str, said: str) -> None:
     design = load(TOY).protocol()
     there = structure_of(load(TOY).instance(design, "collusion", Profile("two", {"borrowers": 2})), design)
     rows = dict(there[part])
@@ -604,9 +602,7 @@ def test_an_attack_is_kept_beside_its_run_and_nothing_is_where_there_is_none(tmp
     assert ran.json["run"]["artefacts"] == ""
 
 
-def test_a_module_of_the_current_folder_is_found_from_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_of_the_current_folder_is_found_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert carnet("init", str(tmp_path / "tickets")).code == 0
     (tmp_path / "tickets" / "protocol.py").rename(tmp_path / "tickets" / "lent_tickets.py")
     monkeypatch.chdir(tmp_path / "tickets")

@@ -175,9 +175,7 @@ CARNET = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
 
 @pytest.mark.parametrize("buffered", ["", "1"])
 @pytest.mark.parametrize("command", UNWRITABLE)
-def test_output_that_cannot_be_written_is_no_verdict(
-    command: str, buffered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_that_is_not_written_is_no_verdict(command: str, buffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", buffered)
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
@@ -409,7 +407,7 @@ def test_what_is_wrong_with_a_file_of_certificates_is_said_with_what_to_do(spoil
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
-def test_half_of_a_surrogate_pair_is_refused_in_the_locale_of_containers(
+def test_half_of_a_surrogate_pair_is_refused_in_every_locale(
     whole: Path, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
     folder = tmp_path / "spoilt"

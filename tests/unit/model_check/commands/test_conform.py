@@ -252,9 +252,7 @@ def test_an_instance_too_large_to_build_is_refused_before_it_is_built(
 @pytest.mark.parametrize(
     "sizes", [{"rounds": 100_000, "sessions": 100_000}, {"holders": 1_000, "corrupt": 0, "chunks": 1}]
 )
-def test_instances_at_the_bounds_are_built_within_the_work_that_a_trace_may_cost(
-    tmp_path: Path, sizes: dict[str, int]
-) -> None:
+def test_instances_at_the_bounds_are_built_within_a_trace_s_work(tmp_path: Path, sizes: dict[str, int]) -> None:
     trace = write(tmp_path / "trace", Header.from_json(GOOD | {"sizes": dict(FIRST.sizes) | sizes}), STEPS)
     assert carnet("conform", str(trace), "--json").code in (0, 1)
 

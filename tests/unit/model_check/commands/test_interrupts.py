@@ -93,12 +93,9 @@ def at_work(process: int) -> bool:
     return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK") > 1.5
 
 
-@pytest.mark.mends("N10")
-@pytest.mark.mends("L3")
+@pytest.mark.mends("N10", "L3")
 @pytest.mark.parametrize("ending", SIGNALS, ids=lambda each: each.name)
-def test_verify_ends_with_its_workers_and_leaves_nothing(
-    temporary: Path, tmp_path: Path, ending: signal.Signals
-) -> None:
+def test_verify_ends_with_its_workers_and_leaves_none(temporary: Path, tmp_path: Path, ending: signal.Signals) -> None:
     command = (*LONG["verify"], "--out", str(tmp_path / "run"))
     code, said, started = stopped(command, temporary, ending, group=ending is signal.SIGHUP)
     assert code == 130

@@ -35,7 +35,7 @@ from carnet_check.loading.families import load
 from carnet_check.obligations import GOAL
 from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
 from tests.fixtures.unsound import a_step_that_reads_what_nobody_wrote
-from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet
+from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet, carnet_once
 
 recheck = importlib.import_module("carnet_check.commands.recheck")
 
@@ -64,14 +64,14 @@ def some_row(folder: Path) -> dict[str, str]:
 
 def test_a_whole_folder_is_accepted_and_what_was_rechecked_is_said(whole: Path) -> None:
     assert {each.name for each in whole.iterdir()} == {NAME, "index.csv", "obligations", "systems"}
-    ran = carnet("recheck", str(whole), "--json")
+    ran = carnet_once("recheck", str(whole), "--json")
     assert (ran.code, ran.json["unproved"]) == (0, [])
     assert ran.json["verified"] is (True if program() else None)
     assert ran.json["obligations"] > 20
-    assert "accepts the certificates of" in carnet("recheck", str(whole)).out
+    assert "accepts the certificates of" in carnet_once("recheck", str(whole)).out
     digest = load(TOY).protocol("main").digest
-    assert carnet("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
-    assert f"main, spec digest {digest}" in " ".join(carnet("recheck", str(whole)).out.split())
+    assert carnet_once("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
+    assert f"main, spec digest {digest}" in " ".join(carnet_once("recheck", str(whole)).out.split())
 
 
 def test_a_missing_certificate_or_text_is_3(folder: Path) -> None:
@@ -187,7 +187,7 @@ SAYS_NOTHING = "true says nothing, not what it accepts"
 
 
 @pytest.mark.parametrize(("program", "code", "said"), [("true", 5, SAYS_NOTHING), ("false", 5, "refuses some")])
-def test_the_program_that_is_proved_sound_has_to_agree(
+def test_the_program_proved_sound_has_to_agree(
     whole: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int, said: str
 ) -> None:
     monkeypatch.setenv("CARNET_CHECKER", program)
@@ -325,9 +325,7 @@ def test_a_row_under_another_threat_model_is_1(folder: Path, monkeypatch: pytest
     }
 
 
-def test_a_row_that_is_there_twice_is_1_and_counts_once(
-    whole: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_that_is_there_twice_counts_once(whole: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
     obligations = carnet("recheck", str(whole), "--json").json["obligations"]
     rewritten(folder, lambda rows: rows + rows + rows[:5])
@@ -351,9 +349,7 @@ def killed(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_lost_share_is_not_judged_and_the_others_are(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_lost_share_is_not_judged(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
     monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and what they run here is in this one
     monkeypatch.setattr(certificates_folder, "judged", share_killed)
@@ -363,9 +359,7 @@ def test_a_lost_share_is_not_judged_and_the_others_are(
     assert 0 < len(ran.json["unproved"]) < ran.json["obligations"]
 
 
-def test_a_lost_comparison_leaves_everything_unproved(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_comparison_leaves_all_unproved(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(certificates_folder, "compared", killed)
@@ -391,13 +385,13 @@ def test_variants_that_change_meanwhile_are_2(folder: Path) -> None:
 def test_what_is_accepted_is_told_claim_by_claim(whole: Path) -> None:
     protocol = load(TOY).protocol()
     asked = {(claim.name, threat) for claim in protocol.claims if claim.invariant for threat in claim.under}
-    ran = carnet("recheck", str(whole), "--json")
+    ran = carnet_once("recheck", str(whole), "--json")
     assert {(each["claim"], each["threat"]) for each in ran.json["claims"]} == asked
     assert {each["why"] for each in ran.json["claims"]} == {""}
     assert ran.json["declared"] == [
         {"variant": "main", "claim": claim.name} for claim in protocol.claims if claim.declared
     ]
-    said = " ".join(carnet("recheck", str(whole)).out.split())
+    said = " ".join(carnet_once("recheck", str(whole)).out.split())
     assert f"{len(asked)} of {len(asked)} pairs of a claim and a threat model proved" in said
     assert "nobody looked whether they contradict each other" in said
 

@@ -389,7 +389,7 @@ def test_a_prefix_of_another_relation_is_kept_as_a_number_until_it_is_forgotten(
 @pytest.mark.parametrize(
     ("before", "value", "changes"), [({}, "d", False), ({}, "v", True), ({("a",): "v"}, "d", True)]
 )
-def test_a_function_is_its_default_where_it_was_given_nothing(
+def test_a_function_is_its_default_where_nothing_is(
     before: dict[tuple[str, ...], str], value: str, changes: bool
 ) -> None:
     table = tables.Function("f", before, "d")

@@ -79,9 +79,7 @@ def bare(tmp_path: Path) -> str:
     ],
     ids=lambda command: str(command[0]),
 )
-def test_a_family_without_profiles_is_taken_by_every_command(
-    bare: str, command: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_family_without_profiles_does_for_every_command(bare: str, command: tuple[str, ...], tmp_path: Path) -> None:
     options = [option.replace("OUT", str(tmp_path / "out")) for option in command[1:]]
     ran = carnet(command[0], bare, *options)
     assert (ran.code in (0, 1, 3), ran.err.startswith("carnet: ")) == (True, False), ran.err
@@ -109,9 +107,7 @@ def test_its_one_profile_is_an_empty_scale_and_hunts_go_through_it(bare: str) ->
         ("variants", "{}", "has no variants: leave them out"),
     ],
 )
-def test_a_field_of_a_family_that_holds_something_else_is_named(
-    field: str, given: str, said: str, tmp_path: Path
-) -> None:
+def test_a_field_that_holds_something_else_is_named(field: str, given: str, said: str, tmp_path: Path) -> None:
     parts = {"id": '"token"', "title": '"A token"', "draft": "draft", "instance": "instance", field: given}
     ran = carnet("verify", written(tmp_path, ", ".join(f"{name}={value}" for name, value in parts.items())))
     assert (ran.code, ran.out) == (2, "")
@@ -155,9 +151,7 @@ def test_so_are_those_of_what_a_family_holds(value: str, said: str, tmp_path: Pa
         ('Instance({"Party": (1, 2)}, functions={"first": {(): 1}})', "sort Party: an element is a string, not 1"),
     ],
 )
-def test_an_instance_function_that_returns_something_else_is_told_with_its_place(
-    returned: str, said: str, tmp_path: Path
-) -> None:
+def test_an_instance_function_that_returns_no_instance_is_told(returned: str, said: str, tmp_path: Path) -> None:
     file = saved(
         tmp_path,
         "from carnet_spec.language import *\nfrom controls import sound\n\n"
@@ -304,9 +298,7 @@ def test_a_violation_that_needs_two_guests_is_found_where_two_are_announced() ->
 
 @pytest.mark.mends("R480")
 @pytest.mark.parametrize("claim", ["one-holder", "good-only"])
-def test_where_interpretations_are_too_many_sizes_stay_and_some_are_drawn(
-    claim: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_interpretations_are_too_many_some_are_drawn(claim: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _few(monkeypatch)
     source = load(BROKER)
     found = scope_of(source, source.protocol(), "unrestricted", source.profile("tiny"), (claim,))

@@ -381,9 +381,7 @@ def test_a_written_test_is_about_its_own_folder(folders: dict[str, Path]) -> Non
             assert "test_bad.py::" in ran.stdout
 
 
-def test_chance_in_a_package_beside_a_file_is_noticed(
-    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chance_in_a_package_beside_it_is_noticed(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     text = (folders["good"] / "helper.py").read_text("utf-8")
     changing = text.replace(
         "corrupt(guest) & corrupt(friend)", "(corrupt(guest) & corrupt(friend) if FIRST else corrupt(friend))"

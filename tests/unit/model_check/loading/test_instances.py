@@ -397,9 +397,7 @@ def test_a_search_that_reaches_its_memory_says_what_it_covered() -> None:
 @pytest.mark.parametrize(
     "command", [("verify", TOY, "--engine", "explicit"), ("attack", TOY, "--variant", "main")], ids=lambda each: each[0]
 )
-def test_every_command_that_explores_keeps_within_memory(
-    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_that_explore_keep_within_memory(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def kept(self: Any, memory: int) -> bool:

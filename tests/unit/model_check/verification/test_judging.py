@@ -174,7 +174,7 @@ def test_searches_begin_beside_the_prover_and_are_not_run_again(asked: dict[str,
     assert together == _rows(TOY, "--jobs", "1")
 
 
-def test_how_much_memory_is_free_at_the_moment_makes_no_other_search(
+def test_memory_that_is_free_makes_no_other_search(
     asked: dict[str, list[Search]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = iter(range(10**9, 0, -1))

@@ -60,9 +60,7 @@ def test_replacing_nothing_changes_nothing(formula: Term) -> None:
 
 
 @given(formulas, structures, meanings)
-def test_negation_and_the_joins_mean_what_they_say(
-    formula: Term, structure: Structure, numbers: Mapping[Var, int]
-) -> None:
+def test_negation_and_joins_mean_what_they_say(formula: Term, structure: Structure, numbers: Mapping[Var, int]) -> None:
     meaning = concrete(numbers, structure)
     truth = value(formula, structure, meaning)
     assert value(negation(formula), structure, meaning) is not truth

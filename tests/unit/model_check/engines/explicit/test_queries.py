@@ -133,9 +133,7 @@ USED = JUDGE.start().changed({"used_key": frozenset({("k1",)})}, {})
         (USED, Draw(used_symbol(Key.sort), ("k1",)), []),
     ],
 )
-def test_a_draw_takes_the_first_unused_element_of_its_pool_or_each(
-    state: State, draw: Draw, drawn: list[tuple[str, ...]]
-) -> None:
+def test_a_draw_takes_the_first_of_its_pool_or_each(state: State, draw: Draw, drawn: list[tuple[str, ...]]) -> None:
     assert _found(Formula(first.term) | ~first, {"k": draw}, state) == drawn
 
 

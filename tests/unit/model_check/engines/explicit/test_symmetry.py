@@ -312,9 +312,7 @@ OWNERS = [("ann", "ben", "cy", "di"), ("ann", "ann", "ann", "ann"), ("ann", "ann
 
 @settings(max_examples=150)
 @given(st.data(), st.sampled_from(OWNERS), st.integers(0, 12))
-def test_all_states_that_differ_in_names_have_one_that_stands_for_them(
-    data: st.DataObject, owners: tuple[str, ...], most: int
-) -> None:
+def test_states_that_differ_in_names_have_one_for_all(data: st.DataObject, owners: tuple[str, ...], most: int) -> None:
     model = model_of(owners)
     places = [place for table in model.layout.tables.values() for place in table.places.values()]
     chosen = data.draw(st.lists(st.sampled_from(places), max_size=most, unique_by=id))

@@ -220,9 +220,7 @@ def searched(protocol: Protocol, instance: Instance) -> NativeSearch:
 @pytest.mark.parametrize(
     ("protocol", "instance"), [(vote(), sites(3)), (relay(), letters(2, among=3))], ids=["vote", "relay"]
 )
-def test_actions_in_parts_do_what_they_do_whole(
-    protocol: Protocol, instance: Instance, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_actions_in_parts_do_the_same(protocol: Protocol, instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "FEW", 1)
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     expected, found = (
@@ -291,9 +289,7 @@ def test_more_actions_than_a_word_has_bits_all_take_their_steps(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("protocol", "instance"), [(vote(), sites(3)), (relay(), letters(2, among=3))], ids=["vote", "relay"]
 )
-def test_crowded_tables_have_the_same_answers(
-    protocol: Protocol, instance: Instance, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_crowded_tables_answer_alike(protocol: Protocol, instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many answers then belong in a place that another one has."""
     for module in (book, machine):
         monkeypatch.setattr(module, "ASKED", 4)

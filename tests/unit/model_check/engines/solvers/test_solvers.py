@@ -217,9 +217,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("name", FAILING)
-def test_a_solver_that_fails_at_one_obligation_leaves_the_others(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_solver_that_fails_once_leaves_the_others(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The odd one is the step that nothing but its name gives away; for all others E stands in that proves."""
     ends, reason = FAILING[name]
     _program(
@@ -391,9 +389,7 @@ def _every_e() -> list[str]:
 
 @pytest.mark.mends("R440")
 @pytest.mark.parametrize("installed", _every_e())
-def test_each_e_that_is_installed_proves_fastrack(
-    installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_installed_e_proves_fastrack(installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "eprover").symlink_to(installed)
     on_path(tmp_path, monkeypatch)
     ran = carnet("verify", "fastrack", "--engine", "eprover", "--jobs", "1", "--json")
@@ -457,9 +453,7 @@ STRANGERS = {
 
 @pytest.mark.mends("R441")
 @pytest.mark.parametrize("name", STRANGERS)
-def test_a_program_that_answers_wrongly_is_refused_in_one_line(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_answers_wrongly_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers, version, why = STRANGERS[name]
     fake = program(tmp_path, answers, version)
     on_path(tmp_path, monkeypatch)

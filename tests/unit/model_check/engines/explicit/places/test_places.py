@@ -63,7 +63,7 @@ def same(found: Exploration, expected: Exploration) -> bool:
 @pytest.mark.parametrize(
     ("protocol", "instance"), [(vote(), sites(3)), (relay(), letters(1, among=3))], ids=["vote", "relay"]
 )
-def test_any_number_of_places_finds_the_same(
+def test_any_number_of_places_finds_it_all(
     protocol: Protocol, instance: Instance, hand_over_at: int, number: int
 ) -> None:
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
