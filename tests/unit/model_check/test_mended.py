@@ -317,11 +317,6 @@ def test_an_each_at_two_places_is_not_one_element() -> None:
 A = Var("a", Party.sort)
 
 
-def light(step: Step) -> None:
-    step.insert(first, defence="d")
-    step.insert(second, name="other", defence="d")
-
-
 def test_a_made_symbol_equals_no_symbol_of_its_name_and_is_shown_as_none() -> None:
     made = stand_in(Purpose.PARAMETER, A).symbol
     assert isinstance(made, Made)
@@ -336,6 +331,10 @@ def test_a_made_symbol_equals_no_symbol_of_its_name_and_is_shown_as_none() -> No
 
 
 def test_made_symbols_are_the_same_for_one_purpose_and_variable_alone() -> None:
+    def light(step: Step) -> None:
+        step.insert(first, defence="d")
+        step.insert(second, name="other", defence="d")
+
     assert stand_in(Purpose.PARAMETER, A) == stand_in(Purpose.PARAMETER, Var("a", Party.sort))
     symbol = stand_in(Purpose.SKOLEM, A).symbol
     assert (symbol.domain, symbol.result, symbol.mutable) == ((), Party.sort, False)

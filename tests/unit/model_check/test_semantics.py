@@ -23,13 +23,20 @@ def _after(judge: Interpreter, *steps: str, **env: str) -> State:
     return state
 
 
-def swap(step: Step) -> None:
-    step.insert(first, when=~second)
-    step.insert(second, when=first)
-    step.insert(third, when=second)
-
-
 def test_updates_read_the_state_before_the_step_and_apply_in_their_order() -> None:
+    def gather(step: Step, a: Party) -> None:
+        step.remove(seen(step.each(Party)), name="sweep")
+        step.insert(seen(a))
+
+    def move(step: Step, a: Party) -> None:
+        step.set(phase, Phase.LATE, when=phase == Phase.EARLY)
+        step.set(last, a, when=phase == Phase.LATE)
+
+    def swap(step: Step) -> None:
+        step.insert(first, when=~second)
+        step.insert(second, when=first)
+        step.insert(third, when=second)
+
     judge = _judge(drafted(swap))
     assert {name for name, rows in _after(judge, "swap").relations.items() if rows} == {"first"}
     assert {name for name, rows in _after(judge, "swap", "swap").relations.items() if rows} == {"first", "second"}
@@ -39,20 +46,6 @@ def test_updates_read_the_state_before_the_step_and_apply_in_their_order() -> No
     judge = _judge(drafted(gather))
     state = _after(judge, "gather", a="p1")
     assert judge.step(state, judge.protocol.action("gather"), {"a": "p2"}).relations["seen"] == {("p2",)}
-
-
-def move(step: Step, a: Party) -> None:
-    step.set(phase, Phase.LATE, when=phase == Phase.EARLY)
-    step.set(last, a, when=phase == Phase.LATE)
-
-
-def gather(step: Step, a: Party) -> None:
-    step.remove(seen(step.each(Party)), name="sweep")
-    step.insert(seen(a))
-
-
-def see(step: Step, a: Party) -> None:
-    step.insert(seen(a))
 
 
 def spread(step: Step) -> None:
@@ -65,24 +58,23 @@ def follow(step: Step) -> None:
     step.insert(second)
 
 
-def begin(step: Step) -> None:
-    step.insert(first)
-
-
 def test_deductions_follow_from_deductions_whatever_their_order() -> None:
     """The rule that comes first in the text is the last that can be taken."""
+
+    def begin(step: Step) -> None:
+        step.insert(first)
+
     for rules in ((spread, follow), (follow, spread)):
         judge = _judge(drafted(begin, rules=rules))
         assert _after(judge, "begin").relations["third"] == {()}
 
 
-def draw_two(step: Step, one: Key, other: Key) -> None:
-    step.fresh(one)
-    step.fresh(other)
-    step.insert(paired(one, other))
-
-
 def test_one_step_draws_no_value_twice() -> None:
+    def draw_two(step: Step, one: Key, other: Key) -> None:
+        step.fresh(one)
+        step.fresh(other)
+        step.insert(paired(one, other))
+
     judge = _judge(drafted(draw_two))
     action = judge.protocol.action("draw_two")
     assert [env for _, env in judge.enabled(judge.initial())] == [{"one": "k1", "other": "k2"}]
@@ -105,6 +97,9 @@ def test_a_trace_that_costs_more_than_the_budget_is_refused() -> None:
 
 
 def test_a_counterexample_is_of_the_parameters_of_the_claim() -> None:
+    def see(step: Step, a: Party) -> None:
+        step.insert(seen(a))
+
     protocol = claimed(drafted(see), nobody=lambda: implies(seen(last), known(last)))
     judge = Interpreter(protocol, INSTANCE)
     state = judge.step(judge.initial(), protocol.action("see"), {"a": "p2"})

@@ -99,16 +99,14 @@ def _followed(draft: Draft, *steps: tuple[str, Sequence[tuple[str, str]]]) -> li
     return [follower.take(trace.TraceStep(name, "holder", tuple(args))) for name, args in steps]
 
 
-def forget(step: Step, a: Party) -> None:
-    step.remove(known(a))
-
-
-def use(step: Step, a: Party) -> None:
-    step.given("known", known(a))
-    step.insert(seen(a))
-
-
 def test_what_is_taken_away_is_deduced_again_and_no_value_drawn_twice() -> None:
+    def use(step: Step, a: Party) -> None:
+        step.given("known", known(a))
+        step.insert(seen(a))
+
+    def forget(step: Step, a: Party) -> None:
+        step.remove(known(a))
+
     one = (("a", "p1"),)
     found = _followed(drafted(see, forget, use, rules=(learn,)), ("see", one), ("forget", one), ("use", one))
     assert found == [None, None, None]

@@ -159,6 +159,9 @@ def _followed(*bodies: Body, draft: Draft | None = None) -> dict[str, tuple[str,
 
 
 def test_notes_of_every_row_so_far_are_kept_as_their_number() -> None:
+    def lose_notes(step: Step, a: Party) -> None:
+        step.remove(ahead(a, step.each(Party)))
+
     assert _followed(ask) == {"ahead": ("seen", 1)}
     assert _followed() == {}
     assert _followed(ask, lose_notes) == {"ahead": ("seen", 1)}
@@ -170,10 +173,6 @@ def lose(step: Step, a: Party) -> None:
 
 def lose_note(step: Step, a: Party, b: Party) -> None:
     step.remove(ahead(a, b))
-
-
-def lose_notes(step: Step, a: Party) -> None:
-    step.remove(ahead(a, step.each(Party)))
 
 
 def lose_some_notes(step: Step, a: Party) -> None:

@@ -148,6 +148,10 @@ def test_each_kind_comes_once(name: str) -> None:
 
 
 def test_axioms_decide_which_meanings_there_are() -> None:
+    def look_again(step: Step) -> None:
+        step.given("either", seen(last) | used(current))
+        step.insert(seen(last))
+
     protocol = _assuming(axiom=NOTHING["two constants"][0])
     told = {_said(instance) for instance in every_meaning(protocol, protocol.axioms, TWO, ())}
     assert told == {
@@ -160,11 +164,6 @@ def test_axioms_decide_which_meanings_there_are() -> None:
     free = [symbol for symbol in protocol.symbols if symbol.name in ("last", "current")]
     firsts = [each.first for each in first_values(protocol, Instance(TWO), free)]
     assert len({(each["last"][()], each["current"][()]) for each in firsts}) == len(firsts) == 6
-
-
-def look_again(step: Step) -> None:
-    step.given("either", seen(last) | used(current))
-    step.insert(seen(last))
 
 
 MADE = load(f"{FIXTURES / 'unsound.py'}:axioms_that_cannot_be")
@@ -284,6 +283,10 @@ def test_an_instance_that_nobody_describes_is_told_by_its_sizes() -> None:
 def test_members_of_an_enumeration_are_no_elements_of_an_instance() -> None:
     """What an instance says of them is passed over, and so it is not announced."""
 
+    def never_over() -> Formula:
+        """It is early."""
+        return phase == Phase.EARLY
+
     def instance(*wanted: Any) -> Instance:
         made = _instance(*wanted)
         return replace(made, elements={**made.elements, "Phase": ("EARLY",)}, describes="")
@@ -299,11 +302,6 @@ def test_members_of_an_enumeration_are_no_elements_of_an_instance() -> None:
         Profile("tiny", {"parties": 2}),
     )
     assert scope_of(source, source.protocol(), "unrestricted", profile, ("late",)).explored.words == "2 Party"
-
-
-def never_over() -> Formula:
-    """It is early."""
-    return phase == Phase.EARLY
 
 
 def test_where_there_are_too_many_it_is_said_of_those_claims() -> None:

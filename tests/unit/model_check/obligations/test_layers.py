@@ -31,6 +31,9 @@ def test_what_holds_under_every_threat_model_is_proved_first_and_known_where_mor
 
 
 def test_what_holds_or_falls_under_one_threat_model_is_proved_there() -> None:
+    def nobody_seen() -> Formula:
+        return ~seen(alice)
+
     draft = lending()
     draft.expect("owned", under=("one", "any"), fails_under=("any",))
     general, one = layers(draft.protocol())
@@ -41,10 +44,6 @@ def test_what_holds_or_falls_under_one_threat_model_is_proved_there() -> None:
     general, one, any = layers(draft.protocol())
     assert "nobody_seen" not in {each.name for each in (*general.claims, *one.claims)}
     assert next(each.id for each in obligations(any)) == "any:init/nobody_seen"
-
-
-def nobody_seen() -> Formula:
-    return ~seen(alice)
 
 
 def test_without_axioms_of_threat_models_everything_is_in_one_layer() -> None:

@@ -33,16 +33,15 @@ def share(step: Step, a: Party, b: Party) -> None:
     step.insert(known(b))
 
 
-def finish(step: Step) -> None:
-    step.given("all know", forall(known, Party))
-    step.insert(third)
-
-
 LINE = frozenset({("p1", "p2"), ("p2", "p3")})
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(("learn", "share", "finish"))), ids="-".join)
 def test_all_deductions_are_taken_right_after_a_step_in_whatever_order(order: tuple[str, ...]) -> None:
+    def finish(step: Step) -> None:
+        step.given("all know", forall(known, Party))
+        step.insert(third)
+
     protocol = reordered(drafted(see, rules=(learn, share, finish)).protocol(), ("see", *order))
     judge = _judge(protocol, relations={"before": LINE})
     after = judge.step(judge.initial(), protocol.action("see"), {"a": "p1"})

@@ -139,6 +139,10 @@ def test_a_rule_that_decides_about_fairness_may_be_left_out(name: str) -> None:
 
 
 def test_an_action_that_changes_nothing_or_lacks_elements_is_not_open() -> None:
+    def draw(step: Step, k: Key) -> None:
+        step.fresh(k)
+        step.require("wanted", ~first)
+
     judge = Interpreter(drafted(see).protocol(), Instance({"Party": ("p",)}))
     action, start = judge.protocol.action("see"), judge.initial()
     after = judge.step(start, action, {"a": "p"})
@@ -182,11 +186,6 @@ def test_what_is_open_is_what_is_meant() -> None:
     assert fairness.is_open(judge, whole_action, after)
     assert fairness.is_open(judge, meant, start)
     assert not fairness.is_open(judge, meant, after)
-
-
-def draw(step: Step, k: Key) -> None:
-    step.fresh(k)
-    step.require("wanted", ~first)
 
 
 def pay(step: Step) -> None:

@@ -159,15 +159,14 @@ def test_first_values_are_those_of_the_instance_where_the_protocol_gives_none() 
         _start(draft, first={"phase": {(): "OVER"}})
 
 
-def _ahead_at_first(a: Party, b: Party) -> Formula:
-    return before(b, a) & ~corrupt(a)
-
-
 def _led(a: Party) -> Party:
     return leader(a)
 
 
 def test_an_initial_value_is_read_at_its_own_arguments_and_reads_no_state() -> None:
+    def _ahead_at_first(a: Party, b: Party) -> Formula:
+        return before(b, a) & ~corrupt(a)
+
     draft = drafted(touch)
     draft.initially(ahead, _ahead_at_first)
     draft.initially(friend, _led)
@@ -181,12 +180,11 @@ def test_an_initial_value_is_read_at_its_own_arguments_and_reads_no_state() -> N
         _start(draft)
 
 
-def deduce(step: Step, a: Party) -> None:
-    step.given("corrupt", corrupt(a))
-    step.insert(seen(a))
-
-
 def test_the_first_state_is_before_any_deduction_and_the_initial_one_after_all() -> None:
+    def deduce(step: Step, a: Party) -> None:
+        step.given("corrupt", corrupt(a))
+        step.insert(seen(a))
+
     instance = Instance(ELEMENTS, {"corrupt": frozenset({("p2",)})})
     judge = Interpreter(drafted(rules=(deduce,)).protocol(), instance)
     assert judge.start().relations["seen"] == frozenset()

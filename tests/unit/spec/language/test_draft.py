@@ -132,12 +132,11 @@ def test_a_variant_lacks_its_defences_and_may_lack_more() -> None:
         toy.FAMILY.profile("huge")
 
 
-def _somebody_has(k: Key) -> Formula:
-    """A helper whose variable has the name that its callers like to use, too."""
-    return exists(lambda a: own(a, k), Agent)
-
-
 def test_helpers_with_quantifiers_do_not_capture() -> None:
+    def _somebody_has(k: Key) -> Formula:
+        """A helper whose variable has the name that its callers like to use, too."""
+        return exists(lambda a: own(a, k), Agent)
+
     formula = forall(lambda k: exists(lambda a: own(a, k) & _somebody_has(k) & (a != boss), Agent), Key)
     bound = [var for term in subterms(formula.term) if isinstance(term, Forall | Exists) for var in term.bound]
     assert [var.name for var in bound] == ["k.1", "a.2", "a.3"]

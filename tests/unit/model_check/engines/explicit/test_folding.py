@@ -85,13 +85,12 @@ def test_a_domain_leaves_out_what_rigid_conditions_rule_out_and_nothing_else() -
     assert FOLDING.domain(Var("x", P), ("p1", "p2"), before_somebody) == ("p1", "p2")
 
 
-def act(step: Step, a: Party) -> None:
-    step.require("after alice", before(alice, a) | exists(lambda b: corrupt(b) & seen(b), Party))
-    step.insert(seen(bob), when=corrupt(a) & forall(lambda b: ~corrupt(b) | ~corrupt(alice), Party))
-    step.set(last, alice)
-
-
 def test_guards_and_updates_of_an_action_are_folded() -> None:
+    def act(step: Step, a: Party) -> None:
+        step.require("after alice", before(alice, a) | exists(lambda b: corrupt(b) & seen(b), Party))
+        step.insert(seen(bob), when=corrupt(a) & forall(lambda b: ~corrupt(b) | ~corrupt(alice), Party))
+        step.set(last, alice)
+
     folded = FOLDING.action(drafted(act).protocol().action("act"))
     update, setting = folded.updates
     assert setting.value == Member(P, "p1")
@@ -180,12 +179,11 @@ def light(step: Step) -> None:
     step.insert(second, when=first)
 
 
-def need(step: Step) -> None:
-    step.require("third", third)
-    step.insert(first)
-
-
 def test_what_is_watched_or_read_by_guards_matters_and_no_other_row() -> None:
+    def need(step: Step) -> None:
+        step.require("third", third)
+        step.insert(first)
+
     assert layout.Relevance().of_place("seen", ("p1",))
     assert layout.Relevance().of_update(_drafted(see).action("see").updates[0], {"a": ("p1",)}, PAIR_FOLDED)
     found = _relevance(_drafted(see, learn), ("seen", (frozenset({"p1"}),)))

@@ -202,17 +202,6 @@ def see(step: Said, a: Party) -> None:
     step.insert(known(a))
 
 
-def draw(step: Said, k: Key) -> None:
-    step.fresh(k)
-    step.set(current, k)
-
-
-def swap(step: Said, a: Party) -> None:
-    step.insert(second)
-    step.remove(second, name="put out")
-    step.set(last, a, when=second)
-
-
 def _model(protocol: Protocol, *, reduce: bool = False) -> Model:
     claims = [claim.checked for claim in protocol.claims]
     return build(Interpreter(protocol, TWO), claims, protocol.goals, reduce=reduce)
@@ -227,6 +216,15 @@ def _moves(model: Model, name: str, s: int = 0) -> list[tuple[Written, Row]]:
 
 
 def test_moves_are_those_whose_guards_hold_and_write_what_they_take() -> None:
+    def swap(step: Said, a: Party) -> None:
+        step.insert(second)
+        step.remove(second, name="put out")
+        step.set(last, a, when=second)
+
+    def draw(step: Said, k: Key) -> None:
+        step.fresh(k)
+        step.set(current, k)
+
     model = _model(drafted(see).protocol())
     assert _moves(model, "see") == [({("seen", ("p1",)): True, ("known", ("p1",)): True}, ("p1",))]
     place = model.layout.tables["seen"].places["p1",]
@@ -238,6 +236,9 @@ def test_moves_are_those_whose_guards_hold_and_write_what_they_take() -> None:
 
 
 def test_monitors_hold_where_an_invariant_fails_or_a_goal_is_reached() -> None:
+    def known_by_somebody(a: Party) -> Formula:
+        return known(a)
+
     draft = drafted(see)
     draft.goal(sentence="Somebody is known.")(known_by_somebody)
     model = _model(claimed(draft, unseen=_unseen))
@@ -252,10 +253,6 @@ def test_monitors_hold_where_an_invariant_fails_or_a_goal_is_reached() -> None:
 
 def _unseen(a: Party) -> Formula:
     return ~seen(a)
-
-
-def known_by_somebody(a: Party) -> Formula:
-    return known(a)
 
 
 def test_what_nothing_reads_is_not_written_and_deductions_are_no_steps() -> None:

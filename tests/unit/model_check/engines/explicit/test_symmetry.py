@@ -128,16 +128,14 @@ def test_a_vote_is_visited_up_to_the_names_of_sites(packed: Packed) -> None:
 told = relation("told", Party, Party, kind=Kind.MESSAGE, says="the first told the second")
 
 
-def tell(step: Step, a: Party, b: Party) -> None:
-    step.insert(told(a, b))
-
-
-def one_way(a: Party, b: Party) -> Formula:
-    return told(a, b) | ~told(b, a)
-
-
 @SEARCHES
 def test_whom_parties_told_is_looked_at_where_they_are_alike_otherwise(packed: Packed) -> None:
+    def one_way(a: Party, b: Party) -> Formula:
+        return told(a, b) | ~told(b, a)
+
+    def tell(step: Step, a: Party, b: Party) -> None:
+        step.insert(told(a, b))
+
     every, found = (
         explored(claimed(drafted(tell), one_way=one_way), THREE, packed, symmetry=symmetry)
         for symmetry in (False, True)
@@ -189,17 +187,16 @@ def test_what_is_left_out_at_its_cost_is_not_counted(packed: Packed) -> None:
 heard = relation("heard", Party, kind=Kind.MESSAGE)
 
 
-def hear(step: Step, a: Party) -> None:
-    step.insert(heard(a))
-
-
-def each_alone(a: Party, b: Party) -> Formula:
-    return all_seen(a, b) & (heard(a) | ~heard(b) | (a != b))
-
-
 @SEARCHES
 def test_a_state_may_stand_for_more_than_half_a_word_counts(packed: Packed) -> None:
     """Twenty parties that are seen and heard or not: one state stands for 20! / 5!⁴ of them."""
+
+    def each_alone(a: Party, b: Party) -> Formula:
+        return all_seen(a, b) & (heard(a) | ~heard(b) | (a != b))
+
+    def hear(step: Step, a: Party) -> None:
+        step.insert(heard(a))
+
     twenty = replace(FOUR, elements={**FOUR.elements, "Party": tuple(f"p{number}" for number in range(20))})
     found = explored(claimed(drafted(push, hear), each_alone=each_alone), twenty, packed, symmetry=True)
     assert (found.states, found.stood_for) == (math.comb(23, 3), 4**20)
@@ -417,10 +414,6 @@ def _one_seen(a: Party) -> Formula:
     return ~(seen(a) & known(a))
 
 
-def _alice_seen(a: Party) -> Formula:
-    return ~(seen(alice) & seen(a))
-
-
 def know(step: Step, a: Party) -> None:
     step.require("seen", seen(a))
     step.insert(known(a))
@@ -440,16 +433,6 @@ def know_alice(step: Step, a: Party) -> None:
     step.insert(known(alice))
 
 
-def know_if_corrupt(step: Step, a: Party) -> None:
-    step.require("corrupt", seen(a) & corrupt(a))
-    step.insert(known(a))
-
-
-def know_those_behind(step: Step, a: Party, b: Party) -> None:
-    step.require("before", seen(a) & before(a, b))
-    step.insert(known(b))
-
-
 def take(step: Step, a: Party) -> None:
     step.set(last, a)
 
@@ -460,18 +443,21 @@ def test_one_that_a_step_names_is_like_no_other(body: Callable[..., None]) -> No
     assert alike(protocol_of(body, never=_one_seen)) == OTHERS
 
 
-def _bob_seen(a: Party) -> Formula:
-    return ~(seen(bob) & seen(a))
-
-
 @pytest.mark.parametrize("reduce", [True, False])
 def test_two_that_are_named_are_not_alike(reduce: bool) -> None:
+    def _bob_seen(a: Party) -> Formula:
+        return ~(seen(bob) & seen(a))
+
     protocol = protocol_of(know_but_alice, never=_bob_seen)
     assert alike(protocol, reduce=reduce) == {frozenset(("carol", "dave"))}
 
 
 def test_one_that_is_named_or_there_at_first_is_like_no_other() -> None:
     """A variable starts at the first element, or where the instance says; unless nothing reads it."""
+
+    def _alice_seen(a: Party) -> Formula:
+        return ~(seen(alice) & seen(a))
+
     assert alike(protocol_of(know, never=_alice_seen)) == OTHERS
     relations = {**INSTANCE.relations, "corrupt": frozenset({("alice",)})}
     assert alike(protocol_of(know, take, never=_one_seen), replace(INSTANCE, relations=relations)) == EVERYBODY
@@ -498,6 +484,14 @@ def test_one_that_is_named_or_there_at_first_is_like_no_other() -> None:
     ],
 )
 def test_what_never_changes_tells_apart_whom_it_holds_of(relation: str, rows: Any, expected: Any) -> None:
+    def know_those_behind(step: Step, a: Party, b: Party) -> None:
+        step.require("before", seen(a) & before(a, b))
+        step.insert(known(b))
+
+    def know_if_corrupt(step: Step, a: Party) -> None:
+        step.require("corrupt", seen(a) & corrupt(a))
+        step.insert(known(a))
+
     relations = {**INSTANCE.relations, relation: rows if isinstance(rows, InLine) else frozenset(rows)}
     protocol = protocol_of(know_if_corrupt, know_those_behind, never=_one_seen)
     assert alike(protocol, replace(INSTANCE, relations=relations)) == expected
@@ -531,16 +525,16 @@ def look(step: Step, k: Key, a: Party) -> None:
     step.set(current, k)
 
 
-def forget(step: Step, k: Key) -> None:
-    step.set(current, k)
-
-
 def _never_current(a: Party) -> Formula:
     return (holds(a) != current) | ~seen(a)
 
 
 def test_what_is_drawn_is_alike_only_outside_its_pool_or_in_any_order() -> None:
     """Where first values speak of the sort, each unused element is tried; the one that is named is like no other."""
+
+    def forget(step: Step, k: Key) -> None:
+        step.set(current, k)
+
     protocol = protocol_of(draw, look, never=_never_current)
     small = replace(INSTANCE, elements={**INSTANCE.elements, "Party": ("alice", "bob")}, functions={})
     assert alike(protocol, small) == {frozenset(("alice", "bob"))}
@@ -574,15 +568,20 @@ def test_what_belongs_together_moves_together() -> None:
     assert alike(protocol, replace(INSTANCE, functions=functions)) == {frozenset(NAMES[1:]), frozenset(("k2", "k3"))}
 
 
-def go_anywhere(step: Step, to: Phase) -> None:
-    step.set(phase, to)
-
-
-def _not_early(a: Party) -> Formula:
-    return (phase == Phase.EARLY) | ~seen(a)
-
-
 def test_members_and_pairs_that_nothing_names_are_alike() -> None:
+    def _no_circle(a: Party, b: Party) -> Formula:
+        return ~(ahead(a, b) & ahead(b, a) & seen(a))
+
+    def pass_ahead(step: Step, a: Party, b: Party) -> None:
+        step.require("apart", a != b)
+        step.insert(ahead(a, b))
+
+    def _not_early(a: Party) -> Formula:
+        return (phase == Phase.EARLY) | ~seen(a)
+
+    def go_anywhere(step: Step, to: Phase) -> None:
+        step.set(phase, to)
+
     assert alike(protocol_of(go_anywhere, never=_not_early)) == {*EVERYBODY, frozenset(("LATE", "OVER"))}
     three = replace(INSTANCE, elements={**INSTANCE.elements, "Party": NAMES[:3]}, functions={})
     assert alike(protocol_of(pass_ahead, never=_no_circle), three) == {frozenset(NAMES[:3])}
@@ -593,12 +592,3 @@ def test_members_and_pairs_that_nothing_names_are_alike() -> None:
         step.set(phase, Phase.LATE)
 
     assert alike(draft.protocol()) == set()
-
-
-def pass_ahead(step: Step, a: Party, b: Party) -> None:
-    step.require("apart", a != b)
-    step.insert(ahead(a, b))
-
-
-def _no_circle(a: Party, b: Party) -> Formula:
-    return ~(ahead(a, b) & ahead(b, a) & seen(a))

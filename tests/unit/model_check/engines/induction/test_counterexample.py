@@ -209,12 +209,12 @@ def test_values_that_are_drawn_together_have_to_differ(other: str, refused: bool
         assert confirmed(obligation, found).obligation is obligation
 
 
-def light(step: Step) -> None:
-    step.insert(second, defence="careless")
-
-
 def test_an_update_of_a_defence_is_made_whatever_its_switch_says() -> None:
     """Switches are the prover's own: the interpreter never sees one."""
+
+    def light(step: Step) -> None:
+        step.insert(second, defence="careless")
+
     draft = drafted(light)
     draft.defence("careless", "The lamp is lit.")
     protocol = claimed(draft, dark=lambda: ~second)
@@ -251,6 +251,9 @@ def test_one_element_and_the_one_fact_that_is_needed() -> None:
 
 
 def test_as_many_elements_as_an_axiom_needs_and_no_more() -> None:
+    def _in_a_row(a: Party, b: Party, c: Party) -> Formula:
+        return before(a, b) & before(b, c) & (a != c)
+
     draft = drafted(notice)
     draft.axiom("three in a row", exists(_in_a_row, Party, Party, Party))
     draft.axiom("one way", forall(lambda a, b: ~(before(a, b) & before(b, a)), Party, Party))
@@ -258,10 +261,6 @@ def test_as_many_elements_as_an_axiom_needs_and_no_more() -> None:
     assert found is not None
     assert len(found.elements["Party"]) == 3
     assert len(_facts(found)["before"]) == 2
-
-
-def _in_a_row(a: Party, b: Party, c: Party) -> Formula:
-    return before(a, b) & before(b, c) & (a != c)
 
 
 def test_an_element_is_called_by_the_constant_or_the_parameter_that_it_is() -> None:

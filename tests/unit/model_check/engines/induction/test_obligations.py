@@ -164,13 +164,12 @@ def test_an_initial_value_holds_of_its_arguments_in_their_order_and_of_no_others
     assert [proof.claim(name).proved for name in ("forth", "back")] == [True, False]
 
 
-def turn(step: Step) -> None:
-    step.insert(first)
-    step.remove(first, when=second, name="last")
-    step.insert(second, when=first)
-
-
 def test_the_last_update_of_a_symbol_counts_and_all_read_the_state_before() -> None:
+    def turn(step: Step) -> None:
+        step.insert(first)
+        step.remove(first, when=second, name="last")
+        step.insert(second, when=first)
+
     protocol = drafted(turn).protocol()
     after = after_updates(protocol.action("turn").updates)
     judge = Interpreter(protocol, Instance({}))

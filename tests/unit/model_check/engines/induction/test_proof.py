@@ -322,16 +322,6 @@ def serve(step: Step) -> None:
     step.insert(second)
 
 
-def serve_if_open(step: Step) -> None:
-    step.require("open", third)
-    step.insert(second)
-
-
-def leave(step: Step) -> None:
-    step.require("waits", first)
-    step.remove(first)
-
-
 def look_away(step: Step) -> None:
     step.require("waits", first)
     step.remove(third)
@@ -344,6 +334,14 @@ def _open(draft: Draft, fair: str) -> tuple[str, ...]:
 
 
 def test_only_a_step_that_is_always_possible_and_brings_it_about_will_do() -> None:
+    def leave(step: Step) -> None:
+        step.require("waits", first)
+        step.remove(first)
+
+    def serve_if_open(step: Step) -> None:
+        step.require("open", third)
+        step.insert(second)
+
     assert _open(drafted(serve, look_away), "serve") == ()
     assert _open(drafted(serve_if_open, look_away), "serve_if_open") == (
         "serve_if_open is not always possible meanwhile",
@@ -380,11 +378,6 @@ def undo(step: Step) -> None:
 def dawdle(step: Step) -> None:
     step.require("waited for, and nothing is prepared", first & (phase == Phase.EARLY))
     step.insert(third)
-
-
-def close(step: Step) -> None:
-    step.require("nobody waits", ~first)
-    step.set(phase, Phase.OVER)
 
 
 def begin(step: Step) -> None:
@@ -452,6 +445,10 @@ def test_nothing_is_proved_by_induction_where_axioms_suffice(monkeypatch: pytest
 
 
 def test_a_lemma_that_does_not_hold_proves_nothing() -> None:
+    def close(step: Step) -> None:
+        step.require("nobody waits", ~first)
+        step.set(phase, Phase.OVER)
+
     answer = _staged(kept_open(drafted(begin, prepare, finish, close)), "prepare", "finish")
     assert not answer.proved
     assert "step/close/never_over" in answer.open

@@ -290,11 +290,6 @@ def _way(name: str, begin: Room, end: Room, *, writes: bool = False) -> Callable
     return body
 
 
-def read_in_the_attic(step: Step, i: Item) -> None:
-    step.require("here", room == Room.ATTIC)
-    step.require("it", item == i)
-
-
 WAYS = (
     _way("cook", Room.HALL, Room.KITCHEN, writes=True),
     _way("turn", Room.HALL, Room.DETOUR),
@@ -306,6 +301,11 @@ WAYS = (
 
 def test_a_way_that_is_found_late_is_followed_to_its_end() -> None:
     """What is found to be unwritten in one phase is unwritten in all that follow, in whatever order steps come."""
+
+    def read_in_the_attic(step: Step, i: Item) -> None:
+        step.require("here", room == Room.ATTIC)
+        step.require("it", item == i)
+
     for ways in itertools.permutations(WAYS):
         draft = Draft("test", "Test")
         draft.initially(room, Room.HALL)
