@@ -39,8 +39,10 @@ def entry(folder: Path) -> Path:
 def test_an_answer_is_known_again_and_what_is_unknown_is_asked_again(answers: Answers, tmp_path: Path) -> None:
     assert asked(answers) == SolverAnswer("another/id", SolverOutcome.PROVED, PROVED.core, 0.0, 1)
     assert answers.used.notes == ("1 of 1 answer came from the cache",)
-    keep(Answers(tmp_path, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
-    assert list(tmp_path.iterdir()) == []
+    folder = tmp_path / "unknown"
+    folder.mkdir()
+    keep(Answers(folder, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("changed", ["text", "budget", "version", "solver"])
@@ -125,7 +127,7 @@ def test_an_entry_that_is_not_believed_is_written_anew_and_complaints_are_one_li
     assert asked(answers) is None
     keep(answers, PROVED, "text", 7)
     assert asked(answers) is not None
-    answers.used.wrong += [f"{number}" for number in range(10)]
+    answers.used.wrong[:] = [f"{number}" for number in range(10)]
     assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from carnet_check import results
 from carnet_check.attacks import minimise
 from carnet_check.attacks.describing import as_html, brief
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
@@ -23,8 +24,7 @@ from carnet_check.attacks.regression import Steps, as_test, instance_of, stands,
 from carnet_check.attacks.replaying import describe_replay
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, load
-from carnet_check.results import Kind, Result, Verdict
-from carnet_check.results import as_html as results_as_html
+from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.planning import Request, planned
@@ -268,20 +268,20 @@ def test_verdicts_are_a_table_of_claims_by_threat_models() -> None:
     html = outcome._repr_html_()
     assert "every verdict as expected" in html
     heads = next(line for line in html.splitlines() if line.startswith("<thead>"))
-    threats = dict.fromkeys(row.threat for row in outcome.results if row.kind is Kind.CLAIM)
+    threats = dict.fromkeys(row.threat for row in outcome.results if row.kind is results.Kind.CLAIM)
     assert read(heads).text == "".join(["claim", *threats])
     rows = [line for line in html.splitlines() if 'scope="row"' in line]
-    claims = dict.fromkeys(row.claim for row in outcome.results if row.kind is Kind.CLAIM)
+    claims = dict.fromkeys(row.claim for row in outcome.results if row.kind is results.Kind.CLAIM)
     assert [line.split(">")[2].split("<")[0] for line in rows] == list(claims)
     assert html.count("PROVED: induction") == sum(row.verdict is Verdict.PROVED for row in outcome.results)
 
 
 def test_what_is_not_as_expected_stands_out_in_a_verdict_that_says_how_it_was_established() -> None:
     wrong = replace(ROW, verdict=Verdict.VIOLATED, bound=None)
-    assert "<strong>VIOLATED, expected EXHAUSTED: explicit</strong>" in results_as_html([ROW, wrong])
+    assert "<strong>VIOLATED, expected EXHAUSTED: explicit</strong>" in results.as_html([ROW, wrong])
     fallen = replace(wrong, expected=Verdict.VIOLATED)
     assert "VIOLATED, as expected: explicit" in fallen._repr_html_()
-    assert "<strong>VIOLATED" not in results_as_html([fallen])
+    assert "<strong>VIOLATED" not in results.as_html([fallen])
     assert read(ROW._repr_html_()).text.split("\n")[1:4] == [
         "secrecy under collusion: toy, main",
         "EXHAUSTED(1,234): explicit",
@@ -291,8 +291,8 @@ def test_what_is_not_as_expected_stands_out_in_a_verdict_that_says_how_it_was_es
 
 def test_a_pair_that_was_not_judged_has_a_dash_and_what_is_no_claim_a_table_of_its_own() -> None:
     other = replace(ROW, claim="other", threat="outsider")
-    goal = replace(ROW, kind=Kind.GOAL, claim="lent", detail="not reached")
-    html = results_as_html([ROW, other, goal])
+    goal = replace(ROW, kind=results.Kind.GOAL, claim="lent", detail="not reached")
+    html = results.as_html([ROW, other, goal])
     rows = [read(line).text for line in html.splitlines() if 'scope="row"' in line]
     assert rows == [
         "secrecyEXHAUSTED(1,234): explicit–",
@@ -305,7 +305,7 @@ def test_a_pair_that_was_not_judged_has_a_dash_and_what_is_no_claim_a_table_of_i
 def test_hostile_verdicts_are_shown_as_text(name: str) -> None:
     row = replace(ROW, protocol=name, variant=name, claim=name, threat=name, engine=name, detail=name)
     read(row._repr_html_())
-    read(results_as_html([row, replace(row, kind=Kind.GOAL)]))
+    read(results.as_html([row, replace(row, kind=results.Kind.GOAL)]))
 
 
 def _with(more: Callable[[Draft], None]) -> Hunt:

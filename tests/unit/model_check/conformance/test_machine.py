@@ -102,6 +102,7 @@ def test_what_is_missing_is_chosen_and_no_used_element_drawn() -> None:
     assert machine.moves(_step("draw", k="k1")) == []
     assert "used" in machine.why_not(_step("draw", k="k1"))
     assert len(machine.moves(_step("draw", k="k2"))) == 1
+    machine = _machine()
     assert len(machine.moves(_step("see"))) == 1, "p2 is corrupt"
     assert len(machine.moves(_step("draw"))) == 2
     assert machine.moves(_step("use")) == []

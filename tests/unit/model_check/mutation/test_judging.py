@@ -250,11 +250,14 @@ def test_without_an_unexplained_survivor_all_is_well(spec: Path) -> None:
     assert f"ARGUED main: {ARGUED}" in mutate(str(spec), "--only", ARGUED).out
 
 
-def test_an_argument_is_told_if_nobody_needs_it_and_expires_with_the_specification(spec: Path) -> None:
+def test_an_argument_that_nobody_needs_is_told(spec: Path) -> None:
     arguments = spec.with_name("door.argued-mutants.toml")
     arguments.write_text(arguments.read_text("utf-8").replace(ARGUED, "give_key/guard inside/drop"), encoding="utf-8")
     told = " ".join(mutate(str(spec), "--only", "give_key/guard").out.split())
     assert "nobody needs the argument for main: give_key/guard inside/drop: it is killed" in told
+
+
+def test_an_argument_expires_with_the_specification(spec: Path) -> None:
     spec.write_text(spec.read_text("utf-8").replace("Only guests come in.", "Guests alone come in."), encoding="utf-8")
     ran = mutate(str(spec))
     assert ran.code == 2
