@@ -18,7 +18,7 @@ from carnet_check.errors import InvalidSpecificationError
 from carnet_check.exports.smtlib import symbol_name, text
 from carnet_check.loading import families, importing
 from carnet_check.made import Made, Purpose, stand_in, switch
-from carnet_check.slicing import Slicer
+from carnet_check.minimise import Slicer
 from carnet_spec.language import *
 from carnet_spec.language.analysis.initialisation import early_reads
 from carnet_spec.language.analysis.layers import departures

@@ -16,14 +16,13 @@ from typing import Any
 import pytest
 
 from carnet_check import results
-from carnet_check.attacks import minimise
 from carnet_check.attacks.describing import as_html, brief
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
-from carnet_check.attacks.record import of_hunt
-from carnet_check.attacks.regression import Steps, as_test, instance_of, stands, structure_of
+from carnet_check.attacks.regression import Steps, as_test, instance_of, of_hunt, stands, structure_of
 from carnet_check.attacks.replaying import describe_replay
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, load
+from carnet_check.minimise import minimise
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.verification.campaign import verify

@@ -22,13 +22,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_check.commands import doctor
-from carnet_check.commands.catalogue import offered
+from carnet_check.commands.common import completions
+from carnet_check.commands.diff import KEY, Direction, differences
 from carnet_check.commands.doctor import look_for
 from carnet_check.commands.explain import Entry, entries
 from carnet_check.engines.interface import Tool
 from carnet_check.engines.registry import registered
 from carnet_check.loading.families import Source, load
-from carnet_check.report.differences import KEY, Way, differences
 from carnet_check.report.run_folder import Run
 from carnet_spec.language import Draft, Formula, Service, implies
 from tests.fixtures import toy
@@ -336,7 +336,7 @@ def test_whatever_a_shell_or_another_command_offers_is_explained() -> None:
     assert "taken fairly: " in entry["text"]
     assert load("gpu-travelling").protocol().liveness[0].sentence == entry["sentence"]
     source = load(TOY)
-    assert set(offered(source, "ids")) <= {entry.id for entry in entries(source)}
+    assert set(completions(source, "ids")) <= {entry.id for entry in entries(source)}
     source = load("gpu-travelling")
     every = [source.protocol(name) for name in source.family.variants]
     named = {claim.name for each in every for claim in each.claims} | {x.id for each in every for x in each.threats}
@@ -423,12 +423,12 @@ def _row(claim: str, threat: str, engine: str) -> dict[str, Any]:
 
 
 ROWS = [_row(claim, threat, engine) for claim in CLAIMS for threat in THREATS for engine in ENGINES]
-EDITS: Mapping[str, tuple[dict[str, Any], Way]] = {
-    "falls": ({"verdict": "VIOLATED", "as_expected": False}, Way.WORSE),
-    "is expected to fall": ({"verdict": "VIOLATED", "expected": "VIOLATED"}, Way.CHANGED),
-    "is bounded": ({"verdict": "EXHAUSTED", "bound": 7}, Way.CHANGED),
-    "rests on more": ({"assumptions": ["A1", "A2"]}, Way.CHANGED),
-    "has another detail": ({"detail": "took longer", "defences": ["lease"]}, Way.NEW),
+EDITS: Mapping[str, tuple[dict[str, Any], Direction]] = {
+    "falls": ({"verdict": "VIOLATED", "as_expected": False}, Direction.WORSE),
+    "is expected to fall": ({"verdict": "VIOLATED", "expected": "VIOLATED"}, Direction.CHANGED),
+    "is bounded": ({"verdict": "EXHAUSTED", "bound": 7}, Direction.CHANGED),
+    "rests on more": ({"assumptions": ["A1", "A2"]}, Direction.CHANGED),
+    "has another detail": ({"detail": "took longer", "defences": ["lease"]}, Direction.NEW),
 }
 """What may happen to a verdict; the last one is no difference."""
 
@@ -448,28 +448,28 @@ def test_exactly_what_was_edited_is_told(edits: dict[int, str], gone: set[int], 
     edited = [{**row, **(EDITS[edits[place]][0] if place in edits else {})} for place, row in enumerate(ROWS)]
     after = [row for place, row in enumerate(edited) if place not in gone]
     found = differences(_run(before), _run(after))
-    told = {tuple(each.key[name] for name in KEY): each.way for each in found.verdicts}
+    told = {tuple(each.key[name] for name in KEY): each.direction for each in found.verdicts}
     expected = {}
     for place, row in enumerate(ROWS):
         key = tuple(row[name] for name in KEY)
         if place in missing and place in gone:
             continue
         if place in gone:
-            expected[key] = Way.GONE
+            expected[key] = Direction.GONE
         elif place in missing:
-            expected[key] = Way.NEW
+            expected[key] = Direction.NEW
         elif place in edits and edits[place] != "has another detail":
             expected[key] = EDITS[edits[place]][1]
     assert told == expected
     both = len(ROWS) - len(gone | missing)
-    assert found.unchanged == both - sum(way not in (Way.GONE, Way.NEW) for way in expected.values())
+    assert found.unchanged == both - sum(way not in (Direction.GONE, Direction.NEW) for way in expected.values())
 
 
 @given(st.integers(0, len(ROWS) - 1))
 def test_what_was_worse_is_better_the_other_way_round(place: int) -> None:
     fallen = [{**row, **EDITS["falls"][0]} if number == place else row for number, row in enumerate(ROWS)]
     (better,) = differences(_run(fallen), _run(ROWS)).verdicts
-    assert (better.way, better.says) == (Way.BETTER, "VIOLATED → PROVED")
+    assert (better.direction, better.says) == (Direction.BETTER, "VIOLATED → PROVED")
 
 
 def test_differences_of_designs_and_rows_are_told_in_words() -> None:
@@ -479,7 +479,7 @@ def test_differences_of_designs_and_rows_are_told_in_words() -> None:
     (differs,) = differences(_run(ROWS[:1]), _run([{**ROWS[0], **changed}])).verdicts
     assert differs.says == "PROVED → EXHAUSTED(1,234); expected PROVED → EXHAUSTED; rests on A1 → none"
     found = differences(_run(ROWS), _run([{**row, "protocol": "q"} for row in ROWS]))
-    assert {each.way for each in found.verdicts} == {Way.GONE, Way.NEW}
+    assert {each.direction for each in found.verdicts} == {Direction.GONE, Direction.NEW}
     assert (len(found.verdicts), found.unchanged) == (2 * len(ROWS), 0)
 
 

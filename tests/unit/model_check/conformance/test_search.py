@@ -11,7 +11,13 @@ import pytest
 
 from carnet_check.conformance import AmbiguousTraceError, Follower, Machine, Work, tables
 from carnet_check.conformance.choices import Candidates, Choices, conjuncts
-from carnet_check.conformance.effects import Followed, followed, pure, read_by, relevant
+from carnet_check.conformance.effects import (
+    FollowedRelation,
+    followed_relations,
+    only_prefixes_inserted,
+    read_by,
+    relevant_symbols,
+)
 from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH, Column, Line
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_spec.language import Draft, Formula, InLine, Instance, Profile, Protocol, Sort, Step, exists, true
@@ -113,7 +119,7 @@ def test_a_conjunction_is_taken_apart_however_it_is_nested() -> None:
 
 
 def _relevant(*bodies: Body) -> set[str]:
-    return {symbol.name for symbol in relevant(drafted(*bodies).protocol())}
+    return {symbol.name for symbol in relevant_symbols(drafted(*bodies).protocol())}
 
 
 def need(step: Step) -> None:
@@ -154,7 +160,7 @@ def ask(step: Step, a: Party, b: Party) -> None:
 
 def _followed(*bodies: Body, draft: Draft | None = None) -> dict[str, tuple[str, int]]:
     protocol: Protocol = (draft or drafted(see, note, *bodies)).protocol()
-    found = followed(protocol, relevant(protocol))
+    found = followed_relations(protocol, relevant_symbols(protocol))
     return {symbol.name: (how.base.name, how.at) for symbol, how in found.items()}
 
 
@@ -219,9 +225,9 @@ def test_what_holds_at_first_is_in_no_prefix_and_kept_as_no_number() -> None:
 
 def test_a_relation_is_pure_if_it_is_only_inserted_into_for_all() -> None:
     updates = [update for action in drafted(see, note).protocol().actions for update in action.updates]
-    assert pure(ahead.symbol, updates)
-    assert not pure(seen.symbol, updates)
-    assert Followed(seen.symbol, 1) == Followed(seen.symbol, 1)
+    assert only_prefixes_inserted(ahead.symbol, updates)
+    assert not only_prefixes_inserted(seen.symbol, updates)
+    assert FollowedRelation(seen.symbol, 1) == FollowedRelation(seen.symbol, 1)
     assert paired.symbol not in {update.symbol for update in updates}
 
 

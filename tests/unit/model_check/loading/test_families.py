@@ -16,7 +16,7 @@ from carnet_check.engines.exploring.searches import search, verdict_of
 from carnet_check.errors import UsageError
 from carnet_check.loading import scope
 from carnet_check.loading.default_instance import default_instance
-from carnet_check.loading.extent import MOST_ROWS, Explored, fixed_in_words, fixes, sizes_in_words
+from carnet_check.loading.extent import MOST_ROWS, Explored, fixed_in_words, fixed_values, sizes_in_words
 from carnet_check.loading.families import Source, load
 from carnet_check.loading.scope import scope_of
 from carnet_check.results import Verdict
@@ -435,12 +435,12 @@ def _about_things(rows: Any) -> tuple[Protocol, Instance]:
 @pytest.mark.parametrize("name", RELATIONS)
 def test_a_relation_is_told_by_its_rows_or_its_line(name: str) -> None:
     rows, words = RELATIONS[name]
-    assert fixes(*_about_things(rows)) == {"beside": words}
+    assert fixed_values(*_about_things(rows)) == {"beside": words}
 
 
 def test_what_instances_are_and_fix_is_told_briefly() -> None:
     rows = frozenset((a, b) for a in FOUR for b in FOUR if (a, b) != ("d", "d"))
-    assert fixes(*_about_things(rows))["beside"].endswith(f"(c, d) and {15 - MOST_ROWS} more")
+    assert fixed_values(*_about_things(rows))["beside"].endswith(f"(c, d) and {15 - MOST_ROWS} more")
     one, two, three = (Explored((("Guest", number), ("Key", 2))) for number in (1, 2, 4))
     assert sizes_in_words([one, two, one]) == "1 Guest · 2 Key; 2 Guest · 2 Key"
     assert sizes_in_words([one, two, three]) == "instances of 3 kinds, 1 or 2 or 4 Guest · 2 Key"

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from carnet_check.attacks.hunt import caps_within
-from carnet_check.commands.common import Memory
+from carnet_check.commands.common import MemoryParameter
 from carnet_check.engines.exploration import NO_CAPS, Caps
 from carnet_check.engines.exploring.searches import caps_of
 from carnet_check.errors import UsageError
 from carnet_check.loading import extent, meanings
-from carnet_check.loading.extent import fixes
+from carnet_check.loading.extent import fixed_values
 from carnet_check.loading.families import NO_THREAT, Source, load
 from carnet_check.loading.meanings import every_meaning, first_values, has_model
 from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
@@ -317,11 +317,11 @@ def test_it_is_told_of_how_many_elements_a_step_chooses_where_it_may_not_choose_
     source = load("gpu-travelling")
     protocol = source.protocol()
     instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
-    told = fixes(protocol, instance)
+    told = fixed_values(protocol, instance)
     assert told["v of write_buffer, code_writes"] == "1 of 6"
     assert not any("rotate_out" in what for what in told if what.startswith("k of"))
     free = replace(instance, pools={})
-    assert not any(" of " in what for what in fixes(protocol, free))
+    assert not any(" of " in what for what in fixed_values(protocol, free))
 
 
 ALONE = """
@@ -446,7 +446,7 @@ def test_the_default_is_what_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     ],
 )
 def test_amounts_of_memory(written: str, amount: int) -> None:
-    assert Memory().convert(written, None, None) == amount
+    assert MemoryParameter().convert(written, None, None) == amount
 
 
 @pytest.mark.parametrize("written", ["", "0", "-1", "lots", "1.5G", "9" * 20, "2 TiB", "٣M"])

@@ -15,24 +15,23 @@ from carnet_check.loading.families import Source, load
 from carnet_check.mutation import campaign
 from carnet_check.mutation.campaign import (
     Argument,
+    Record,
     Request,
     arguments_of,
-    listed,
+    list_mutants,
     pairs_of,
     place_beside,
     possible_pairs,
+    record_header,
     require_valid,
     run,
     weaknesses_as_json,
     weaknesses_from_json,
 )
-from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.places import Place
-from carnet_check.mutation.recording import Record, about
-from carnet_check.mutation.scenarios import lost, places, scenario
-from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
+from carnet_check.mutation.judging import Judge, Judgement, KilledBy, MutantStatus, OriginalFacts
+from carnet_check.mutation.operators import Mutant, mutants, refusal
+from carnet_check.mutation.scenarios import Place, lost_scenarios, places, scenario
+from carnet_check.mutation.weaknesses import Designs, Weakness, defeated_attacks, weakened_designs, weaknesses
 from carnet_check.semantics import Interpreter
 from carnet_command.worker import Lost
 from tests.fixtures import cellar, door, hall, house
@@ -65,7 +64,7 @@ class Here:
 
 def fates(request: Request, record: Record, monkeypatch: pytest.MonkeyPatch, loses: Callable[[Any], bool]) -> list[str]:
     monkeypatch.setattr(campaign, "WorkerPool", lambda *_, **__: Here(loses))
-    outcome = run(request, listed(request), record, 1, lambda _: None)
+    outcome = run(request, list_mutants(request), record, 1, lambda _: None)
     return [f"{each.fate} {each.by}".strip() for each in outcome.judgements]
 
 
@@ -83,7 +82,7 @@ def test_what_nobody_could_look_at_leaves_a_mutant_unknown_until_somebody_can(
         where = getattr(part, "where", None)
         return where is not None and isinstance(where, Place) is of_place
 
-    assert fates(request, Record(file, {}), monkeypatch, loses) == [Fate.UNKNOWN] * 2
+    assert fates(request, Record(file, {}), monkeypatch, loses) == [MutantStatus.UNKNOWN] * 2
     assert fates(request, Record(file, {}), monkeypatch, no_part) == ["killed lost attack"] * 2
 
 
@@ -96,7 +95,7 @@ def test_mutants_of_what_is_not_proved_are_not_judged(tmp_path: Path) -> None:
     source = load(str(place))
     request = Request(source, ("main",))
     with pytest.raises(InvalidSpecificationError, match="nobody_shows is not proved; its mutants are judged by"):
-        run(request, listed(request), Record(None, {}), 1, lambda _: None)
+        run(request, list_mutants(request), Record(None, {}), 1, lambda _: None)
 
 
 def test_a_lost_worker_says_nothing_about_the_specification(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +218,7 @@ def test_results_depend_on_the_specification_and_its_code(tmp_path: Path) -> Non
     files = [tmp_path / name for name in ("one.py", "other.py", "third.py")]
     for file, said in zip(files, (text, text.replace("stranger", "foreigner"), text), strict=True):
         file.write_text(said, encoding="utf-8")
-    one, other, third = (about(load(f"{file}:FAMILY"), ("main",)) for file in files)
+    one, other, third = (record_header(load(f"{file}:FAMILY"), ("main",)) for file in files)
     assert one["protocols"] == other["protocols"]
     assert one["specification"] != other["specification"]
     assert one["code"] == third["code"]
@@ -231,19 +230,19 @@ PAIR = "main: admit/guard invited and guard listed/drop"
 
 
 def judged(*only: str) -> tuple[tuple[Mutant, ...], list[Judgement]]:
-    every = listed(Request(SOURCE, ("main",), only=only))
+    every = list_mutants(Request(SOURCE, ("main",), only=only))
     judge = Judge(SOURCE, "main")
     return every, [judge.judged(mutant) for mutant in every]
 
 
 def test_only_parts_that_nothing_noticed_alone_are_a_pair() -> None:
     every, found = judged(INVITED, LISTED)
-    assert {each.fate for each in found} == {Fate.SURVIVED, Fate.EQUIVALENT}
+    assert {each.fate for each in found} == {MutantStatus.SURVIVED, MutantStatus.EQUIVALENT}
     assert [pair.key for pair in pairs_of(every, found, SOURCE)] == [PAIR]
     assert pairs_of(*judged(INVITED), SOURCE) == ()
-    noticed = [Judgement(each.key, Fate.KILLED) if each.key.endswith(LISTED) else each for each in found]
+    noticed = [Judgement(each.key, MutantStatus.KILLED) if each.key.endswith(LISTED) else each for each in found]
     assert pairs_of(every, noticed, SOURCE) == ()
-    assert PAIR in possible_pairs(listed(Request(SOURCE, ("main",))))
+    assert PAIR in possible_pairs(list_mutants(Request(SOURCE, ("main",))))
 
 
 HALL_SOURCE = Source("tests/fixtures/hall.py", hall.FAMILY, "hall")
@@ -256,18 +255,18 @@ LOOK, FIND = "look/update insert seen/drop", "find/update insert found/drop"
 
 @functools.cache
 def attacks() -> tuple[Weakness, ...]:
-    return tuple(found for where in weakened(HALL_SOURCE, "main") for found in weaknesses(HALL_SOURCE, where))
+    return tuple(found for where in weakened_designs(HALL_SOURCE, "main") for found in weaknesses(HALL_SOURCE, where))
 
 
 def judged_in_hall(name: str, known: Collection[Weakness]) -> Judgement:
     """Return what becomes of a mutant of the hall, which neither proofs nor scenarios notice."""
     judge = Judge(HALL_SOURCE, "main")
     found = judge.judged(HALL_MUTANTS[name])
-    assert found.fate is Fate.SURVIVED
+    assert found.fate is MutantStatus.SURVIVED
     scenarios = tuple(each for place in places(HALL_SOURCE, "main") if (each := scenario(HALL_SOURCE, place)))
-    found = judge.judged_further(HALL_MUTANTS[name], found, Known(scenarios=scenarios))
-    assert found.fate is Fate.SURVIVED
-    return judge.judged_further(HALL_MUTANTS[name], found, Known(weaknesses=tuple(known)))
+    found = judge.judged_further(HALL_MUTANTS[name], found, OriginalFacts(scenarios=scenarios))
+    assert found.fate is MutantStatus.SURVIVED
+    return judge.judged_further(HALL_MUTANTS[name], found, OriginalFacts(weaknesses=tuple(known)))
 
 
 def test_every_claim_is_attacked_under_each_threat_model_with_the_moves_that_it_takes() -> None:
@@ -297,7 +296,7 @@ def test_every_claim_is_attacked_under_each_threat_model_with_the_moves_that_it_
 )
 def test_a_move_that_one_claim_or_one_threat_model_needs_is_noticed(name: str, told: str) -> None:
     found = judged_in_hall(name, attacks())
-    assert (found.fate, found.by) == (Fate.KILLED, By.LOST_ATTACK)
+    assert (found.fate, found.by) == (MutantStatus.KILLED, KilledBy.LOST_ATTACK)
     assert told in found.evidence
 
 
@@ -306,14 +305,14 @@ def test_it_is_not_noticed_by_the_attacks_on_another(name: str, lacks: tuple[str
     what, kept = lacks
     known = [each for each in attacks() if kept == (each.claim if what == "claim" else each.place.threat)]
     assert known
-    assert judged_in_hall(name, known).fate is Fate.SURVIVED
+    assert judged_in_hall(name, known).fate is MutantStatus.SURVIVED
 
 
 def test_the_original_defeats_no_attack_and_claims_are_attacked_in_the_smallest_size() -> None:
     for action in HALL_PROTOCOL.actions:
         same = Mutant("main", "nothing", HALL_MUTANTS[LOOK].operator, (), action)
-        assert list(defeated(Designs(HALL_SOURCE), same, HALL_PROTOCOL, attacks())) == []
-    found = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where)]
+        assert list(defeated_attacks(Designs(HALL_SOURCE), same, HALL_PROTOCOL, attacks())) == []
+    found = [each for where in weakened_designs(HOUSE, "main") for each in weaknesses(HOUSE, where)]
     assert [(each.claim, each.place.profile.name) for each in found] == [("private", "small"), ("one-left", "large")]
 
 
@@ -324,17 +323,22 @@ def test_no_attack_is_lost_while_there_is_another() -> None:
     mutant = HALL_MUTANTS[f"{taken}/update insert badge/drop"]
     assert all(taken in each.actions for each in known)
     assert len(known) == 3
-    assert list(defeated(Designs(HALL_SOURCE), mutant, HALL_PROTOCOL, known)) == []
+    assert list(defeated_attacks(Designs(HALL_SOURCE), mutant, HALL_PROTOCOL, known)) == []
 
 
 @pytest.mark.parametrize(
     ("name", "steps"), [("ask/update insert asked/drop", 2), ("whisper/update insert asked/drop", 0)]
 )
 def test_an_attack_is_lost_if_what_is_left_takes_more_steps(name: str, steps: int) -> None:
-    known = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where) if each.claim == "private"]
+    known = [
+        each
+        for where in weakened_designs(HOUSE, "main")
+        for each in weaknesses(HOUSE, where)
+        if each.claim == "private"
+    ]
     protocol = HOUSE.protocol("main")
     (mutant,) = (each for each in mutants(protocol) if each.name == name)
-    found = list(defeated(Designs(HOUSE), mutant, protocol, known))
+    found = list(defeated_attacks(Designs(HOUSE), mutant, protocol, known))
     where = f"main without locks in small under anybody, {steps} steps, 1 active adversary move"
     assert [(what.partition(";")[0], established) for what, established in found] == (
         [(f"the attack on private of {where}", True)] if steps else []
@@ -344,9 +348,9 @@ def test_an_attack_is_lost_if_what_is_left_takes_more_steps(name: str, steps: in
 
 def lost_in_the_cellar(name: str, variant: str) -> list[tuple[str, bool]]:
     """Return what a mutant loses of the attacks on one variant of the cellar."""
-    known = [each for where in weakened(CELLAR, "main") for each in weaknesses(CELLAR, where)]
+    known = [each for where in weakened_designs(CELLAR, "main") for each in weaknesses(CELLAR, where)]
     there = [each for each in known if each.weakened.variant == variant]
-    return list(defeated(Designs(CELLAR), mutant_of_cellar(name), CELLAR.protocol("main"), there))
+    return list(defeated_attacks(Designs(CELLAR), mutant_of_cellar(name), CELLAR.protocol("main"), there))
 
 
 def test_what_another_first_value_allows_is_not_lost_in_the_cellar() -> None:
@@ -366,11 +370,11 @@ def lost_of_the_cellar() -> list[tuple[str, bool]]:
     mutated = mutant_of_cellar("learn/update insert known/drop").of(CELLAR.protocol("main"))
     mutated = mutant_of_cellar("name_one/guard chosen/drop").of(mutated)
     known = [found for place in places(CELLAR, "main") if (found := scenario(CELLAR, place))]
-    return list(lost(CELLAR, mutated, known, "learn"))
+    return list(lost_scenarios(CELLAR, mutated, known, "learn"))
 
 
 def test_nothing_is_established_where_there_are_too_many_first_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_check.mutation.places.MOST_FIRST_VALUES", 1)
+    monkeypatch.setattr("carnet_check.mutation.scenarios.MOST_FIRST_VALUES", 1)
     assert [established for _, established in lost_of_the_cellar()] == [False]
     attacks_lost = lost_in_the_cellar("name_one/guard chosen/negate", "main")
     assert [established for _, established in attacks_lost] == [False]
@@ -384,6 +388,6 @@ def mutant_of_cellar(name: str) -> Mutant:
 def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("carnet_check.mutation.weaknesses.ROOM", 0)
     known = attacks()
-    found = list(defeated(Designs(HALL_SOURCE), HALL_MUTANTS[LOOK], HALL_PROTOCOL, known))
+    found = list(defeated_attacks(Designs(HALL_SOURCE), HALL_MUTANTS[LOOK], HALL_PROTOCOL, known))
     assert found
     assert not any(established for _, established in found)

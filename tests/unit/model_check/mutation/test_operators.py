@@ -9,9 +9,16 @@ import pytest
 from carnet_check.engines.interface import ProvesSteps
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import load
-from carnet_check.mutation.equivalence import Difference, Sameness, sameness
-from carnet_check.mutation.mutant import Operator, without_parts
-from carnet_check.mutation.operators import Replacements, canonical, mutants, rewritten, weakened
+from carnet_check.mutation.equivalence import Difference, StepEquivalence, step_equivalence
+from carnet_check.mutation.operators import (
+    Operator,
+    Replacements,
+    canonical,
+    mutants,
+    rewritten,
+    weakened,
+    without_parts,
+)
 from carnet_check.obligations.reading import language_of
 from carnet_spec.language import *
 from carnet_spec.language.terms import BOOL, And, Apply, Equal, Forall, Implies, Member, Not, Or, Var
@@ -157,11 +164,11 @@ def protocol(*, lemma: bool = True) -> Protocol:
     return draft.protocol()
 
 
-def compared(action: str, part: str, *, lemma: bool = True) -> Sameness:
+def compared(action: str, part: str, *, lemma: bool = True) -> StepEquivalence:
     whole = protocol(lemma=lemma)
     before = whole.action(action)
     proofs = able(ProvesSteps).step_proofs(whole, None)
-    return sameness(proofs, language_of(whole), before, without_parts(before, (part,)))
+    return step_equivalence(proofs, language_of(whole), before, without_parts(before, (part,)))
 
 
 def test_what_an_invariant_implies_or_is_written_already_changes_nothing() -> None:
@@ -196,5 +203,5 @@ def test_less_often_is_told_as_well() -> None:
     whole = protocol()
     action = whole.action("use")
     looser = without_parts(action, ("guard:seen",))
-    same = sameness(able(ProvesSteps).step_proofs(whole, None), language_of(whole), looser, action)
+    same = step_equivalence(able(ProvesSteps).step_proofs(whole, None), language_of(whole), looser, action)
     assert same.differs == (Difference.LESS,)

@@ -20,10 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_check.errors import UsageError
-from carnet_check.report.bundle import BundleRefusedError, EvidenceBundle, checked, sealed
+from carnet_check.report.bundle import BundleRefusedError, EvidenceBundle, check_bundle, sign_run
 from carnet_check.report.html import write_html
-from carnet_check.report.run_folder import Run, read_run, run_of
-from carnet_check.report.snapshot import plain_name, snapshot, twins
+from carnet_check.report.run_folder import Run, plain_name, read_run, run_of, snapshot, twins
 from tests.unit.model_check.command import TOY, carnet, control
 
 
@@ -39,7 +38,7 @@ PRIVATE, PUBLIC = pems(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(
 def seal(folder: Path, private: bytes = PRIVATE) -> bytes:
     """Return signed evidence of what is in a folder now."""
     files = snapshot(folder)
-    return sealed(files, run_of(files, folder), private)
+    return sign_run(files, run_of(files, folder), private)
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +54,13 @@ def envelope(run: Path) -> bytes:
 
 
 def test_a_bundle_is_accepted_with_keys_of_both_kinds(run: Path, envelope: bytes) -> None:
-    evidence = checked(envelope, run, PUBLIC).evidence
+    evidence = check_bundle(envelope, run, PUBLIC).evidence
     assert evidence == EvidenceBundle("PASSED", 2, 0, 0, 5, evidence.key_id)
     private, public = pems(ec.derive_private_key(7, ec.SECP384R1()))
-    assert checked(seal(run, private), run, public).evidence.result == "PASSED"
+    assert check_bundle(seal(run, private), run, public).evidence.result == "PASSED"
     _, other = pems(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32)))
     with pytest.raises(BundleRefusedError, match="does not verify under this key"):
-        checked(envelope, run, other)
+        check_bundle(envelope, run, other)
 
 
 def test_the_statement_is_an_in_toto_test_result_in_canonical_json(run: Path, envelope: bytes) -> None:
@@ -83,7 +82,7 @@ def test_a_changed_byte_of_the_envelope_is_refused(run: Path, envelope: bytes, p
     place %= len(envelope)
     changed = envelope[:place] + bytes([envelope[place] ^ flip]) + envelope[place + 1 :]
     with pytest.raises(BundleRefusedError):
-        checked(changed, run, PUBLIC)
+        check_bundle(changed, run, PUBLIC)
 
 
 def test_an_envelope_that_merely_reads_the_same_is_refused(run: Path, envelope: bytes) -> None:
@@ -94,7 +93,7 @@ def test_an_envelope_that_merely_reads_the_same_is_refused(run: Path, envelope: 
     assert base64.b64decode(twin) == base64.b64decode(signature)
     for same in (spaced, envelope.replace(signature.encode(), twin.encode())):
         with pytest.raises(BundleRefusedError, match="not written as it was"):
-            checked(same, run, PUBLIC)
+            check_bundle(same, run, PUBLIC)
 
 
 def test_a_changed_missing_or_added_file_is_refused(run: Path, envelope: bytes, tmp_path: Path) -> None:
@@ -104,17 +103,17 @@ def test_a_changed_missing_or_added_file_is_refused(run: Path, envelope: bytes, 
         content = (copy / file).read_bytes()
         (copy / file).write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
         with pytest.raises(BundleRefusedError, match=f"'{file}' has changed"):
-            checked(envelope, copy, PUBLIC)
+            check_bundle(envelope, copy, PUBLIC)
         shutil.rmtree(copy)
     copy = tmp_path / "run"
     shutil.copytree(run, copy)
     (copy / "note.txt").write_text("more")
     with pytest.raises(BundleRefusedError, match=r"'note\.txt' is in .* and was not signed"):
-        checked(envelope, copy, PUBLIC)
+        check_bundle(envelope, copy, PUBLIC)
     (copy / "note.txt").unlink()
     (copy / "timings.jsonl").unlink()
     with pytest.raises(BundleRefusedError, match=r"'timings\.jsonl' was signed and is missing"):
-        checked(envelope, copy, PUBLIC)
+        check_bundle(envelope, copy, PUBLIC)
 
 
 @pytest.mark.parametrize("pem", [b"", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", PUBLIC])
@@ -147,7 +146,7 @@ def test_a_bundle_inside_the_run_is_refused_before_it_is_written(run: Path, tmp_
 @pytest.mark.mends("H2")
 def test_a_violated_claim_makes_the_result_failed_and_twins_of_names_are_found(tmp_path: Path) -> None:
     carnet("verify", control("wrong_claim"), "--engine", "explicit", "--out", str(tmp_path))
-    evidence = checked(seal(tmp_path), tmp_path, PUBLIC).evidence
+    evidence = check_bundle(seal(tmp_path), tmp_path, PUBLIC).evidence
     assert (evidence.result, evidence.passed, evidence.failed) == ("FAILED", 1, 1)
     assert twins(["a", "b", "A"]) == ("a", "A")
     assert twins(["á", "a\N{COMBINING ACUTE ACCENT}"]) is not None
@@ -167,7 +166,7 @@ def test_nothing_stands_beside_the_one_signature(folder: Path, more: dict[str, s
     else:
         signatures[0].update(more)
     with pytest.raises(BundleRefusedError, match="expected one signature, and nothing beside it"):
-        checked(bytes(rfc8785.dumps(envelope)), folder, PUBLIC)
+        check_bundle(bytes(rfc8785.dumps(envelope)), folder, PUBLIC)
 
 
 def signed_about(subject: list[Any]) -> bytes:
@@ -202,7 +201,7 @@ def test_a_signed_manifest_is_checked_too(folder: Path, subject: list[Any], said
     whole: dict[str, Any] = {"digest": {"sha256": "0" * 64}, "annotations": {"size": 1}}
     listed: list[Any] = [{**whole, **each} if isinstance(each, dict) else each for each in subject]
     with pytest.raises(BundleRefusedError, match=said):
-        checked(signed_about(listed), folder, PUBLIC)
+        check_bundle(signed_about(listed), folder, PUBLIC)
 
 
 def linked_folder(run: Path, aside: Path) -> None:
@@ -237,7 +236,7 @@ def test_what_is_no_plain_file_is_refused_by_a_bundle(changed: Path, tmp_path: P
     envelope = seal(changed)
     make(changed, tmp_path / "aside")
     with pytest.raises(BundleRefusedError, match="neither a plain file nor a folder"):
-        checked(envelope, changed, PUBLIC)
+        check_bundle(envelope, changed, PUBLIC)
     with pytest.raises(UsageError, match="neither a plain file nor a folder"):
         seal(changed)
 
@@ -266,7 +265,7 @@ def test_unsigned_files_behind_a_link_are_not_shown(folder: Path, changed: Path,
 def test_what_is_shown_is_what_was_checked(changed: Path) -> None:
     """The folder changes after its bytes were compared: what was compared is what is read."""
     envelope = seal(changed)
-    found = checked(envelope, changed, PUBLIC)
+    found = check_bundle(envelope, changed, PUBLIC)
     (changed / "spec.json").write_text("{}")
     assert run_of(found.files, changed).spec["title"]
 

@@ -13,13 +13,12 @@ from xml.etree import ElementTree
 import pytest
 
 from carnet_check.errors import UsageError
-from carnet_check.report.artefacts import claimed
+from carnet_check.report.formats import sarif
 from carnet_check.report.html import as_html, views, write_html
 from carnet_check.report.html.views import STEPS, attacked, cell, heat_map, overview, row, search_index
-from carnet_check.report.run_folder import Run, read_run, write_attack
-from carnet_check.report.sarif import sarif
-from carnet_check.report.snapshot import plain_name
+from carnet_check.report.run_folder import Run, plain_name, read_run, write_attack
 from carnet_check.wording import MOST
+from carnet_command.files import claimed
 from tests.fixtures import toy
 from tests.fixtures.odd_texts import ODD
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control

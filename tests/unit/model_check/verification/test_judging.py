@@ -20,7 +20,7 @@ from carnet_check.loading.families import load
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.assumptions import Fall, falls_without
 from carnet_check.verification.campaign import verify
-from carnet_check.verification.checks import possibilities, possible
+from carnet_check.verification.checks import possibilities, possible_actions
 from carnet_check.verification.planning import Request, planned
 from carnet_spec.language import Draft, Formula, Goal, Profile, Step, exists, true
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, carnet
@@ -296,7 +296,7 @@ def _draft(*, begins: bool) -> Draft:
 def _may(formula: Formula, *, begins: bool = True) -> bool:
     protocol = _draft(begins=begins).protocol()
     asked = possibilities(protocol, None)
-    return asked.may(Goal("it", (), formula.term, ""), possible(protocol, asked, ()))
+    return asked.may(Goal("it", (), formula.term, ""), possible_actions(protocol, asked, ()))
 
 
 HAPPENS: dict[str, Callable[[], Formula]] = {
@@ -326,10 +326,10 @@ def test_what_may_hold_at_first_may_hold() -> None:
     draft = _draft(begins=True)
     draft.initially(first, true)
     protocol = draft.protocol()
-    taken = possible(protocol, possibilities(protocol, None), ())
+    taken = possible_actions(protocol, possibilities(protocol, None), ())
     assert {action.name for action in taken} == {"see", "come", "carry", "never"}
     protocol = _draft(begins=True).protocol()
-    before = possible(protocol, possibilities(protocol, None), ())
+    before = possible_actions(protocol, possibilities(protocol, None), ())
     assert {action.name for action in before} == {"see", "come", "carry"}
 
 
