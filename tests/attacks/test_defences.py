@@ -15,7 +15,7 @@ from carnet_check.engines.exploring.searches import search
 from carnet_check.engines.induction import houdini, prove
 from carnet_check.engines.induction.induction import ProofResult
 from carnet_check.results import Verdict
-from carnet_check.verification.checks import possibilities, possible
+from carnet_check.verification.checks import possibilities, possible_actions
 from carnet_spec.language import Action, Protocol
 from tests.fixtures.travelling import BARE, COLLUSION, FAMILY, SOURCE, hunted, stated
 
@@ -231,7 +231,7 @@ def never(variant: str) -> frozenset[str]:
     """Return the steps that are impossible under every threat model, with any number of everything."""
     protocol = SOURCE.protocol(variant)
     known = {each.name: each.formula for each in protocol.invariants if not each.under}
-    may = possible(protocol, possibilities(protocol, None, known), ())
+    may = possible_actions(protocol, possibilities(protocol, None, known), ())
     return frozenset(action.name for action in protocol.actions) - {action.name for action in may}
 
 

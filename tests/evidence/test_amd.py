@@ -17,7 +17,7 @@ from carnet_ref.crypto.primitives import sha256
 from carnet_ref.wire import MalformedError
 from tests.evidence.amd_table import TABLE, table
 from tests.fixtures import snp_evidence
-from tests.fixtures.simulated_reports import flipped
+from tests.fixtures.simulated_snp import flipped
 
 pytestmark = pytest.mark.skipif(snp_evidence.FOLDER is None, reason=snp_evidence.MISSING)
 CASES = [*snp_evidence.genuine(), *snp_evidence.refused()] if snp_evidence.FOLDER else []

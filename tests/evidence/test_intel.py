@@ -49,8 +49,8 @@ from tests.fixtures.intel_evidence import (
     read_quote,
     refused,
 )
-from tests.fixtures.quote_regions import refusing_steps
-from tests.fixtures.simulated_reports import flipped
+from tests.fixtures.simulated_quotes import refusing_steps
+from tests.fixtures.simulated_snp import flipped
 
 pytestmark = pytest.mark.skipif(FOLDER is None, reason=MISSING)
 CASES = [*genuine(), *refused()] if FOLDER else []

@@ -19,7 +19,7 @@ from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_
 from carnet_ref.wire import MalformedError
 from tests.evidence.nvidia_table import TABLE, table
 from tests.fixtures import nvidia_evidence
-from tests.fixtures.simulated_reports import flipped
+from tests.fixtures.simulated_snp import flipped
 
 pytestmark = pytest.mark.skipif(nvidia_evidence.FOLDER is None, reason=nvidia_evidence.MISSING)
 CASES = list(nvidia_evidence.cases()) if nvidia_evidence.FOLDER else []

@@ -24,7 +24,7 @@ from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounde
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, device_evidence
 from carnet_ref.crypto.certificate_path import fingerprint, name
 from carnet_ref.wire import MalformedError
-from docs._ext.carnet_pages.evidence_formats import evidence_formats
+from docs._ext.carnet_pages.listings import evidence_formats
 from tests.fixtures.command_words import attest
 from tests.fixtures.nvidia_pki import AT, pem, report, world
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE

@@ -14,8 +14,17 @@ from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from tests.fixtures.command_words import attest, found, with_defaults, written
 from tests.fixtures.ear_tokens import NONCE, OTHER, P384, RESULT, mac_token, private_pem, public_pem, result, token
-from tests.fixtures.simulated_machine import SINCE, certificate_table, gpu, machine, quote, roots, snp_report, td
-from tests.fixtures.simulated_nvml import SimulatedNvml
+from tests.fixtures.simulated_machine import (
+    SINCE,
+    SimulatedNvml,
+    certificate_table,
+    gpu,
+    machine,
+    quote,
+    roots,
+    snp_report,
+    td,
+)
 
 WHEN = "2026-01-01T00:30:00Z"
 KINDS = [name for name, registered in FORMATS.items() if registered.load().results is not None]

@@ -13,8 +13,7 @@ from carnet_ref.attestation.live.sources import TsmFolder
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures import simulated_machine
 from tests.fixtures.command_words import attest, found
-from tests.fixtures.simulated_nvml import SimulatedNvml
-from tests.fixtures.simulated_tsm import SimulatedTsm
+from tests.fixtures.simulated_machine import SimulatedNvml, SimulatedTsm
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from carnet_ref.attestation.amd.report import GuestPolicy, Product
 from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.crypto.primitives import sha256
 from tests.fixtures import command_words
-from tests.fixtures import simulated_reports as simulated
+from tests.fixtures import simulated_snp as simulated
 from tests.fixtures.command_words import with_defaults, written
 from tests.fixtures.ear_tokens import private_pem
 from tests.fixtures.simulated_quotes import QUOTE
-from tests.fixtures.simulated_reports import chain
+from tests.fixtures.simulated_snp import chain
 
 attest, found = partial(command_words.attest, "snp"), partial(command_words.found, "snp")
 WHEN = f"{simulated.NOW:%Y-%m-%dT%H:%M:%SZ}"

@@ -44,9 +44,8 @@ from carnet_ref.spdm.secured import LAST_SEQUENCE, MAX_PAYLOAD
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import rationing
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.schedule_readers import critical_seconds
-from tests.fixtures.worlds import world_of
+from tests.fixtures.datapath import critical_seconds
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
 MIB = Size(2**20)
 DEMAND = Demand(

@@ -76,8 +76,18 @@ from carnet_ref.spdm.messages import (
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.secured import check_selected, offered_versions, selected_version
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
-from tests.fixtures.spdm_traces import CONVERSATIONS, trace
+from tests.fixtures.spdm import (
+    CONVERSATIONS,
+    chain,
+    deliver,
+    established,
+    key,
+    of_p256,
+    requester,
+    responder,
+    trace,
+    trust,
+)
 
 
 def psk_messages() -> list[bytes]:

@@ -16,8 +16,18 @@ from carnet_ref.spdm.layout import Layout, Message, Version
 from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Secured, SessionEffect
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.secured import SPDM, HandshakeSecrets, RecordKeys
-from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
-from tests.fixtures.spdm_ends import carry, deliver, established, identity, mutual, requester, responder
+from tests.fixtures.spdm import (
+    ByHand,
+    carry,
+    deliver,
+    established,
+    identity,
+    inside,
+    mutual,
+    negotiated,
+    requester,
+    responder,
+)
 
 V = Version.V1_2
 PSK_EXCHANGE = messages.PskExchange(V, 0, 1, b"hint", bytes(32), b"")

@@ -30,8 +30,18 @@ from carnet_ref.spdm.responder import AwaitRequest
 from carnet_ref.spdm.secured import SPDM, DirectionSecret, HandshakeSecrets, RecordKeys, SecuredRecord, bin_concat
 from carnet_ref.spdm.session import Purpose, key_bytes, signed_bytes
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
-from tests.fixtures.spdm_ends import chain, deliver, established, key, reporter, requester, responder
+from tests.fixtures.spdm import (
+    ByHand,
+    chain,
+    deliver,
+    established,
+    inside,
+    key,
+    negotiated,
+    reporter,
+    requester,
+    responder,
+)
 
 PAIRS = [
     (spdm.H100, spdm.H100_DEVICE, Version.V1_1),

@@ -38,8 +38,19 @@ from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import TAKEOVERS, Platform, Relay, listen
 from carnet_ref.transport.process import ConnectionConfig, take_part
 from carnet_ref.wire import MalformedError, join
-from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
-from tests.fixtures.relays import DEPLOYMENT, TOKEN, Counting, Meeting, ended, meet, way
+from tests.fixtures.hostile_platform import (
+    DEPLOYMENT,
+    TOKEN,
+    Act,
+    Counting,
+    Cue,
+    HostilePlatform,
+    Meeting,
+    Move,
+    ended,
+    meet,
+    way,
+)
 from tests.fixtures.worlds import draws, world_of
 
 KEYS = {name: key_of_party(TOKEN, name) for name in ("alice", "anna")}

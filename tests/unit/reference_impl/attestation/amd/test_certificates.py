@@ -36,11 +36,15 @@ from carnet_ref.attestation.appraisal import AppraisalStep
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.crypto.certificate_path import PathError, common_name
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_reports import (
+from tests.fixtures.simulated_snp import (
     KINDS,
+    LISTS_LAST,
     NOW,
+    TCBS,
+    TEST_CLOUD,
     VCEK,
     VLEK,
+    SimulatedAmd,
     amd,
     appraised,
     certificate_table,
@@ -50,7 +54,6 @@ from tests.fixtures.simulated_reports import (
     flipped,
     pem,
 )
-from tests.fixtures.simulated_snp import LISTS_LAST, TCBS, TEST_CLOUD, SimulatedAmd
 
 TURIN = Product.TURIN
 

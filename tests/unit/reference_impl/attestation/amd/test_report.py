@@ -15,8 +15,7 @@ from carnet_ref.attestation.amd.report import LAYOUTS, Product, TcbVersion, pars
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import QUOTE
-from tests.fixtures.simulated_reports import NOW, RUNTIME, chain, changed, endorsement, hcl, pem, signed
-from tests.fixtures.simulated_snp import encode_report
+from tests.fixtures.simulated_snp import NOW, RUNTIME, chain, changed, encode_report, endorsement, hcl, pem, signed
 
 RESERVED = {
     2: [*range(0x4C, 0x50), *range(0x188, 0x1A0), 0x1EB, 0x1EF, *range(0x1F8, 0x2A0)],

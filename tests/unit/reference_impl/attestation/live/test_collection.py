@@ -42,9 +42,22 @@ from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.attestation.simulated.gpu import CURRENT
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_machine import NO_NVML, NONCE, NOW, anchors, gpu, machine, quote, snp_report, td
-from tests.fixtures.simulated_nvml import SimulatedNvml, SystemState
-from tests.fixtures.simulated_tsm import Deaf, Rival, SimulatedTsm
+from tests.fixtures.simulated_machine import (
+    NO_NVML,
+    NONCE,
+    NOW,
+    Deaf,
+    Rival,
+    SimulatedNvml,
+    SimulatedTsm,
+    SystemState,
+    anchors,
+    gpu,
+    machine,
+    quote,
+    snp_report,
+    td,
+)
 
 
 def test_everything_is_asked_with_one_nonce(tmp_path: Path) -> None:

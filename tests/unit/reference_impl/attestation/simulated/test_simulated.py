@@ -31,9 +31,8 @@ from carnet_ref.attestation.simulated.authority import TEST
 from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.wire import MalformedError
-from tests.fixtures import simulated_reports
-from tests.fixtures.simulated_reports import KINDS, amd, chip, endorsement, signed
-from tests.fixtures.simulated_snp import TCBS, SimulatedAmd, encode_report
+from tests.fixtures import simulated_snp as simulated_reports
+from tests.fixtures.simulated_snp import KINDS, TCBS, SimulatedAmd, amd, chip, encode_report, endorsement, signed
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NONCE = bytes(range(32))

@@ -32,8 +32,7 @@ from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
 from carnet_ref.transport.frames import ProtocolError, Remark
 from carnet_ref.wire import join
-from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
-from tests.fixtures.worlds import draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, draws, world_of
 
 EPOCH_KINDS = (
     *(kind for kind in facts.EpochFact.__subclasses__() if kind is not facts.VersionFact),

@@ -15,8 +15,7 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Re
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Failure
 from carnet_ref.systems.gpu_travelling.roles.states import AwaitsAnswer, AwaitsReturn, OrchestratorState, Transition
 from carnet_ref.transport.frames import Proceed, ProtocolError, Remark
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, draws, world_of
 
 ABSTRACT = {OrchestratorState, AwaitsAnswer}
 STATES = {

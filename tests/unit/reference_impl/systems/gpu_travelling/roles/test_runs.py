@@ -20,8 +20,7 @@ from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, hol
 from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.supervisor import Supervisor
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, draws, world_of
 
 SCHEDULES = ("engine-per-holder", "sealed-under-master", "ratchet", "wrapped-under-old", "reset")
 
