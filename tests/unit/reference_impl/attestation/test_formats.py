@@ -219,9 +219,9 @@ def test_a_bundle_has_a_report_and_a_chain_for_each_of_a_bounded_number_of_devic
     assert [(device.report, device.chain) for device in found] == [(REPORT, CHAIN)] * 2
     one = b'{"evidence":"AA==","certificate":"%s"}' % b"LS0tLS1CRUdJTiA="
     assert len(device_evidence(b"[" + b",".join([one] * MOST_DEVICES) + b"]")) == MOST_DEVICES
-    for bundle in (b"[" + b",".join([one] * (MOST_DEVICES + 1)) + b"]", b'{"gpus":[%s0]}' % (b"0," * MOST_DEVICES)):
+    for many in (b"[" + b",".join([one] * (MOST_DEVICES + 1)) + b"]", b'{"gpus":[%s0]}' % (b"0," * MOST_DEVICES)):
         with pytest.raises(MalformedError, match=f"at most {MOST_DEVICES} devices"):
-            device_evidence(bundle)
+            device_evidence(many)
 
 
 WRONG: dict[str, Any] = {

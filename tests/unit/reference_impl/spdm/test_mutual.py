@@ -11,6 +11,7 @@ from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, 
 from carnet_ref.spdm import messages
 from carnet_ref.spdm.layout import Message, Version
 from carnet_ref.spdm.machine import Begin, Closed, Opened, Received, Secured, Send, SessionState
+from carnet_ref.spdm.messages import KeyExchangeRsp
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.secured import SPDM, SecuredRecord
 from carnet_ref.wire import MalformedError
@@ -57,8 +58,8 @@ def reason(ours: spdm.Requester, theirs: spdm.Responder) -> Exception:
 
 @pytest.mark.parametrize("asked", [0, 3, 8])
 def test_a_requester_refuses_a_device_that_can_ask_and_does_not(asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def otherwise(*fields: Any) -> messages.KeyExchangeRsp:
-        return replace(messages.KeyExchangeRsp(*fields), mutual=asked)
+    def otherwise(*fields: Any) -> KeyExchangeRsp:
+        return replace(KeyExchangeRsp(*fields), mutual=asked)
 
     monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
     error = reason(*both())
@@ -67,8 +68,8 @@ def test_a_requester_refuses_a_device_that_can_ask_and_does_not(asked: int, monk
 
 
 def test_a_requester_refuses_to_sign_for_a_slot_that_it_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    def otherwise(*fields: Any) -> messages.KeyExchangeRsp:
-        return replace(messages.KeyExchangeRsp(*fields), requester_slot=1)
+    def otherwise(*fields: Any) -> KeyExchangeRsp:
+        return replace(KeyExchangeRsp(*fields), requester_slot=1)
 
     monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
     assert isinstance(reason(*both(how=messages.MutualRequest.PROVISIONED)), spdm.UnexpectedMessageError)

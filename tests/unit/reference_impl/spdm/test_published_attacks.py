@@ -6,6 +6,7 @@ Sources: Cremers, Dax, Naska, "Formal Analysis of SPDM: Security Protocol and Da
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ from tests.fixtures.spdm import (
 V = Version.V1_2
 PSK_EXCHANGE = messages.PskExchange(V, 0, 1, b"hint", bytes(32), b"")
 PSK_FINISH = messages.PskFinish(V, bytes(48))
-Alter = Callable[[Message], Message]
+Alter = Callable[[Any], Message]
 
 
 def reasons(

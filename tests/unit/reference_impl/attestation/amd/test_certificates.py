@@ -162,7 +162,7 @@ def test_an_endorsement_key_is_issued_by_no_other_and_with_pss(authority: bool) 
     ]
     key = parse_endorsement_key(issuing.issue("SEV-VCEK", issuer, authority=False, extensions=extensions).certificate)
     given, roots = ([], [issuer.certificate]) if authority else ([issuer.certificate], [amd().root])
-    with pytest.raises(PathError, match="RSASSA-PSS" if authority else ""):
+    with pytest.raises(PathError, match="RSASSA-PSS" if authority else None):
         endorsement_path(key, given, roots)
 
 
