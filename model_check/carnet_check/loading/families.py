@@ -409,13 +409,13 @@ def violated_axioms(judge: Interpreter, threat: language.Threat) -> list[str]:
 
 
 class _OwnName(str):
-    """The name of a size that was taken from the scale itself: who looks it up need not know it."""
+    """A size's name as the scale itself lists it: looking it up does not show that the family knows it."""
 
     __slots__ = ()
 
 
 class RecordingScale(Mapping[str, int]):
-    """A scale that keeps the names of the sizes that were looked up in it, by who knows them."""
+    """A scale that records which sizes were looked up by name."""
 
     def __init__(self, scale: language.Scale) -> None:
         self._scale = scale
