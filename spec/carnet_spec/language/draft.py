@@ -65,30 +65,31 @@ class Draft:
 
     def action(
         self,
-        *,
         by: Role,
         says: str,
         source: str,
-        message: str = "",
         enforces: str | tuple[str, ...] = (),
+        *,
+        message: str = "",
         cost: int = 0,
         shortcut_of: str | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
         """Trace the decorated function into an action.
 
-        ``says`` is a sentence with ``{parameter}`` places, ``message`` reads ``sender -> receiver: text`` and draws the
-        arrow of a sequence diagram. ``cost`` is what the step counts against an adversary budget.
+        ``says`` is a sentence with ``{parameter}`` places. ``message`` reads ``sender -> receiver: text`` and draws the
+        arrow of a sequence diagram; the function can say it as well, with :meth:`Step.message`. ``cost`` is what the
+        step counts against an adversary budget.
         """
         return self._traced(by, says, source, message, enforces, cost, False, shortcut_of)
 
     def rule(
         self,
-        *,
         by: Role,
         says: str,
         source: str,
-        message: str = "",
         enforces: str | tuple[str, ...] = (),
+        *,
+        message: str = "",
         shortcut_of: str | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
         """Trace the decorated function into a rule: insert-only, free, and taken as early as engines like.
@@ -114,7 +115,7 @@ class Draft:
                     f"{function.__name__}: a cost counts active moves, and {cost} is less than none"
                 )
             params = parameters(function, skip=1)
-            step = traced(function, params, lambda: Step(function.__name__, params, by, deduction))
+            step = traced(function, params, lambda: Step(function.__name__, params, by, deduction, sends=message))
             action = Action(
                 name=name_of(function, "a step"),
                 by=by,
@@ -123,7 +124,7 @@ class Draft:
                 updates=tuple(step.updates),
                 says=says,
                 source=source,
-                message=message,
+                message=step.sends,
                 enforces=(enforces,) if isinstance(enforces, str) else enforces,
                 cost=cost,
                 deduction=deduction,
@@ -166,7 +167,7 @@ class Draft:
                     f"{name}: a parameter or 'each' is called {listed(clashes)} already: give the new one another name"
                 )
             taken = every | {param.name for param in base.params}
-            step = traced(function, params, lambda: Step(name, params, base.by, base.deduction, taken=taken))
+            step = traced(function, params, lambda: Step(name, params, base.by, base.deduction, taken, base.message))
             self._refuse_below(name, tuple(step.updates))
             more = (enforces,) if isinstance(enforces, str) else enforces
             action = replace(
@@ -176,6 +177,7 @@ class Draft:
                 updates=base.updates + tuple(step.updates),
                 says=" ".join(filter(None, (base.says, says))),
                 source="; ".join(filter(None, (base.source, source))),
+                message=step.sends,
                 enforces=base.enforces + more,
                 why=" ".join(filter(None, (base.why, " ".join((function.__doc__ or "").split())))),
             )

@@ -64,9 +64,9 @@ class EnginePerHolder(Schedule):
         draft.initially(channel_of, at_first)
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{x}, who knows {j}, knows {k} of the same engine.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
+            ADVERSARY,
+            "{x}, who knows {j}, knows {k} of the same engine.",
+            "open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
         )
         def same_engine_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
             """Key bytes belong to the engine; only the channel counter in the IV differs."""
@@ -75,9 +75,9 @@ class EnginePerHolder(Schedule):
             step.insert(knows_h2d(x, k))
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{x}, who knows the d2h half of {j}, knows that of {k} of the same engine.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
+            ADVERSARY,
+            "{x}, who knows the d2h half of {j}, knows that of {k} of the same engine.",
+            "open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
         )
         def same_engine_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
             """The same holds for the device-to-host half."""
@@ -119,9 +119,9 @@ class EnginePerHolder(Schedule):
         """Add what follows when two epochs of one engine have the same channel counter."""
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{a} used IV {v} in epochs {j} and {k} of one engine: the platform has both chunks, and forges.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+            ADVERSARY,
+            "{a} used IV {v} in epochs {j} and {k} of one engine: the platform has both chunks, and forges.",
+            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
         )
         def engine_pad(step: Step, a: Agent, j: Key, k: Key, v: Slot, m: Data, n: Data) -> None:
             """The key bytes are the engine's, whatever the epoch."""
@@ -132,21 +132,20 @@ class EnginePerHolder(Schedule):
             step.insert(forges_h2d(platform, k))
 
         @draft.rule(
-            by=ADVERSARY,
-            says="A chunk of {a} in epoch {j} and an upload in epoch {k} of one engine share the IV {v}.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+            ADVERSARY,
+            "A chunk of {a} in epoch {j} and an upload in epoch {k} of one engine share the IV {v}.",
+            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
         )
         def engine_plaintext_pad(step: Step, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
             """The code that is uploaded is no secret, in whatever epoch."""
             step.given("recorded", corrupt(platform) & sealed(a, j, v, m) & uploaded(k, v))
             step.given("same IV", self.same_ivs(j, k))
-            step.insert(learned(platform, m))
-            step.insert(forges_h2d(platform, k))
+            step.insert(learned(platform, m), forges_h2d(platform, k))
 
         @draft.rule(
-            by=ADVERSARY,
-            says="Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+            ADVERSARY,
+            "Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
+            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
         )
         def engine_upload_pad(step: Step, j: Key, k: Key, v: Slot) -> None:
             """So do two uploads."""
@@ -155,9 +154,9 @@ class EnginePerHolder(Schedule):
             step.insert(forges_h2d(platform, k))
 
         @draft.rule(
-            by=ADVERSARY,
-            says="Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform has the model.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+            ADVERSARY,
+            "Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform has the model.",
+            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
         )
         def engine_upload_opened(step: Step, j: Key, k: Key, v: Slot) -> None:
             """The second is the code, which is no secret."""
@@ -166,9 +165,9 @@ class EnginePerHolder(Schedule):
             step.insert(learned(platform, the_model))
 
         @draft.rule(
-            by=ADVERSARY,
-            says="Messages home in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
+            ADVERSARY,
+            "Messages home in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
+            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
         )
         def engine_reply_pad(step: Step, j: Key, k: Key, v: Slot) -> None:
             """The same in the other direction."""
@@ -177,31 +176,26 @@ class EnginePerHolder(Schedule):
             step.insert(forges_d2h(platform, k))
 
         @draft.action(
-            by=GPU,
-            says="{g} verifies {m}, which {a} sealed in the earlier epoch {j}, in epoch {k} of the same engine.",
-            message="platform -> gpu: {m} sealed under {j}",
-            source="Carnet (counter reuse under one engine)",
+            GPU,
+            "{g} verifies {m}, which {a} sealed in the earlier epoch {j}, in epoch {k} of the same engine.",
+            "Carnet (counter reuse under one engine)",
             shortcut_of="channel-counter",
         )
         def gpu_receive_again(step: Step, g: Gpu, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
             """Same key bytes, same channel counter, same message counter: the GPU cannot tell the epochs apart."""
             step.actor(g, genuine(g))
+            step.message("platform -> gpu: {m} sealed under {j}")
             step.require("live key", live_h2d(g, k))
             step.require("verifies", sealed(a, j, v, m))
             step.given("same bytes and IV", (j != k) & self.same_ivs(j, k))
             step.given("carried", corrupt(platform) | (mux == a))
             step.require("implicit IV", next_free(lambda u: received(g, k, u), v))
-            step.insert(received(g, k, v))
-            step.insert(buffer(g, m))
-            step.insert(placed(g, v, m))
-            step.insert(stray(j))
+            step.insert(received(g, k, v), buffer(g, m), placed(g, v, m), stray(j))
 
     def reveal(self, draft: Draft) -> None:
         """An engine key is past only when its session is, and then all are: until then the GPU would take it again."""
 
-        @draft.action(
-            by=ADVERSARY, says="The link keys of {s}, which is over, leak.", source="Carnet: threat model past-keys"
-        )
+        @draft.action(ADVERSARY, "The link keys of {s}, which is over, leak.", "Carnet: threat model past-keys")
         def reveal_session(step: Step, s: Session) -> None:
             """The engines' keys leak once their session is over, but never the master."""
             step.given("past keys leak", past_keys_leak)
@@ -210,15 +204,12 @@ class EnginePerHolder(Schedule):
             lost = step.each(Data)
             step.insert(exposed(lost), when=session_carried(s, lost))
 
-        @draft.rule(
-            by=ADVERSARY, says="{x} is given {k} of {s}, which is over.", source="Carnet: threat model past-keys"
-        )
+        @draft.rule(ADVERSARY, "{x} is given {k} of {s}, which is over.", "Carnet: threat model past-keys")
         def take_past_key(step: Step, x: Agent, s: Session, k: Key) -> None:
             """Whoever is corrupt gets every key of the session that leaked."""
             step.given("leaked", corrupt(x) & session_revealed(s))
             step.given("its key", issued(k) & (key_session(k) == s))
-            step.insert(knows_h2d(x, k))
-            step.insert(knows_d2h(x, k))
+            step.insert(knows_h2d(x, k), knows_d2h(x, k))
 
     def lemmas(self, draft: Draft) -> None:
         """Add what a revealed session means."""
@@ -355,14 +346,14 @@ class RetireThenOpen(EnginePerHolder):
         super().rules(draft)
 
         @draft.action(
-            by=GPU,
-            says="{g} retires the engine in use, to open the one of {k}.",
-            message="orchestrator -> {g}: retire, then open {k}",
-            source="Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted",
+            GPU,
+            "{g} retires the engine in use, to open the one of {k}.",
+            "Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted",
         )
         def gpu_retire(step: Step, g: Gpu, s: Session, k: Key) -> None:
             """Between the two orders no engine is open at all."""
             step.actor(g, genuine(g))
+            step.message("orchestrator -> {g}: retire, then open {k}")
             step.require("own session", in_session(g, s))
             step.require("ordered", rotate_out_order(s, k) | rotate_in_order(s, k))
             step.require("not accepted before", ~stale(g, k))

@@ -54,9 +54,7 @@ class Schedule:
     def reveal(self, draft: Draft) -> None:
         """Hand the adversary each link key that the GPU no longer accepts, in the threat model that says so."""
 
-        @draft.action(
-            by=ADVERSARY, says="{x} is given {k}, which {g} no longer accepts.", source="Carnet: threat model past-keys"
-        )
+        @draft.action(ADVERSARY, "{x} is given {k}, which {g} no longer accepts.", "Carnet: threat model past-keys")
         def reveal_past_key(step: Step, x: Agent, g: Gpu, k: Key) -> None:
             """The adversary gets every key whose epoch is over, but never the master."""
             step.given("past keys leak", past_keys_leak & corrupt(x))
@@ -64,9 +62,7 @@ class Schedule:
             passed = in_session(g, home) & stale(g, k) & ~live_h2d(g, k) & ~live_d2h(g, k)
             over = answered(home) & (g == ends_at(home)) & ~in_session(g, home)
             step.given("no longer accepted", issued(k) & (passed | over))
-            step.insert(knows_h2d(x, k))
-            step.insert(knows_d2h(x, k))
-            step.insert(revealed(k))
+            step.insert(knows_h2d(x, k), knows_d2h(x, k), revealed(k))
             lost = step.each(Data)
             step.insert(exposed(lost), when=carried(k, lost))
 
@@ -219,9 +215,9 @@ class Ratchet(Schedule):
         """Add the deduction that whoever knows a key computes the next."""
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{x} computes {k} from {j}.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: K(i+1) = HKDF-Expand(SHA-256(K(i)), label)",
+            ADVERSARY,
+            "{x} computes {k} from {j}.",
+            "open-gpu-kernel-modules conf_compute_keystore_gh100.c: K(i+1) = HKDF-Expand(SHA-256(K(i)), label)",
         )
         def ratchet_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
             """Rotation is deterministic: no secret enters but the old key."""
@@ -229,9 +225,9 @@ class Ratchet(Schedule):
             step.insert(knows_h2d(x, k))
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{x} computes the d2h half of {k} from that of {j}.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c",
+            ADVERSARY,
+            "{x} computes the d2h half of {k} from that of {j}.",
+            "open-gpu-kernel-modules conf_compute_keystore_gh100.c",
         )
         def ratchet_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
             """The halves are ratcheted apart, each by its own label."""
@@ -262,15 +258,15 @@ class ResetOut(Ratchet):
         super().rules(draft)
 
         @draft.action(
-            by=GPU,
-            says="{g} is reset before it travels again.",
-            message="orchestrator -> {g}: reset, the model is saved",
-            source="Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c",
-            enforces="REQ-STOP-01",
+            GPU,
+            "{g} is reset before it travels again.",
+            "Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c",
+            "REQ-STOP-01",
         )
         def reset_before_travel(step: Step, g: Gpu) -> None:
             """A lent session is never lent again: fresh keys cost the model's residence."""
             step.actor(g, genuine(g))
+            step.message("orchestrator -> {g}: reset, the model is saved")
             step.given("ordered", (phase == Phase.CLEAN) & tenanted(session) & in_session(g, session))
             wipe(step, g)
 
@@ -332,15 +328,10 @@ class WrappedUnderOld(Schedule):
     def rules(self, draft: Draft) -> None:
         """Add the deduction that whoever knows the old key unwraps the new one."""
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="The platform unwraps {k} with {j}.",
-            source="Carnet: key transport under the outgoing key",
-        )
+        @draft.rule(ADVERSARY, "The platform unwraps {k} with {j}.", "Carnet: key transport under the outgoing key")
         def unwrap(step: Step, j: Key, k: Key) -> None:
             """Rotation orders pass the platform, which records them."""
             step.given("recorded", corrupt(platform) & wrapped_under(j, k) & knows_h2d(platform, j))
-            step.insert(knows_h2d(platform, k))
-            step.insert(knows_d2h(platform, k))
+            step.insert(knows_h2d(platform, k), knows_d2h(platform, k))
 
         self.reveal(draft)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from carnet_spec.language import Draft, Formula, Step, forall, implies
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 
@@ -14,56 +16,33 @@ _CHECKS = ("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-
 
 def specify_setup(draft: Draft) -> None:
     """Add the attested key exchange of a hop to ``draft``."""
-    _open(draft)
-    _answer(draft)
-    _confirm(draft)
-    _adopt(draft)
+    by_rank = functools.partial(draft.action, RANK)
 
-
-def _open(draft: Draft) -> None:
-    @draft.action(
-        by=RANK,
-        says="{g} opens the key exchange {k} for its next hop, with a report.",
-        message="{g} -> network: key exchange {k}, and a report that names it",
-        source=_HOP,
-        enforces=("REQ-SETUP-01", "REQ-SETUP-02"),
-    )
+    @by_rank("{g} opens the key exchange {k} for its next hop, with a report.", _HOP, ("REQ-SETUP-01", "REQ-SETUP-02"))
     def open_hop(step: Step, g: Endpoint, k: Key) -> None:
         """The report speaks for the one who sends; the next rank has to know whose partial sums it will add."""
         step.actor(g, sound(g))
+        step.message("{g} -> network: key exchange {k}, and a report that names it")
         step.fresh(k)
-        step.insert(opened(g, k))
-        step.insert(knows(g, k))
-        step.insert(asked(k))
-        step.insert(report(g, k, Mode.CONFIDENTIAL, Code.TRAINER, g))
+        step.insert(opened(g, k), knows(g, k), asked(k), report(g, k, Mode.CONFIDENTIAL, Code.TRAINER, g))
 
-
-def _answer(draft: Draft) -> None:
-    @draft.action(
-        by=RANK,
-        says="{h} takes the report of {n} for {k}, as that of {g} before it, and answers with its own.",
-        message="{h} -> {g}: answer to {k}, and a report that names it",
-        source=_HOP,
-        enforces=("REQ-SETUP-02", *_CHECKS),
+    @by_rank(
+        "{h} takes the report of {n} for {k}, as that of {g} before it, and answers with its own.",
+        _HOP,
+        ("REQ-SETUP-02", *_CHECKS),
     )
     def answer_hop(step: Step, h: Endpoint, k: Key, g: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
         """Whoever opened the exchange wants to be added to."""
         step.actor(h, sound(h))
+        step.message("{h} -> {g}: answer to {k}, and a report that names it")
         step.require("asked", asked(k))
         step.given("first answer", ~answered(k))
         _check(step, k, g, n, j, m, q)
         step.require("place before", follows(g, h), defence="neighbour-check")
-        step.insert(answered(k))
-        step.insert(ends(h, k))
-        step.insert(knows(h, k))
-        step.insert(incoming(h, k, g))
+        step.insert(answered(k), ends(h, k), knows(h, k), incoming(h, k, g))
         step.insert(report(h, k, Mode.CONFIDENTIAL, Code.TRAINER, h))
 
-
-def _confirm(draft: Draft) -> None:
-    @draft.action(
-        by=RANK, says="{g} takes the report of {n} for {k}, as that of {h} after it.", source=_HOP, enforces=_CHECKS
-    )
+    @by_rank("{g} takes the report of {n} for {k}, as that of {h} after it.", _HOP, _CHECKS)
     def confirm_hop(step: Step, g: Endpoint, k: Key, h: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
         """Send nothing under a key before it is known where it ends."""
         step.actor(g, sound(g))
@@ -73,6 +52,19 @@ def _confirm(draft: Draft) -> None:
         step.require("place after", follows(g, h), defence="neighbour-check")
         step.insert(outgoing(g, k, h))
 
+    @by_rank(
+        "{g} hands the key {k} on to {h}, and uses it for the hop between them, too.",
+        "Carnet (one key for the whole ring)",
+        shortcut_of="hop-key",
+    )
+    def hand_on(step: Step, g: Endpoint, k: Key, f: Endpoint, h: Endpoint) -> None:
+        """The ranks trust each other, so a group key looks as good as one for each hop."""
+        step.actor(g, sound(g))
+        step.message("{g} -> {h}: the key {k}, sealed for {h}")
+        step.require("has the key", incoming(g, k, f))
+        step.require("the next rank", follows(g, h))
+        step.insert(outgoing(g, k, h), incoming(h, k, g), knows(h, k))
+
 
 def _check(step: Step, k: Key, place: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
     step.require("a report", report(n, j, m, q, place))
@@ -80,24 +72,6 @@ def _check(step: Step, k: Key, place: Endpoint, n: Endpoint, j: Key, m: Mode, q:
     step.require("certificate", certified(n), defence="gpu-certificate")
     step.require("confidential mode", m == Mode.CONFIDENTIAL, defence="mode-check")
     step.require("the trainer", q == Code.TRAINER, defence="code-check")
-
-
-def _adopt(draft: Draft) -> None:
-    @draft.action(
-        by=RANK,
-        says="{g} hands the key {k} on to {h}, and uses it for the hop between them, too.",
-        message="{g} -> {h}: the key {k}, sealed for {h}",
-        source="Carnet (one key for the whole ring)",
-        shortcut_of="hop-key",
-    )
-    def hand_on(step: Step, g: Endpoint, k: Key, f: Endpoint, h: Endpoint) -> None:
-        """The ranks trust each other, so a group key looks as good as one for each hop."""
-        step.actor(g, sound(g))
-        step.require("has the key", incoming(g, k, f))
-        step.require("the next rank", follows(g, h))
-        step.insert(outgoing(g, k, h))
-        step.insert(incoming(h, k, g))
-        step.insert(knows(h, k))
 
 
 # -- reducing ----------------------------------------------------------------------------------------------------------
@@ -114,19 +88,12 @@ _Label = tuple[Iteration, Phase, SubStep, Chunk]
 
 def specify_reducing(draft: Draft) -> None:
     """Add what ranks do with chunks to ``draft``."""
-    _contribute(draft)
-    _send(draft)
-    _add(draft)
-    _gather(draft)
-    _finish(draft)
+    by_rank = functools.partial(draft.action, RANK)
 
-
-def _contribute(draft: Draft) -> None:
-    @draft.action(
-        by=RANK,
-        says="{g} begins the sum of {c} in iteration {i} with its own contribution, {v}.",
-        source=_RING,
-        enforces=("REQ-REDUCE-01", "REQ-SEND-03", "REQ-ALARM-02"),
+    @by_rank(
+        "{g} begins the sum of {c} in iteration {i} with its own contribution, {v}.",
+        _RING,
+        ("REQ-REDUCE-01", "REQ-SEND-03", "REQ-ALARM-02"),
     )
     def contribute(step: Step, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """Every chunk begins at one rank, and its sum is whole at the rank before that one."""
@@ -139,85 +106,38 @@ def _contribute(draft: Draft) -> None:
         step.insert(part(v, i, c, g))
         _keep(step, g, i, c, v)
 
-
-def _takes_part(step: Step, g: Endpoint) -> None:
-    step.require("no alarm", ~alarmed(g), defence="alarm-final")
-    step.insert(unheeded(g), when=alarmed(g))
-
-
-def _keep(step: Step, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
-    step.insert(learnt(g, v))
-    step.insert(partial(g, i, c, v))
-    step.insert(added(g, i, c))
-    step.insert(total(g, i, c, v), when=last(c) == g, name="the sum is whole")
-    step.insert(settled(g, i, c), when=last(c) == g, name="the chunk is settled")
-
-
-def _send(draft: Draft) -> None:
-    @draft.action(
-        by=RANK,
-        says="{g} seals its partial sum of {c} in iteration {i}, {v}, for {h}.",
-        message="{g} -> {h}: partial sum of {c} in iteration {i}, under {k}",
-        source=_MAC,
-        enforces=("REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02"),
+    @by_rank(
+        "{g} seals its partial sum of {c} in iteration {i}, {v}, for {h}.",
+        _MAC,
+        ("REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02"),
     )
     def send_partial(step: Step, g: Endpoint, k: Key, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """The last rank of the chunk has the whole sum, and sends no partial one."""
         step.actor(g, sound(g))
+        step.message("{g} -> {h}: partial sum of {c} in iteration {i}, under {k}")
         _takes_part(step, g)
         step.require("attested next rank", outgoing(g, k, h))
         step.require("has the partial sum", partial(g, i, c, v))
         step.require("not the last", last(c) != g)
         _seal(step, g, k, i, Phase.REDUCE, c, v)
 
-    @draft.action(
-        by=RANK,
-        says="{g} seals the sum of {c} in iteration {i}, {v}, for {h}.",
-        message="{g} -> {h}: sum of {c} in iteration {i}, under {k}",
-        source=_MAC,
-        enforces=("REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02"),
+    @by_rank(
+        "{g} seals the sum of {c} in iteration {i}, {v}, for {h}.", _MAC, ("REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02")
     )
     def send_total(step: Step, g: Endpoint, k: Key, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """Where the sum came from, it does not go back."""
         step.actor(g, sound(g))
+        step.message("{g} -> {h}: sum of {c} in iteration {i}, under {k}")
         _takes_part(step, g)
         step.require("attested next rank", outgoing(g, k, h))
         step.require("has the sum", total(g, i, c, v))
         step.require("not back to the last", last(c) != h)
         _seal(step, g, k, i, Phase.GATHER, c, v)
 
-
-def _seal(step: Step, g: Endpoint, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vector) -> None:
-    step.require("not sealed before", ~spent(g, k, i, p, c), defence="seal-once")
-    step.insert(spent(g, k, i, p, c))
-    step.insert(ciphertext(k, v))
-    step.insert(masked(k, i, p, c, v))
-    step.insert(tag(k, i, p, turn(p, c, g), c, v))
-    step.insert(sealed(g, i, p, c, v))
-    step.insert(reused(k, i, p, c), when=ivs(k, i, p, c))
-    step.insert(ivs(k, i, p, c))
-
-
-def _verify(
-    step: Step, g: Endpoint, k: Key, f: Endpoint, expected: tuple[Iteration, Phase, Chunk], v: Vector, label: _Label
-) -> None:
-    i, p, c = expected
-    j, o, t, d = label
-    step.require("attested rank before", incoming(g, k, f))
-    step.given("some bytes", ciphertext(k, v) | altered(k, v), unless="verify-first")
-    step.require("a tag", tag(k, j, o, t, d, v), defence="verify-first")
-    step.require("binds the iteration", j == i, defence="bound-iteration")
-    step.require("binds the phase", o == p, defence="bound-phase")
-    step.require("binds the sub-step", t == turn(p, c, f), defence="bound-step")
-    step.require("binds the chunk", d == c, defence="bound-chunk")
-
-
-def _add(draft: Draft) -> None:
-    @draft.action(
-        by=RANK,
-        says="{g} adds its own contribution to {v}, the partial sum of {c} in iteration {i} from {f}: that is {w}.",
-        source=_CHECK,
-        enforces=("REQ-REDUCE-02", "REQ-REDUCE-03", "REQ-REDUCE-04", "REQ-SEND-03", "REQ-ALARM-02"),
+    @by_rank(
+        "{g} adds its own contribution to {v}, the partial sum of {c} in iteration {i} from {f}: that is {w}.",
+        _CHECK,
+        ("REQ-REDUCE-02", "REQ-REDUCE-03", "REQ-REDUCE-04", "REQ-SEND-03", "REQ-ALARM-02"),
     )
     def add(
         step: Step,
@@ -249,10 +169,9 @@ def _add(draft: Draft) -> None:
         step.insert(took(g, i, c, v))
         _keep(step, g, i, c, w)
 
-    @draft.action(
-        by=RANK,
-        says="{g} got no partial sum of {c} in iteration {i}, and goes on with its own contribution, {w}.",
-        source="Carnet (a rank that goes on after a failed tag)",
+    @by_rank(
+        "{g} got no partial sum of {c} in iteration {i}, and goes on with its own contribution, {w}.",
+        "Carnet (a rank that goes on after a failed tag)",
         shortcut_of="wait-for-sum",
     )
     def go_on_alone(step: Step, g: Endpoint, i: Iteration, c: Chunk, w: Vector) -> None:
@@ -265,14 +184,7 @@ def _add(draft: Draft) -> None:
         step.insert(part(w, i, c, g))
         _keep(step, g, i, c, w)
 
-
-def _gather(draft: Draft) -> None:
-    @draft.action(
-        by=RANK,
-        says="{g} takes {v} from {f} as the sum of {c} in iteration {i}.",
-        source=_CHECK,
-        enforces=("REQ-GATHER-01", "REQ-ALARM-02"),
-    )
+    @by_rank("{g} takes {v} from {f} as the sum of {c} in iteration {i}.", _CHECK, ("REQ-GATHER-01", "REQ-ALARM-02"))
     def gather(
         step: Step,
         g: Endpoint,
@@ -292,13 +204,9 @@ def _gather(draft: Draft) -> None:
         _verify(step, g, k, f, (i, Phase.GATHER, c), v, (j, o, t, d))
         step.require("not the last", last(c) != g)
         step.require("no sum yet", ~settled(g, i, c))
-        step.insert(total(g, i, c, v))
-        step.insert(settled(g, i, c))
-        step.insert(copied(g, i, c, v))
+        step.insert(total(g, i, c, v), settled(g, i, c), copied(g, i, c, v))
 
-
-def _finish(draft: Draft) -> None:
-    @draft.action(by=RANK, says="{g} finishes iteration {i}.", source=_RING, enforces=("REQ-GATHER-02", "REQ-ALARM-02"))
+    @by_rank("{g} finishes iteration {i}.", _RING, ("REQ-GATHER-02", "REQ-ALARM-02"))
     def finish(step: Step, g: Endpoint, i: Iteration) -> None:
         """Only now does the optimiser use the sums."""
         step.actor(g, sound(g))
@@ -306,33 +214,56 @@ def _finish(draft: Draft) -> None:
         step.require("every sum", _everything(g, i), defence="whole-iteration")
         step.insert(finished(g, i))
 
-    @draft.action(
-        by=RANK,
-        says="{g} raises the alarm: a tag failed, or a message did not come.",
-        source="SP 800-38D section 7.2",
-        enforces="REQ-ALARM-01",
-    )
+    @by_rank("{g} raises the alarm: a tag failed, or a message did not come.", "SP 800-38D section 7.2", "REQ-ALARM-01")
     def raise_alarm(step: Step, g: Endpoint) -> None:
         """Nobody can tell a message that was changed from one that was lost, and both end the job."""
         step.actor(g, sound(g))
         step.insert(alarmed(g))
 
-    @draft.action(
-        by=RANK,
-        says="{g} begins iteration {i} again, from a checkpoint and under the same keys.",
-        source="Carnet (restart from a checkpoint)",
+    @by_rank(
+        "{g} begins iteration {i} again, from a checkpoint and under the same keys.",
+        "Carnet (restart from a checkpoint)",
         shortcut_of="iteration-once",
     )
     def restart(step: Step, g: Endpoint, i: Iteration) -> None:
         """A checkpoint has the number of the iteration, and not what was sealed since."""
         step.actor(g, sound(g))
         chunk, vector = step.each(Chunk), step.each(Vector)
-        step.remove(partial(g, i, chunk, vector))
-        step.remove(added(g, i, chunk))
-        step.remove(total(g, i, chunk, vector))
-        step.remove(settled(g, i, chunk))
-        step.remove(spent(g, step.each(Key), i, step.each(Phase), chunk))
-        step.remove(finished(g, i))
+        step.remove(partial(g, i, chunk, vector), added(g, i, chunk), total(g, i, chunk, vector), settled(g, i, chunk))
+        step.remove(spent(g, step.each(Key), i, step.each(Phase), chunk), finished(g, i))
+
+
+def _takes_part(step: Step, g: Endpoint) -> None:
+    step.require("no alarm", ~alarmed(g), defence="alarm-final")
+    step.insert(unheeded(g), when=alarmed(g))
+
+
+def _keep(step: Step, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
+    step.insert(learnt(g, v), partial(g, i, c, v), added(g, i, c))
+    step.insert(total(g, i, c, v), when=last(c) == g, name="the sum is whole")
+    step.insert(settled(g, i, c), when=last(c) == g, name="the chunk is settled")
+
+
+def _seal(step: Step, g: Endpoint, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vector) -> None:
+    step.require("not sealed before", ~spent(g, k, i, p, c), defence="seal-once")
+    step.insert(spent(g, k, i, p, c), ciphertext(k, v), masked(k, i, p, c, v), tag(k, i, p, turn(p, c, g), c, v))
+    step.insert(sealed(g, i, p, c, v))
+    step.insert(reused(k, i, p, c), when=ivs(k, i, p, c))
+    step.insert(ivs(k, i, p, c))
+
+
+def _verify(
+    step: Step, g: Endpoint, k: Key, f: Endpoint, expected: tuple[Iteration, Phase, Chunk], v: Vector, label: _Label
+) -> None:
+    i, p, c = expected
+    j, o, t, d = label
+    step.require("attested rank before", incoming(g, k, f))
+    step.given("some bytes", ciphertext(k, v) | altered(k, v), unless="verify-first")
+    step.require("a tag", tag(k, j, o, t, d, v), defence="verify-first")
+    step.require("binds the iteration", j == i, defence="bound-iteration")
+    step.require("binds the phase", o == p, defence="bound-phase")
+    step.require("binds the sub-step", t == turn(p, c, f), defence="bound-step")
+    step.require("binds the chunk", d == c, defence="bound-chunk")
 
 
 def _everything(g: Endpoint, i: Iteration) -> Formula:
@@ -345,57 +276,33 @@ def _everything(g: Endpoint, i: Iteration) -> Formula:
 
 def specify_adversary(draft: Draft) -> None:
     """Add what the adversary does, makes and works out to ``draft``."""
-    _act(draft)
-    _forge(draft)
-    _read(draft)
+    by_adversary = functools.partial(draft.action, ADVERSARY)
+    rule = functools.partial(draft.rule, ADVERSARY)
 
-
-def _act(draft: Draft) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="{n} opens a key exchange of its own, {k}.",
-        message="{n} -> network: key exchange {k}",
-        source="Carnet (a fake GPU in the ring)",
-        cost=1,
-    )
+    @by_adversary("{n} opens a key exchange of its own, {k}.", "Carnet (a fake GPU in the ring)", cost=1)
     def open_own(step: Step, n: Endpoint, k: Key) -> None:
+        step.message("{n} -> network: key exchange {k}")
         step.given("not of the ring", ~sound(n))
         step.fresh(k)
-        step.insert(knows(n, k))
-        step.insert(exposed(k))
-        step.insert(asked(k))
+        step.insert(knows(n, k), exposed(k), asked(k))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="{n} answers the key exchange {k} itself.",
-        message="{n} -> network: answer to {k}",
-        source="Carnet (a fake GPU in the ring)",
-        cost=1,
-    )
+    @by_adversary("{n} answers the key exchange {k} itself.", "Carnet (a fake GPU in the ring)", cost=1)
     def answer_own(step: Step, n: Endpoint, k: Key) -> None:
         """Who answers a key exchange has its key."""
+        step.message("{n} -> network: answer to {k}")
         step.given("not of the ring", ~sound(n))
         step.given("asked", asked(k))
         step.given("first answer", ~answered(k))
-        step.insert(answered(k))
-        step.insert(knows(n, k))
-        step.insert(exposed(k))
+        step.insert(answered(k), knows(n, k), exposed(k))
 
-    @draft.action(
-        by=ADVERSARY, says="{n} makes a vector as it likes, {v}.", source="Carnet (poisoned gradients)", cost=1
-    )
+    @by_adversary("{n} makes a vector as it likes, {v}.", "Carnet (poisoned gradients)", cost=1)
     def make(step: Step, n: Endpoint, v: Vector) -> None:
         step.given("not of the ring", ~sound(n))
         step.fresh(v)
-        step.insert(made(v))
-        step.insert(learnt(n, v))
+        step.insert(made(v), learnt(n, v))
 
-
-def _forge(draft: Draft) -> None:
-    @draft.rule(
-        by=ADVERSARY,
-        says="{n} has a report of itself for {k}, {m}, {q}, at the place of {h}.",
-        source="nvtrust cc_admin.py (what a report says)",
+    @rule(
+        "{n} has a report of itself for {k}, {m}, {q}, at the place of {h}.", "nvtrust cc_admin.py (what a report says)"
     )
     def vouch(step: Step, n: Endpoint, k: Key, m: Mode, q: Code, h: Endpoint) -> None:
         """A genuine GPU says truly in which mode it is and what it runs, and the place is what that code says."""
@@ -405,49 +312,35 @@ def _forge(draft: Draft) -> None:
         step.given("true code", implies(genuine(n) & (q == Code.TRAINER), trains(n)))
         step.insert(report(n, k, m, q, h))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{n} seals {v} under {k} as it likes: {p} of iteration {i}, sub-step {t}, {c}.",
-        source="Carnet (who has the key seals)",
+    @rule(
+        "{n} seals {v} under {k} as it likes: {p} of iteration {i}, sub-step {t}, {c}.",
+        "Carnet (who has the key seals)",
     )
     def forge(step: Step, n: Endpoint, k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> None:
         step.given("has the key", ~sound(n) & knows(n, k))
         step.given("has the vector", learnt(n, v))
-        step.insert(ciphertext(k, v))
-        step.insert(tag(k, i, p, t, c, v))
+        step.insert(ciphertext(k, v), tag(k, i, p, t, c, v))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{n} changes bytes under {k}, and they decrypt to {v}.",
-        source="SP 800-38D section 7.1 (counter mode)",
-    )
+    @rule("{n} changes bytes under {k}, and they decrypt to {v}.", "SP 800-38D section 7.1 (counter mode)")
     def alter(step: Step, n: Endpoint, k: Key, v: Vector) -> None:
         """A bit that is changed in the ciphertext is changed in the plaintext; the tag does not come with it."""
         step.given("on the link", ~sound(n) & asked(k))
         step.given("what the adversary wants", learnt(n, v))
         step.insert(altered(k, v))
 
-
-def _read(draft: Draft) -> None:
-    @draft.rule(by=ADVERSARY, says="{n} tells {o} the key {k}.", source="Carnet (colluders pool what they know)")
+    @rule("{n} tells {o} the key {k}.", "Carnet (colluders pool what they know)")
     def pool(step: Step, n: Endpoint, o: Endpoint, k: Key) -> None:
         step.given("colluders", ~sound(n) & ~sound(o) & knows(n, k))
         step.insert(knows(o, k))
 
-    @draft.rule(
-        by=ADVERSARY, says="{n} opens a message under {k} and reads {v}.", source="Carnet (who has the key reads)"
-    )
+    @rule("{n} opens a message under {k} and reads {v}.", "Carnet (who has the key reads)")
     def open_message(step: Step, n: Endpoint, k: Key, v: Vector) -> None:
         """Whoever has the key, of the ring or not."""
         step.given("has the key", knows(n, k))
         step.given("a message", ciphertext(k, v))
         step.insert(learnt(n, v))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{n} sees two messages under one IV, {v} and {w}, and reads both.",
-        source="SP 800-38D appendix A",
-    )
+    @rule("{n} sees two messages under one IV, {v} and {w}, and reads both.", "SP 800-38D appendix A")
     def read_two(step: Step, n: Endpoint, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vector, w: Vector) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
         step.given("on the link", ~sound(n))

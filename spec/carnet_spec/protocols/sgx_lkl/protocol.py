@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from carnet_spec.language import Draft, Step, exists, forall
 from carnet_spec.protocols.sgx_lkl.vocabulary import *
 
@@ -13,8 +15,9 @@ _HAND_OVER = "Carnet (the shape of a hand-over)"
 
 def specify_hand_over(draft: Draft) -> None:
     """Add what the holder sends to ``draft``."""
+    by_holder = partial(draft.action, HOLDER)
 
-    @draft.action(by=HOLDER, says="The holder has data up to {n}.", source=_HAND_OVER, enforces="REQ-HAND-OVER-01")
+    @by_holder("The holder has data up to {n}.", _HAND_OVER, "REQ-HAND-OVER-01")
     def plan(step: Step, n: Tick) -> None:
         """A holder whose data does not fit the manifest's bound takes no part."""
         step.require("at first", phase == Phase.PLANNED)
@@ -22,15 +25,10 @@ def specify_hand_over(draft: Draft) -> None:
         step.set(extent, n)
         step.set(phase, Phase.LOADING)
 
-    @draft.action(
-        by=HOLDER,
-        says="The holder sends the chunk of {t}.",
-        message="holder -> host: a chunk, in {t}",
-        source=_HAND_OVER,
-        enforces=("REQ-HAND-OVER-01", "REQ-HAND-OVER-02"),
-    )
+    @by_holder("The holder sends the chunk of {t}.", _HAND_OVER, ("REQ-HAND-OVER-01", "REQ-HAND-OVER-02"))
     def send_chunk(step: Step, t: Tick) -> None:
         """Where there is no data left, a chunk is filler."""
+        step.message("holder -> host: a chunk, in {t}")
         step.require("loading", phase == Phase.LOADING)
         step.require("its tick", now == t)
         step.require("not yet", ~chunk(t))
@@ -42,15 +40,10 @@ def specify_hand_over(draft: Draft) -> None:
         step.set(chunk_size(t), bound, when=t != extent, unless="pad-chunks", name="a full chunk")
         step.set(chunk_size(t), tail, when=t == extent, unless="pad-chunks", name="what is left")
 
-    @draft.action(
-        by=HOLDER,
-        says="The hand-over is over, and the application begins in {t}.",
-        message="holder -> host: the hand-over is over",
-        source=_HAND_OVER,
-        enforces="REQ-HAND-OVER-03",
-    )
+    @by_holder("The hand-over is over, and the application begins in {t}.", _HAND_OVER, "REQ-HAND-OVER-03")
     def begin_run(step: Step, t: Tick) -> None:
         """When the hand-over is over, the manifest says."""
+        step.message("holder -> host: the hand-over is over")
         step.require("loading", phase == Phase.LOADING)
         step.require("its tick", now == t)
         step.require("the manifest's bound has passed", before(manifest, t), defence="fixed-hand-over")
@@ -67,20 +60,19 @@ _DUMMIES = "SGX-LKL, abstract: dummy packets for constant bit rates"
 
 def specify_calls(draft: Draft) -> None:
     """Add what the application asks for, and what leaves the enclave, to ``draft``."""
+    by_enclave = partial(draft.action, ENCLAVE)
 
-    @draft.action(by=ENCLAVE, says="The application asks for {m}.", source=_OBLIVIOUS, enforces="REQ-SIZE-02")
+    @by_enclave("The application asks for {m}.", _OBLIVIOUS, "REQ-SIZE-02")
     def call(step: Step, m: Message) -> None:
         """The library OS keeps the call, and cuts what is longer than a frame."""
         step.require("running", phase == Phase.RUNNING)
         step.require("fits a frame", fits(m), defence="cut-to-frames")
         step.insert(waiting(m), when=m != dummy)
 
-    @draft.action(
-        by=ENCLAVE,
-        says="A frame leaves in {t}; it carries {m}.",
-        message="enclave -> host: a frame, in {t}",
-        source=_DUMMIES,
-        enforces=(
+    @by_enclave(
+        "A frame leaves in {t}; it carries {m}.",
+        _DUMMIES,
+        (
             "REQ-SIZE-01",
             "REQ-COUNT-01",
             "REQ-COUNT-02",
@@ -92,6 +84,7 @@ def specify_calls(draft: Draft) -> None:
     )
     def emit(step: Step, t: Tick, m: Message) -> None:
         """What the tick is for decides what leaves; only the content depends on what the application waits for."""
+        step.message("enclave -> host: a frame, in {t}")
         step.require("running", phase == Phase.RUNNING)
         step.require("its tick", now == t)
         step.require("no frame yet", ~frame(t))
@@ -134,14 +127,14 @@ def specify_end(draft: Draft) -> None:
     """Add the end of a run to ``draft``."""
 
     @draft.action(
-        by=ENCLAVE,
-        says="The run ends in {t}; its result is {m}.",
-        message="enclave -> host: the end, with a result",
-        source="Carnet (how long a run takes)",
-        enforces=("REQ-END-01", "REQ-END-02", "REQ-END-03"),
+        ENCLAVE,
+        "The run ends in {t}; its result is {m}.",
+        "Carnet (how long a run takes)",
+        ("REQ-END-01", "REQ-END-02", "REQ-END-03"),
     )
     def finish(step: Step, t: Tick, m: Message) -> None:
         """A grant ends when the manifest says, whether or not the application is done."""
+        step.message("enclave -> host: the end, with a result")
         step.require("running", phase == Phase.RUNNING)
         step.require("its tick", now == t)
         step.require("at the deadline", t == deadline, defence="fixed-end")
@@ -164,8 +157,9 @@ def specify_end(draft: Draft) -> None:
 
 def specify_host(draft: Draft) -> None:
     """Add what the host does, and how the enclave reacts, to ``draft``."""
+    by_adversary = partial(draft.action, ADVERSARY)
 
-    @draft.action(by=HOST, says="The host gives {u}, after {t}.", source="Carnet (the host schedules)")
+    @draft.action(HOST, "The host gives {u}, after {t}.", "Carnet (the host schedules)")
     def advance(step: Step, t: Tick, u: Tick) -> None:
         """When the enclave runs, the host decides; it may leave ticks out."""
         step.require("now", now == t)
@@ -173,43 +167,35 @@ def specify_host(draft: Draft) -> None:
         step.set(now, u)
 
     @draft.action(
-        by=ENCLAVE,
-        says="The host serves the frame of {t}, and the enclave takes the answer.",
-        message="host -> enclave: the answer to the frame of {t}",
-        source="SGX-LKL, abstract: encrypts and integrity-protects all data",
+        ENCLAVE,
+        "The host serves the frame of {t}, and the enclave takes the answer.",
+        "SGX-LKL, abstract: encrypts and integrity-protects all data",
     )
     def serve(step: Step, t: Tick) -> None:
         """The application has what it waited for."""
+        step.message("host -> enclave: the answer to the frame of {t}")
         step.require("a frame", frame(t) & ~answered(t))
         step.insert(answered(t))
-        step.remove(waiting(carried(t)))
-        step.remove(underway(carried(t)))
+        step.remove(waiting(carried(t)), underway(carried(t)))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="The host refuses the frame of {t}.",
-        message="host -> enclave: an error, for the frame of {t}",
-        source="Carnet (retry)",
-        enforces="REQ-REFUSAL-01",
-        cost=1,
-    )
+    @by_adversary("The host refuses the frame of {t}.", "Carnet (retry)", "REQ-REFUSAL-01", cost=1)
     def refuse(step: Step, t: Tick) -> None:
         """The frame is sealed again and sent again, which only a call needs."""
+        step.message("host -> enclave: an error, for the frame of {t}")
         step.given("hostile", hostile)
         step.given("a frame", frame(t) & ~answered(t))
         step.insert(resent(t), defence="retry-alike", name="send it again")
         step.insert(resent(t), when=carried(t) != dummy, unless="retry-alike", name="send a call again")
 
-    @draft.action(
-        by=ADVERSARY,
-        says="The host makes up an answer to the frame of {t}.",
-        message="host -> enclave: made up, for the frame of {t}",
-        source="Checkoway and Shacham, ASPLOS 2013, Iago attacks",
-        enforces=("REQ-ERROR-01", "REQ-ERROR-02"),
+    @by_adversary(
+        "The host makes up an answer to the frame of {t}.",
+        "Checkoway and Shacham, ASPLOS 2013, Iago attacks",
+        ("REQ-ERROR-01", "REQ-ERROR-02"),
         cost=1,
     )
     def spoil(step: Step, t: Tick) -> None:
         """What a dummy is answered is verified as everything is."""
+        step.message("host -> enclave: made up, for the frame of {t}")
         step.given("hostile", hostile)
         step.given("a frame", frame(t) & ~answered(t))
         step.insert(answered(t))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from carnet_spec.language import Draft, Formula, Step, forall, implies
 from carnet_spec.protocols.tensortee.vocabulary import *
 
@@ -13,46 +15,38 @@ _UNIFIED = "TensorTEE, abstract: unified granularity"
 
 def specify_setup(draft: Draft) -> None:
     """Add sessions to ``draft``."""
-    _open(draft)
-    _shortcuts(draft)
+    by_cpu = partial(draft.action, CPU)
 
-
-def _open(draft: Draft) -> None:
-    @draft.action(
-        by=CPU,
-        says="The CPU enclave of {a} attests the NPU, and both share the key {k}.",
-        message="cpu -> npu: session with key {k}",
-        source=_UNIFIED,
-        enforces=("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03"),
+    @by_cpu(
+        "The CPU enclave of {a} attests the NPU, and both share the key {k}.",
+        _UNIFIED,
+        ("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03"),
     )
     def open_session(step: Step, a: Agent, k: Key) -> None:
         """Both sides encrypt memory with the one key, so that a tensor moves as it is."""
         step.actor(a, honest(a))
+        step.message("cpu -> npu: session with key {k}")
         step.fresh(k)
-        step.insert(session(a, k))
-        step.insert(knows(a, k))
+        step.insert(session(a, k), knows(a, k))
         other = step.each(Agent)
         step.insert(knows(other, k), when=other != host, unless="job-key", name="one key for all jobs of the machine")
 
-
-def _shortcuts(draft: Draft) -> None:
     @draft.action(
-        by=ADVERSARY,
-        says="{p} answers as the NPU of {a}, and shares {k}.",
-        message="{p} -> cpu: session with key {k}",
-        source="Carnet (a fake NPU)",
+        ADVERSARY,
+        "{p} answers as the NPU of {a}, and shares {k}.",
+        "Carnet (a fake NPU)",
         cost=1,
         shortcut_of="npu-attested",
     )
     def answer_as_npu(step: Step, p: Agent, a: Agent, k: Key) -> None:
+        step.message("{p} -> cpu: session with key {k}")
         step.given("corrupt", corrupt(p))
         step.given("a session", session(a, k))
         step.insert(knows(p, k))
 
-    @draft.action(
-        by=CPU,
-        says="The CPU enclave of {a} starts again under {k}, and forgets the version of {t}.",
-        source="SP 800-38D section 8",
+    @by_cpu(
+        "The CPU enclave of {a} starts again under {k}, and forgets the version of {t}.",
+        "SP 800-38D section 8",
         shortcut_of="new-key",
     )
     def start_again(step: Step, a: Agent, k: Key, t: Tensor) -> None:
@@ -72,19 +66,9 @@ _DIRECT = "TensorTEE, abstract: direct data transfer without re-encryption"
 
 def specify_cpu(draft: Draft) -> None:
     """Add what the CPU enclave writes, hands over and reads to ``draft``."""
-    _write_in_passes(draft)
-    _hand_over(draft)
-    _table(draft)
-    _read_back(draft)
+    by_cpu = partial(draft.action, CPU)
 
-
-def _write_in_passes(draft: Draft) -> None:
-    @draft.action(
-        by=CPU,
-        says="The CPU begins to write version {w} of {t} under {k}.",
-        source=_DETECTED,
-        enforces=("REQ-WRITE-01", "REQ-WRITE-02"),
-    )
+    @by_cpu("The CPU begins to write version {w} of {t} under {k}.", _DETECTED, ("REQ-WRITE-01", "REQ-WRITE-02"))
     def cpu_begin(step: Step, a: Agent, k: Key, t: Tensor, w: Version) -> None:
         """One number for the whole tensor: it goes on before the first line is written."""
         step.actor(a, honest(a))
@@ -95,54 +79,34 @@ def _write_in_passes(draft: Draft) -> None:
         step.remove(cpu_wrote(k, t, step.each(CacheLine)))
         step.set(cpu_version(k, t), w)
 
-    @draft.action(
-        by=CPU,
-        says="The CPU writes {b} to {i} of {t} under {k}.",
-        message="cpu -> memory: {i} of {t} under {k}",
-        source=_DETECTED,
-        enforces=("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"),
-    )
+    @by_cpu("The CPU writes {b} to {i} of {t} under {k}.", _DETECTED, ("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"))
     def cpu_write(step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block) -> None:
         """The IV is made of the address and the version, so a second write in one pass would use it again."""
         step.actor(a, honest(a))
+        step.message("cpu -> memory: {i} of {t} under {k}")
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.CPU, defence="one-writer")
         step.require("a pass has begun", cpu_version(k, t) != zero)
         step.require("own data", owner(b) == a)
         step.require("not written in this pass", ~cpu_wrote(k, t, i), defence="line-once")
-        step.insert(cpu_wrote(k, t, i))
-        step.insert(stored(k, t, i, cpu_version(k, t), b))
-        step.insert(wrote(k, t, i, cpu_version(k, t), b))
+        step.insert(cpu_wrote(k, t, i), stored(k, t, i, cpu_version(k, t), b), wrote(k, t, i, cpu_version(k, t), b))
         step.insert(filled(k, t, i, cpu_version(k, t)))
 
-
-def _hand_over(draft: Draft) -> None:
-    @draft.action(
-        by=CPU,
-        says="The CPU hands {t} over under {k}, as it lies in memory.",
-        message="cpu -> npu: descriptor of {t} under {k}",
-        source=_DIRECT,
-        enforces=("REQ-HAND-01", "REQ-HAND-02"),
-    )
+    @by_cpu("The CPU hands {t} over under {k}, as it lies in memory.", _DIRECT, ("REQ-HAND-01", "REQ-HAND-02"))
     def cpu_hand_over(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """The lines are copied as they are; what says which version they are goes over the trusted channel."""
         step.actor(a, honest(a))
+        step.message("cpu -> npu: descriptor of {t} under {k}")
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.CPU)
         step.require("whole", forall(lambda i: cpu_wrote(k, t, i), CacheLine), defence="whole-write")
-        step.insert(descriptor(k, t, cpu_version(k, t)))
-        step.insert(handed(k, t, cpu_version(k, t)))
+        step.insert(descriptor(k, t, cpu_version(k, t)), handed(k, t, cpu_version(k, t)))
 
-    @draft.action(
-        by=CPU,
-        says="The CPU takes the descriptor of {t} in version {v} under {k}.",
-        message="npu -> cpu: descriptor of {t} under {k}",
-        source=_DIRECT,
-        enforces="REQ-HAND-03",
-    )
+    @by_cpu("The CPU takes the descriptor of {t} in version {v} under {k}.", _DIRECT, "REQ-HAND-03")
     def cpu_take(step: Step, a: Agent, k: Key, t: Tensor, v: Version) -> None:
         """The version that the table has tells an old descriptor from a new one."""
         step.actor(a, honest(a))
+        step.message("npu -> cpu: descriptor of {t} under {k}")
         step.require("own session", session(a, k))
         step.require("a descriptor", descriptor(k, t, v))
         step.require("of the other side's tensor", writer(t) == Side.NPU)
@@ -150,52 +114,45 @@ def _hand_over(draft: Draft) -> None:
         step.insert(rolled(k, t), when=before(v, cpu_version(k, t)))
         step.set(cpu_version(k, t), v)
 
-
-def _table(draft: Draft) -> None:
-    @draft.action(
-        by=CPU,
-        says="The CPU moves the entry of {t} under {k} from its table to memory.",
-        message="cpu -> memory: entry of {t}",
-        source="Carnet (an entry that has no room on-chip)",
-        enforces="REQ-TABLE-01",
+    @by_cpu(
+        "The CPU moves the entry of {t} under {k} from its table to memory.",
+        "Carnet (an entry that has no room on-chip)",
+        "REQ-TABLE-01",
     )
     def spill(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """A tensor that was written has an entry."""
         step.actor(a, honest(a))
+        step.message("cpu -> memory: entry of {t}")
         step.require("own session", session(a, k))
         step.require("an entry", cpu_version(k, t) != zero)
         step.insert(spilled(k, t, cpu_version(k, t)))
 
-    @draft.action(
-        by=CPU,
-        says="The CPU takes the entry of {t} under {k} back, with version {v}.",
-        message="memory -> cpu: entry of {t}",
-        source="Carnet (an entry that has no room on-chip)",
-        enforces="REQ-TABLE-01",
+    @by_cpu(
+        "The CPU takes the entry of {t} under {k} back, with version {v}.",
+        "Carnet (an entry that has no room on-chip)",
+        "REQ-TABLE-01",
     )
     def refill(step: Step, a: Agent, k: Key, t: Tensor, v: Version) -> None:
         """What was moved out is under a counter tree, whose root is on-chip, or it is worth nothing."""
         step.actor(a, honest(a))
+        step.message("memory -> cpu: entry of {t}")
         step.require("own session", session(a, k))
         step.require("an entry in memory", spilled(k, t, v))
         step.require("the one that the tree vouches for", v == cpu_version(k, t), defence="table-protected")
         step.insert(rolled(k, t), when=before(v, cpu_version(k, t)))
         step.set(cpu_version(k, t), v)
 
-
-def _read_back(draft: Draft) -> None:
-    @draft.action(
-        by=CPU,
-        says="The CPU reads {b} in {i} of {t} under {k}.",
-        message="memory -> cpu: {i} of {t}",
-        source="Gueron, Memory Encryption Engine, section 3",
-        enforces=("REQ-READ-01", "REQ-MAC-01"),
+    @by_cpu(
+        "The CPU reads {b} in {i} of {t} under {k}.",
+        "Gueron, Memory Encryption Engine, section 3",
+        ("REQ-READ-01", "REQ-MAC-01"),
     )
     def cpu_read(
         step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, s: Tensor, j: CacheLine, w: Version, b: Block
     ) -> None:
         """The CPU waits for the MAC of each line; memory may give any line that it ever had."""
         step.actor(a, honest(a))
+        step.message("memory -> cpu: {i} of {t}")
         step.require("own session", session(a, k))
         step.given("a line that memory had", stored(k, s, j, w, b))
         step.require("MAC binds the tensor", s == t, defence="mac-tensor")
@@ -212,34 +169,16 @@ _PREDICTIVE = "TensorTEE, abstract: tensor-granularity MAC management with predi
 
 def specify_npu(draft: Draft) -> None:
     """Add what the NPU enclave loads, computes and writes to ``draft``."""
-    _load(draft)
-    _fetch(draft)
-    _verify(draft)
-    _compute(draft)
-    _write_results(draft)
+    by_npu = partial(draft.action, NPU)
 
-
-def _begin_load(step: Step, key: Key, tensor: Tensor) -> None:
-    """Begin with nothing fetched, and with everything to verify."""
-    step.require("the last load is settled", ~awaits(key, tensor, tensor), defence="settle-first")
-    step.remove(fetched(key, tensor, step.each(CacheLine), step.each(Block)))
-    step.remove(arrived(key, tensor, step.each(CacheLine)))
-    step.remove(matched(key, tensor, step.each(CacheLine)))
-    step.remove(spoilt(key, tensor, tensor, step.each(CacheLine)), unless="settle-first", name="what was read is gone")
-    step.insert(loaded(key, tensor))
-    step.insert(awaits(key, tensor, tensor))
-
-
-def _load(draft: Draft) -> None:
-    @draft.action(
-        by=NPU,
-        says="The NPU begins to read {t} under {k}, which was handed over in version {v}.",
-        message="cpu -> npu: descriptor of {t} under {k}",
-        source=_DIRECT,
-        enforces=("REQ-HAND-03", "REQ-LOAD-01"),
+    @by_npu(
+        "The NPU begins to read {t} under {k}, which was handed over in version {v}.",
+        _DIRECT,
+        ("REQ-HAND-03", "REQ-LOAD-01"),
     )
     def load_handed(step: Step, a: Agent, k: Key, t: Tensor, v: Version) -> None:
         """The version comes from the descriptor, and from nothing that memory says."""
+        step.message("cpu -> npu: descriptor of {t} under {k}")
         step.require("own session", session(a, k))
         step.require("a descriptor", descriptor(k, t, v))
         step.require("of the other side's tensor", writer(t) == Side.CPU)
@@ -248,38 +187,29 @@ def _load(draft: Draft) -> None:
         step.set(npu_version(k, t), v)
         _begin_load(step, k, t)
 
-    @draft.action(
-        by=NPU,
-        says="The NPU begins to read {t} under {k} again, in the version that it has.",
-        source=_PREDICTIVE,
-        enforces="REQ-LOAD-01",
-    )
+    @by_npu("The NPU begins to read {t} under {k} again, in the version that it has.", _PREDICTIVE, "REQ-LOAD-01")
     def load_again(step: Step, k: Key, t: Tensor) -> None:
         """A result that it wrote, or a tensor that it read before: both were in memory meanwhile."""
         step.require("a version", npu_version(k, t) != zero)
         _begin_load(step, k, t)
 
-
-def _fetch(draft: Draft) -> None:
     def begin(step: Step, key: Key, tensor: Tensor, line: CacheLine, block: Block) -> Formula:
         step.require("being read", awaits(key, tensor, tensor))
         step.require("not fetched yet", ~arrived(key, tensor, line), defence="one-fetch")
         step.remove(fetched(key, tensor, line, step.each(Block)), unless="one-fetch", name="overwrite")
-        step.insert(arrived(key, tensor, line))
-        step.insert(fetched(key, tensor, line, block))
+        step.insert(arrived(key, tensor, line), fetched(key, tensor, line, block))
         return wrote(key, tensor, line, npu_version(key, tensor), block)
 
-    @draft.action(
-        by=NPU,
-        says="The NPU fetches {i} of {t} under {k}, decrypts it to {b}, and adds it to the MAC.",
-        message="memory -> npu: {i} of {t}",
-        source=_PREDICTIVE,
-        enforces=("REQ-LOAD-02", "REQ-MAC-01"),
+    @by_npu(
+        "The NPU fetches {i} of {t} under {k}, decrypts it to {b}, and adds it to the MAC.",
+        _PREDICTIVE,
+        ("REQ-LOAD-02", "REQ-MAC-01"),
     )
     def fetch(
         step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, s: Tensor, j: CacheLine, w: Version, b: Block
     ) -> None:
         """Only the whole MAC is compared, and later: nobody knows yet that this line is right."""
+        step.message("memory -> npu: {i} of {t}")
         step.require("own session", session(a, k))
         step.given("a line that memory had", stored(k, s, j, w, b))
         step.require("MAC binds the tensor", s == t, defence="mac-tensor")
@@ -290,23 +220,22 @@ def _fetch(draft: Draft) -> None:
         step.insert(spoilt(k, t, t, i), when=~right)
         step.remove(spoilt(k, t, t, i), when=right, unless="one-fetch", name="what was wrong is gone")
 
-    @draft.action(
-        by=NPU,
-        says="Memory gives something else as {i} of {t} under {k}, and the NPU decrypts it to {b}.",
-        message="memory -> npu: other bytes for {i} of {t}",
-        source="Carnet (memory that an adversary owns)",
-        enforces="REQ-LOAD-02",
+    @by_npu(
+        "Memory gives something else as {i} of {t} under {k}, and the NPU decrypts it to {b}.",
+        "Carnet (memory that an adversary owns)",
+        "REQ-LOAD-02",
     )
     def fetch_other(step: Step, k: Key, t: Tensor, i: CacheLine, b: Block) -> None:
         """The NPU cannot tell, and computes with it; the MAC of the tensor will not verify."""
+        step.message("memory -> npu: other bytes for {i} of {t}")
         step.given("bytes that memory makes", changed(k, b))
         begin(step, k, t, i, b)
         step.insert(spoilt(k, t, t, i))
 
     @draft.action(
-        by=ADVERSARY,
-        says="The same change in {i} and {j} of {t} under {k} cancels out in the MAC.",
-        source="SP 800-38D section 6.4 (GHASH is linear)",
+        ADVERSARY,
+        "The same change in {i} and {j} of {t} under {k} cancels out in the MAC.",
+        "SP 800-38D section 6.4 (GHASH is linear)",
         cost=1,
         shortcut_of="mac-nonlinear",
     )
@@ -318,13 +247,8 @@ def _fetch(draft: Draft) -> None:
         step.insert(matched(k, t, i), name="one line")
         step.insert(matched(k, t, j), name="and the other")
 
-
-def _verify(draft: Draft) -> None:
-    @draft.action(
-        by=NPU,
-        says="The NPU compares the MAC of {t} under {k}, and it verifies.",
-        source=_PREDICTIVE,
-        enforces=("REQ-VERIFY-01", "REQ-VERIFY-02"),
+    @by_npu(
+        "The NPU compares the MAC of {t} under {k}, and it verifies.", _PREDICTIVE, ("REQ-VERIFY-01", "REQ-VERIFY-02")
     )
     def verify(step: Step, k: Key, t: Tensor) -> None:
         """What awaited this tensor awaits it no more; what it awaited itself, it awaits still."""
@@ -335,25 +259,13 @@ def _verify(draft: Draft) -> None:
         step.remove(awaits(k, step.each(Tensor), t))
         step.remove(awaits(k, t, step.each(Tensor)), unless="taint-kept", name="its MAC clears it")
 
-    @draft.action(
-        by=NPU,
-        says="The MAC of {t} under {k} does not verify, and the NPU halts.",
-        source="SP 800-38D section 7.2",
-        enforces="REQ-VERIFY-03",
-    )
+    @by_npu("The MAC of {t} under {k} does not verify, and the NPU halts.", "SP 800-38D section 7.2", "REQ-VERIFY-03")
     def halt(step: Step, k: Key, t: Tensor) -> None:
         """So it does when a line does not come."""
         step.require("being read", awaits(k, t, t))
         step.insert(halted(k))
 
-
-def _compute(draft: Draft) -> None:
-    @draft.action(
-        by=NPU,
-        says="The NPU computes {r} from what it has of {t} under {k}.",
-        source=_PREDICTIVE,
-        enforces="REQ-TAINT-01",
-    )
+    @by_npu("The NPU computes {r} from what it has of {t} under {k}.", _PREDICTIVE, "REQ-TAINT-01")
     def compute(step: Step, a: Agent, k: Key, r: Tensor, t: Tensor) -> None:
         """Computation goes on with lines that are not verified; what comes of them awaits what they await."""
         step.require("own session", session(a, k))
@@ -362,14 +274,7 @@ def _compute(draft: Draft) -> None:
         step.insert(awaits(k, r, origin), when=awaits(k, t, origin), defence="taint-passed-on")
         step.insert(spoilt(k, r, origin, place), when=spoilt(k, t, origin, place))
 
-
-def _write_results(draft: Draft) -> None:
-    @draft.action(
-        by=NPU,
-        says="The NPU begins to write version {w} of {t} under {k}.",
-        source=_PREDICTIVE,
-        enforces=("REQ-WRITE-01", "REQ-WRITE-02"),
-    )
+    @by_npu("The NPU begins to write version {w} of {t} under {k}.", _PREDICTIVE, ("REQ-WRITE-01", "REQ-WRITE-02"))
     def npu_begin(step: Step, a: Agent, k: Key, t: Tensor, w: Version) -> None:
         """What was read of the version before is of no use any more."""
         step.require("own session", session(a, k))
@@ -377,33 +282,33 @@ def _write_results(draft: Draft) -> None:
         step.require("the next version", follows(npu_version(k, t), w), defence="version-advances")
         step.require("not being read", ~awaits(k, t, t), defence="settle-first")
         step.insert(rolled(k, t), when=before(w, npu_version(k, t)))
-        step.remove(npu_wrote(k, t, step.each(CacheLine)))
-        step.remove(loaded(k, t))
-        step.remove(fetched(k, t, step.each(CacheLine), step.each(Block)))
-        step.remove(arrived(k, t, step.each(CacheLine)))
+        step.remove(npu_wrote(k, t, step.each(CacheLine)), loaded(k, t))
+        step.remove(fetched(k, t, step.each(CacheLine), step.each(Block)), arrived(k, t, step.each(CacheLine)))
         step.remove(matched(k, t, step.each(CacheLine)))
         step.set(npu_version(k, t), w)
 
-    @draft.action(
-        by=NPU,
-        says="The NPU writes {b} to {i} of {t} under {k}.",
-        message="npu -> memory: {i} of {t} under {k}",
-        source=_PREDICTIVE,
-        enforces=("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"),
-    )
+    @by_npu("The NPU writes {b} to {i} of {t} under {k}.", _PREDICTIVE, ("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"))
     def npu_write(step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block) -> None:
         """A result may go to memory before what it was computed from is verified: it is encrypted there."""
+        step.message("npu -> memory: {i} of {t} under {k}")
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU, defence="one-writer")
         step.require("a pass has begun", npu_version(k, t) != zero)
         step.require("own data", owner(b) == a)
         step.require("not written in this pass", ~npu_wrote(k, t, i), defence="line-once")
-        step.insert(npu_wrote(k, t, i))
-        step.insert(stored(k, t, i, npu_version(k, t), b))
-        step.insert(wrote(k, t, i, npu_version(k, t), b))
+        step.insert(npu_wrote(k, t, i), stored(k, t, i, npu_version(k, t), b), wrote(k, t, i, npu_version(k, t), b))
         step.insert(filled(k, t, i, npu_version(k, t)))
         origin, place = step.each(Tensor), step.each(CacheLine)
         step.insert(foul(k, t, i, npu_version(k, t), origin, place), when=spoilt(k, t, origin, place))
+
+
+def _begin_load(step: Step, key: Key, tensor: Tensor) -> None:
+    """Begin with nothing fetched, and with everything to verify."""
+    step.require("the last load is settled", ~awaits(key, tensor, tensor), defence="settle-first")
+    step.remove(fetched(key, tensor, step.each(CacheLine), step.each(Block)))
+    step.remove(arrived(key, tensor, step.each(CacheLine)), matched(key, tensor, step.each(CacheLine)))
+    step.remove(spoilt(key, tensor, tensor, step.each(CacheLine)), unless="settle-first", name="what was read is gone")
+    step.insert(loaded(key, tensor), awaits(key, tensor, tensor))
 
 
 # -- exporting ---------------------------------------------------------------------------------------------------------
@@ -414,34 +319,28 @@ _EXPORT = "Carnet, after TensorTEE, abstract: predictive execution"
 
 def specify_exporting(draft: Draft) -> None:
     """Add hand-over and release of results to ``draft``."""
+    by_npu = partial(draft.action, NPU)
 
-    @draft.action(
-        by=NPU,
-        says="The NPU hands {t} over under {k}, as it lies in memory.",
-        message="npu -> cpu: descriptor of {t} under {k}",
-        source=_DIRECT,
-        enforces=("REQ-HAND-01", "REQ-HAND-02", "REQ-EXPORT-01", "REQ-VERIFY-03"),
+    @by_npu(
+        "The NPU hands {t} over under {k}, as it lies in memory.",
+        _DIRECT,
+        ("REQ-HAND-01", "REQ-HAND-02", "REQ-EXPORT-01", "REQ-VERIFY-03"),
     )
     def npu_hand_over(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """For the CPU a descriptor means that everything in the tensor is verified."""
+        step.message("npu -> cpu: descriptor of {t} under {k}")
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU)
         step.require("whole", forall(lambda i: npu_wrote(k, t, i), CacheLine), defence="whole-write")
         step.require("awaits nothing", _settled(k, t), defence="verified-hand-over")
         step.require("no MAC failed", ~halted(k), defence="fail-stop")
-        step.insert(descriptor(k, t, npu_version(k, t)))
-        step.insert(handed(k, t, npu_version(k, t)))
+        step.insert(descriptor(k, t, npu_version(k, t)), handed(k, t, npu_version(k, t)))
         step.insert(late(k), when=halted(k))
 
-    @draft.action(
-        by=NPU,
-        says="The NPU gives {t} of {a} out of the enclaves.",
-        message="npu -> memory: {t}, as plaintext",
-        source=_EXPORT,
-        enforces=("REQ-EXPORT-01", "REQ-VERIFY-03"),
-    )
+    @by_npu("The NPU gives {t} of {a} out of the enclaves.", _EXPORT, ("REQ-EXPORT-01", "REQ-VERIFY-03"))
     def release(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """Whatever can be seen outside is a release: a result, an answer, a choice that shows. Which, the job says."""
+        step.message("npu -> memory: {t}, as plaintext")
         step.require("own session", session(a, k))
         step.require("its tensor", writer(t) == Side.NPU)
         step.require("awaits nothing", _settled(k, t), defence="verified-release")
@@ -463,92 +362,64 @@ def _settled(key: Key, tensor: Tensor) -> Formula:
 
 def specify_adversary(draft: Draft) -> None:
     """Add what the adversary does, makes and works out to ``draft``."""
-    _act(draft)
-    _forge(draft)
-    _learn(draft)
+    by_adversary = partial(draft.action, ADVERSARY)
+    rule = partial(draft.rule, ADVERSARY)
 
-
-def _act(draft: Draft) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="{p} opens a session of its own, {k}.",
-        message="{p} -> npu: session with key {k}",
-        source="Carnet (other jobs)",
-        cost=1,
-    )
+    @by_adversary("{p} opens a session of its own, {k}.", "Carnet (other jobs)", cost=1)
     def open_own(step: Step, p: Agent, k: Key) -> None:
         """Whatever the NPU does under this key, whoever has the key can do as well."""
+        step.message("{p} -> npu: session with key {k}")
         step.given("corrupt", corrupt(p))
         step.fresh(k)
         step.insert(knows(p, k))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="{p} makes up a descriptor of {t} in version {v} for the session {k}.",
-        message="{p} -> cpu: descriptor of {t}",
-        source="Carnet (a descriptor in plain memory)",
+    @by_adversary(
+        "{p} makes up a descriptor of {t} in version {v} for the session {k}.",
+        "Carnet (a descriptor in plain memory)",
         cost=1,
         shortcut_of="descriptor-sealed",
     )
     def make_up(step: Step, p: Agent, a: Agent, k: Key, t: Tensor, v: Version) -> None:
+        step.message("{p} -> cpu: descriptor of {t}")
         step.given("corrupt", corrupt(p))
         step.given("a session", session(a, k))
         step.insert(descriptor(k, t, v))
 
-
-def _forge(draft: Draft) -> None:
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} makes a line of {b} under {k} as it likes: {i} of {t}, version {v}.",
-        source="Carnet (who has the key encrypts)",
+    @rule(
+        "{p} makes a line of {b} under {k} as it likes: {i} of {t}, version {v}.", "Carnet (who has the key encrypts)"
     )
     def forge(step: Step, p: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> None:
         step.given("has the key", corrupt(p) & knows(p, k))
         step.given("has the data", corrupt(owner(b)) | learnt(p, b))
         step.insert(stored(k, t, i, v, b))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} makes a descriptor of {t} in version {v} under {k}.",
-        source="Carnet (who has the key hands over)",
-    )
+    @rule("{p} makes a descriptor of {t} in version {v} under {k}.", "Carnet (who has the key hands over)")
     def forge_descriptor(step: Step, p: Agent, k: Key, t: Tensor, v: Version) -> None:
         step.given("has the key", corrupt(p) & knows(p, k))
         step.insert(descriptor(k, t, v))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="Memory has changed bytes under {k}, and they decrypt to {b}.",
-        source="SP 800-38D section 7.1 (counter mode)",
-    )
+    @rule("Memory has changed bytes under {k}, and they decrypt to {b}.", "SP 800-38D section 7.1 (counter mode)")
     def change(step: Step, a: Agent, k: Key, b: Block) -> None:
         """Replayed and spliced lines decrypt to something else, too; what they decrypt to is of the same use."""
         step.given("a session", session(a, k))
         step.given("what the adversary wants", corrupt(owner(b)))
         step.insert(changed(k, b))
 
-
-def _learn(draft: Draft) -> None:
-    @draft.rule(by=ADVERSARY, says="{p} tells {q} the key {k}.", source="Carnet (colluders pool what they know)")
+    @rule("{p} tells {q} the key {k}.", "Carnet (colluders pool what they know)")
     def pool(step: Step, p: Agent, q: Agent, k: Key) -> None:
         step.given("colluders", corrupt(p) & corrupt(q) & knows(p, k))
         step.insert(knows(q, k))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} decrypts a line under {k} and reads {b}.",
-        source="TensorTEE, abstract: data confidentiality",
-    )
+    @rule("{p} decrypts a line under {k} and reads {b}.", "TensorTEE, abstract: data confidentiality")
     def read(step: Step, p: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> None:
         """Whoever has the key, corrupt or not, the owner included."""
         step.given("has the key", knows(p, k))
         step.given("a ciphertext", stored(k, t, i, v, b))
         step.insert(learnt(p, b))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} sees two ciphertexts under one address and version, of {b} and of {c}, and reads both.",
-        source="SP 800-38D appendix A",
+    @rule(
+        "{p} sees two ciphertexts under one address and version, of {b} and of {c}, and reads both.",
+        "SP 800-38D appendix A",
     )
     def read_two(step: Step, p: Agent, k: Key, t: Tensor, i: CacheLine, v: Version, b: Block, c: Block) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
