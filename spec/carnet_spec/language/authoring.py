@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.expressions import Formula
-from carnet_spec.language.family import Profile, Variant
+from carnet_spec.language.family import Finding, Profile, Variant
 from carnet_spec.language.instance import Row
 from carnet_spec.language.requirements import Level, NormativeText
 from carnet_spec.language.statements import Claim
@@ -70,6 +70,21 @@ class Claims:
 
 Falls = Mapping[str, Mapping[str, tuple[str, ...]]]
 """For each variant the claims that fall in it, and under which threat models."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """States findings: each an attack on a variant, in a sentence, under ``threat`` and about one design."""
+
+    threat: str
+    about: str
+
+    def __call__(
+        self, number: int, variant: str, claim: str, *, threat: str = "", about: str = "", without: tuple[str, ...] = ()
+    ) -> Callable[[str], Finding]:
+        """Return what makes a sentence the finding of that number; it may be under another threat model, say."""
+        under, of = threat or self.threat, about or self.about
+        return lambda says: Finding(f"finding-{number}", says, under, claim, variant, without, of)
 
 
 def expect_falls(draft: Draft, threats: tuple[str, ...], falls: Falls, untrue: Mapping[str, tuple[str, ...]]) -> None:

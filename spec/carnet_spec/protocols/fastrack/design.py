@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
+from carnet_spec.language import Draft, forall, implies
+from carnet_spec.language.authoring import Falls, Findings, assumptions_from, declare_defences, expect_falls
 from carnet_spec.protocols.fastrack.claims import TEXT, THREATS, state_claims, state_goals
 from carnet_spec.protocols.fastrack.lemmas import state_lemmas
 from carnet_spec.protocols.fastrack.protocol import specify_adversary, specify_receiving, specify_sending, specify_setup
@@ -40,22 +37,18 @@ DEFENCES = (
 # -- what falls --------------------------------------------------------------------------------------------------------
 # Every claim that is not named for a variant holds in it, and is proved.
 
-_COLLUSION = THREATS[1:]
+_UNVERIFIED = ("verified-release", "chunk-agreement")
 
 FALLS: Falls = {
     THROUGH_THE_CPU: {
-        "confidentiality": THREATS,
-        "key-isolation": THREATS,
-        "verified-release": _COLLUSION,
-        "chunk-agreement": _COLLUSION,
-        "whole-transfer": _COLLUSION,
-        "answer-agreement": _COLLUSION,
+        **dict.fromkeys(("confidentiality", "key-isolation"), THREATS),
+        **dict.fromkeys((*_UNVERIFIED, "whole-transfer", "answer-agreement"), THREATS[1:]),
     },
-    "independent-tags": {"chunk-agreement": THREATS, "whole-transfer": THREATS},
+    "independent-tags": dict.fromkeys(("chunk-agreement", "whole-transfer"), THREATS),
     "no-length": {"whole-transfer": THREATS},
     "prefix-start": {"whole-transfer": THREATS},
-    "decrypt-in-place": {"verified-release": THREATS, "chunk-agreement": THREATS},
-    "two-fetches": {"verified-release": THREATS, "chunk-agreement": THREATS},
+    "decrypt-in-place": dict.fromkeys(_UNVERIFIED, THREATS),
+    "two-fetches": dict.fromkeys(_UNVERIFIED, THREATS),
     "cpu-launches": {"confidentiality": THREATS},
 }
 """For each variant the claims that fall, and under which threat models."""
@@ -78,52 +71,25 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 STOCK = "the stock protocol"
 ABSTRACT = "the abstract of the paper, read literally"
 
-_finding = partial(Finding, threat="collusion", about=ABSTRACT)
+_finding = Findings("collusion", ABSTRACT)
 
 FINDINGS = (
-    Finding(
-        "finding-1",
-        "re-encryption: the CPU TEE, honest or not, reads what the user sends",
-        threat="outsider",
-        claim="confidentiality",
-        variant="through-the-cpu",
-        about=STOCK,
+    _finding(1, "through-the-cpu", "confidentiality", threat="outsider", about=STOCK)(
+        "re-encryption: the CPU TEE, honest or not, reads what the user sends"
     ),
-    _finding(
-        "finding-2",
-        "the CPU TEE is out of the data path and still submits the work: its kernel copies the data out",
-        claim="confidentiality",
-        variant="cpu-launches",
+    _finding(2, "cpu-launches", "confidentiality")(
+        "the CPU TEE is out of the data path and still submits the work: its kernel copies the data out"
     ),
-    _finding(
-        "finding-3",
-        "chunks that are authenticated independently change places",
-        claim="chunk-agreement",
-        variant="independent-tags",
+    _finding(3, "independent-tags", "chunk-agreement")("chunks that are authenticated independently change places"),
+    _finding(4, "no-length", "whole-transfer")("a tag that binds neither number nor last: the transfer is cut short"),
+    _finding(5, "prefix-start", "whole-transfer")(
+        "every chunk that is read was verified, and the transfer is cut short all the same"
     ),
-    _finding(
-        "finding-4",
-        "a tag that binds neither number nor last: the transfer is cut short",
-        claim="whole-transfer",
-        variant="no-length",
+    _finding(6, "decrypt-in-place", "verified-release")(
+        "decryption overlaps and writes in place: a kernel reads what no tag covers"
     ),
-    _finding(
-        "finding-5",
-        "every chunk that is read was verified, and the transfer is cut short all the same",
-        claim="whole-transfer",
-        variant="prefix-start",
-    ),
-    _finding(
-        "finding-6",
-        "decryption overlaps and writes in place: a kernel reads what no tag covers",
-        claim="verified-release",
-        variant="decrypt-in-place",
-    ),
-    _finding(
-        "finding-7",
-        "tag and plaintext come from two reads of host memory: what was verified is not what is read",
-        claim="verified-release",
-        variant="two-fetches",
+    _finding(7, "two-fetches", "verified-release")(
+        "tag and plaintext come from two reads of host memory: what was verified is not what is read"
     ),
 )
 
@@ -140,13 +106,18 @@ BUILT_IN = ("A1", "A2", "A3", "A5")
 def fastrack(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of Fastrack."""
     draft = Draft(ID, TITLE, variant)
-    _assume(draft)
+    assumptions_from(draft, TEXT, BUILT_IN)
+    draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A4")
+    draft.axiom("reviewed code", forall(lambda c: implies(vetted(c), ~leaks(c)), Code), assumption="A6")
+    StrictOrder("places", Position, before, "A7").assume_linear(draft, first)
     draft.threat(
         "outsider", "the CPU TEE follows the protocol; host, network and other users do not", cpu_honest=~corrupt(cpu)
     )
     draft.threat("collusion", "the CPU TEE may be corrupt, too, and colludes with all others")
     declare_defences(draft, DEFENCES)
-    _start(draft)
+    draft.initially(confidential, lambda g: closed(g))
+    draft.initially(extent, lambda k, x: first)
+    draft.initially(expected, lambda g, k, x: first)
     specify_setup(draft)
     specify_sending(draft)
     specify_receiving(draft)
@@ -156,25 +127,3 @@ def fastrack(variant: str = MAIN[0]) -> Draft:
     state_goals(draft)
     expect_falls(draft, THREATS, FALLS, UNTRUE)
     return draft
-
-
-def _assume(draft: Draft) -> None:
-    assumptions_from(draft, TEXT, BUILT_IN)
-    draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A4")
-    draft.axiom("reviewed code", forall(lambda c: implies(vetted(c), ~leaks(c)), Code), assumption="A6")
-    StrictOrder("places", Position, before, "A7").assume_linear(draft, first)
-
-
-def _start(draft: Draft) -> None:
-    def nothing_said(k: Key, x: Transfer) -> Position:
-        return first
-
-    def nothing_told(g: Gpu, k: Key, x: Transfer) -> Position:
-        return first
-
-    def mode_at_first(g: Gpu) -> Formula:
-        return closed(g)
-
-    draft.initially(confidential, mode_at_first)
-    draft.initially(extent, nothing_said)
-    draft.initially(expected, nothing_told)

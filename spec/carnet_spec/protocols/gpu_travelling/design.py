@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, forall, implies
+from carnet_spec.language import Draft, forall, implies
 from carnet_spec.language.authoring import assumptions_from, by_name, declare_defences
 from carnet_spec.language.family import Finding, Profile, Service, Variant
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware, specify_adversary
@@ -615,32 +615,14 @@ def _start(draft: Draft) -> None:
     draft.initially(phase, Phase.SETUP)
     draft.initially(custody, Custody.NONE)
 
-    def slot_at_first(g: Gpu) -> Formula:
-        return installed(g)
-
-    def mode_at_first(g: Gpu) -> Formula:
-        return genuine(g) & ~elsewhere(g)
-
-    draft.initially(in_slot, slot_at_first)
-    draft.initially(confidential, mode_at_first)
+    draft.initially(in_slot, lambda g: installed(g))
+    draft.initially(confidential, lambda g: genuine(g) & ~elsewhere(g))
     draft.initially(mux, orchestrator)
     draft.initially(count, first)
     draft.initially(latest, first_version)
     draft.initially(kept, first_version)
 
-    def nothing_there(g: Gpu) -> Version:
-        return rubble
-
-    def nothing_uploaded(k: Key) -> Version:
-        return rubble
-
-    def there_at_first(n: Version) -> Formula:
-        return (n == first_version) | (n == rubble)
-
-    def chain_at_first(n: Version) -> Formula:
-        return n == first_version
-
-    draft.initially(memory_version, nothing_there)
-    draft.initially(upload_version, nothing_uploaded)
-    draft.initially(made, there_at_first)
-    draft.initially(chained, chain_at_first)
+    draft.initially(memory_version, lambda g: rubble)
+    draft.initially(upload_version, lambda k: rubble)
+    draft.initially(made, lambda n: (n == first_version) | (n == rubble))
+    draft.initially(chained, lambda n: n == first_version)

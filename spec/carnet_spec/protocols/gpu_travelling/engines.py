@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from carnet_spec.language import (
     Draft,
@@ -21,28 +22,22 @@ from carnet_spec.language import (
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
-session_revealed = relation("session_revealed", Session, kind=Kind.TRUTH, says="the session's keys leaked, late")
+_hidden = partial(relation, kind=Kind.TRUTH)
+session_revealed = _hidden("session_revealed", Session, says="the session's keys leaked, late")
 channel_of = function(
     "channel_of", Key, to=Slot, kind=Kind.TRUTH, says="the channel counter that the epoch's IVs hold, on its engine"
 )
 channels = relation(
     "channels", Session, Agent, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the engine's channel counter passed it"
 )
-engine_out = relation(
-    "engine_out", Session, Agent, Slot, kind=Kind.TRUTH, says="the engine's key protected that many messages to the GPU"
+engine_out = _hidden(
+    "engine_out", Session, Agent, Slot, says="the engine's key protected that many messages to the GPU"
 )
-engine_home = relation(
-    "engine_home", Session, Agent, Slot, kind=Kind.TRUTH, says="the engine's key protected that many of the GPU's"
-)
-engine_use_out = relation(
-    "engine_use_out", Session, Agent, Key, Slot, Slot, kind=Kind.GHOST, says="the message's number on the engine"
-)
-engine_use_home = relation(
-    "engine_use_home", Session, Agent, Key, Slot, Slot, kind=Kind.GHOST, says="so for messages of the GPU's"
-)
-session_carried = relation(
-    "session_carried", Session, Data, kind=Kind.GHOST, says="the data, or what derives from it, was sent in it"
-)
+engine_home = _hidden("engine_home", Session, Agent, Slot, says="the engine's key protected that many of the GPU's")
+_history = partial(relation, kind=Kind.GHOST)
+engine_use_out = _history("engine_use_out", Session, Agent, Key, Slot, Slot, says="the message's number on the engine")
+engine_use_home = _history("engine_use_home", Session, Agent, Key, Slot, Slot, says="so for messages of the GPU's")
+session_carried = _history("session_carried", Session, Data, says="the data, or what derives from it, was sent in it")
 
 
 class EnginePerHolder(Schedule):
@@ -57,11 +52,7 @@ class EnginePerHolder(Schedule):
 
     def rules(self, draft: Draft) -> None:
         """Add the deduction that epochs of one engine share their key bytes."""
-
-        def at_first(k: Key) -> Slot:
-            return first
-
-        draft.initially(channel_of, at_first)
+        draft.initially(channel_of, lambda k: first)
 
         @draft.rule(
             ADVERSARY,

@@ -22,12 +22,11 @@ class Share(Individual, fresh=True):
     """One side's part of a key exchange: a private half, and the public half that is sent."""
 
 
-share_sent = relation("share_sent", Key, Share, kind=Kind.MESSAGE, says="a public half came home under the key")
-share_named = relation(
-    "share_named", Agent, Agent, Key, Share, kind=Kind.MESSAGE, says="the grant from one to another names the share"
-)
-share_answered = relation(
-    "share_answered", Agent, Key, Share, kind=Kind.MESSAGE, says="the holder's own public half, in answer to the share"
+_message = partial(relation, kind=Kind.MESSAGE)
+share_sent = _message("share_sent", Key, Share, says="a public half came home under the key")
+share_named = _message("share_named", Agent, Agent, Key, Share, says="the grant from one to another names the share")
+share_answered = _message(
+    "share_answered", Agent, Key, Share, says="the holder's own public half, in answer to the share"
 )
 share_taken = relation(
     "share_taken", Session, Share, kind=Kind.STATE, of=ORCHESTRATOR, says="it takes the share for the verified code's"

@@ -25,8 +25,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import *
 # erase a chunk at any time; a chunk that was erased is sent no more.
 
 turned = relation("turned", Agent, kind=Kind.TRUTH, says="the holder was honest and is compromised by now")
-erased = relation("erased", Agent, Key, kind=Kind.STATE, of=HOLDER, says="the holder erased the link key, for good")
-wiped = relation("wiped", Agent, Data, kind=Kind.STATE, of=HOLDER, says="the holder erased the chunk, for good")
+_holder_state = partial(relation, kind=Kind.STATE, of=HOLDER)
+erased = _holder_state("erased", Agent, Key, says="the holder erased the link key, for good")
+wiped = _holder_state("wiped", Agent, Data, says="the holder erased the chunk, for good")
 engine_lost = relation("engine_lost", Session, Agent, kind=Kind.GHOST, says="a turned holder had the engine's key")
 
 UNDER_LATE = ("holder", "collusion")
@@ -274,9 +275,7 @@ def _of_others(agent: Agent, data: Data) -> Formula:
 # What helps is that somebody who is not rolled back knows which plaintext an IV was spent on. The holder states each
 # chunk on its channel before it encrypts it, and the orchestrator confirms one chunk for each counter value.
 
-withdrawn = relation(
-    "withdrawn", Agent, Data, kind=Kind.STATE, of=HOLDER, says="the chunk is no longer in the holder's dataset"
-)
+withdrawn = _holder_state("withdrawn", Agent, Data, says="the chunk is no longer in the holder's dataset")
 stated = relation("stated", Agent, Key, Slot, Data, kind=Kind.MESSAGE, says="the holder says what it will encrypt")
 pinned = relation(
     "pinned", Key, Slot, Data, kind=Kind.STATE, of=ORCHESTRATOR, says="that chunk was noted for the counter value"

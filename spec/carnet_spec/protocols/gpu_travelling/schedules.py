@@ -7,17 +7,15 @@ key it leaves, and when a key counts as one the GPU no longer accepts.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from carnet_spec.language import Draft, Expression, Formula, Kind, Step, exists, false, forall, implies, relation, true
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
-protected_out = relation(
-    "protected_out", Key, Slot, kind=Kind.TRUTH, says="the key protected that many messages to the GPU"
-)
-protected_home = relation(
-    "protected_home", Key, Slot, kind=Kind.TRUTH, says="the key protected that many messages of the GPU's"
-)
+_hidden = partial(relation, kind=Kind.TRUTH)
+protected_out = _hidden("protected_out", Key, Slot, says="the key protected that many messages to the GPU")
+protected_home = _hidden("protected_home", Key, Slot, says="the key protected that many messages of the GPU's")
 use_out = relation("use_out", Key, Slot, Slot, kind=Kind.GHOST, says="the message's number under the key's bytes")
 use_home = relation("use_home", Key, Slot, Slot, kind=Kind.GHOST, says="so for messages of the GPU's")
 
@@ -195,9 +193,7 @@ class Schedule:
 # -- ratchets ----------------------------------------------------------------------------------------------------------
 # Ratchets, and what stands beside them: schedules in which a key that somebody had gives the next one away.
 
-follows = relation(
-    "follows", Key, Key, kind=Kind.TRUTH, says="the second key is derived from the first by a public step"
-)
+follows = _hidden("follows", Key, Key, says="the second key is derived from the first by a public step")
 wrapped_under = relation("wrapped_under", Key, Key, kind=Kind.MESSAGE, says="the second key, sent under the first")
 
 

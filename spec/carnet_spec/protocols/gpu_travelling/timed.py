@@ -14,6 +14,8 @@ time. Any time may pass between two readings, for instance because the platform 
 
 from __future__ import annotations
 
+from functools import partial
+
 from carnet_spec.language import (
     Draft,
     Formula,
@@ -50,16 +52,18 @@ limit = constant("limit", Slot, says="the first counter value that is past the l
 
 clock = variable("clock", Instant, of=ORCHESTRATOR, says="what its clock showed when it was last read")
 evidence_end = variable("evidence_end", Instant, of=ORCHESTRATOR, says="when the session's evidence is too old")
-shown = relation("shown", Instant, kind=Kind.GHOST, says="the orchestrator's clock showed it")
+_history = partial(relation, kind=Kind.GHOST)
+shown = _history("shown", Instant, says="the orchestrator's clock showed it")
 lease_end = variable("lease_end", Instant, of=ORCHESTRATOR, says="when the lease that was granted last is over")
 
-good_until = function("good_until", Session, to=Instant, kind=Kind.GHOST, says="when the session's evidence is too old")
-leased_until = function("leased_until", Key, to=Instant, kind=Kind.GHOST, says="when the lease of the epoch is over")
-stale_use = relation("stale_use", Session, kind=Kind.GHOST, says="its evidence was used when it was too old")
-returned_at = function("returned_at", Key, to=Instant, kind=Kind.GHOST, says="when the epoch's return was accepted")
+_history_function = partial(function, kind=Kind.GHOST)
+good_until = _history_function("good_until", Session, to=Instant, says="when the session's evidence is too old")
+leased_until = _history_function("leased_until", Key, to=Instant, says="when the lease of the epoch is over")
+stale_use = _history("stale_use", Session, says="its evidence was used when it was too old")
+returned_at = _history_function("returned_at", Key, to=Instant, says="when the epoch's return was accepted")
 
-counted_out = relation("counted_out", Key, Slot, kind=Kind.GHOST, says="the message to the GPU was counted")
-counted_home = relation("counted_home", Key, Slot, kind=Kind.GHOST, says="the GPU's message home was counted")
+counted_out = _history("counted_out", Key, Slot, says="the message to the GPU was counted")
+counted_home = _history("counted_home", Key, Slot, says="the GPU's message home was counted")
 _PLACES: dict[Symbol, tuple[int, int]] = {sealed.symbol: (1, 2), uploaded.symbol: (0, 1), streamed.symbol: (0, 1)}
 """Where in a message stand the key and the counter value that it was protected with."""
 
@@ -67,7 +71,49 @@ _PLACES: dict[Symbol, tuple[int, int]] = {sealed.symbol: (1, 2), uploaded.symbol
 def add_time(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
     """Superpose clock, leases and limits on the steps of ``draft``, and state the timed claims under ``under``."""
     _assume(draft)
+    _age(draft)
+    _lease(draft)
+    _read_clock(draft)
+    _limit(draft, schedule)
+    _claim(draft, schedule, under)
+    _lemmas(draft, schedule)
+    _goals(draft, schedule)
 
+
+def _assume(draft: Draft) -> None:
+    StrictOrder("time", Instant, earlier, "A9", names="tuv", singular=True).assume_linear(draft)
+    draft.axiom("a key is good for something", before(first, limit), assumption="A21")
+    draft.initially(clock, power_on)
+
+    draft.initially(leased_until, lambda k: power_on)
+
+
+def _read(step: Step, now: Instant) -> None:
+    """Read the clock: it shows ``now``, and never goes back."""
+    step.given("time passes", ~earlier(now, clock))
+    _show(step, now)
+
+
+def _show(step: Step, now: Instant) -> None:
+    step.set(clock, now)
+    step.insert(shown(now))
+
+
+def _read_clock(draft: Draft) -> None:
+    @draft.action(
+        ORCHESTRATOR,
+        "The orchestrator reads its clock: {now}.",
+        "Carnet (a holder that keeps the GPU)",
+        "REQ-RETURN-04",
+    )
+    def read_clock(step: Step, now: Instant) -> None:
+        """A clock that shows the end of the lease is no mere reading: eviction or fail-stop begins with it."""
+        step.given("time has passed", earlier(clock, now))
+        step.require("lease not over", (phase != Phase.AWAY) | ~earlier(lease_end, now), defence=LEASE)
+        _show(step, now)
+
+
+def _age(draft: Draft) -> None:
     @draft.superpose(
         "open_session",
         says="It is {now}; evidence for it will be too old after {end}.",
@@ -93,6 +139,8 @@ def add_time(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
         def _(step: Step, s: Session) -> None:
             step.set(good_until(s), evidence_end)
 
+
+def _lease(draft: Draft) -> None:
     @draft.superpose("rotate_out", says="It is {now}.", source="RFC 9334 section 10", enforces="REQ-SETUP-13")
     def _(step: Step, now: Instant) -> None:
         """A hand-over begins with the order to rotate: the GPU does not leave on evidence that is too old."""
@@ -129,20 +177,31 @@ def add_time(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
         _read(step, now)
         step.require("lease over", earlier(lease_end, now))
 
-    @draft.action(
-        ORCHESTRATOR,
-        "The orchestrator reads its clock: {now}.",
-        "Carnet (a holder that keeps the GPU)",
-        "REQ-RETURN-04",
-    )
-    def read_clock(step: Step, now: Instant) -> None:
-        """A clock that shows the end of the lease is no mere reading: eviction or fail-stop begins with it."""
-        step.given("time has passed", earlier(clock, now))
-        step.require("lease not over", (phase != Phase.AWAY) | ~earlier(lease_end, now), defence=LEASE)
-        _show(step, now)
 
-    _limit(draft, schedule)
+def _limit(draft: Draft, schedule: Schedule) -> None:
+    """Make everybody who protects a message count it, by key bytes, and look at the limit first."""
+    for action in draft.actions:
+        protected = next((update for update in action.updates if update.symbol in _PLACES), None)
+        if protected is not None:
+            _count(draft, schedule, action.name, protected)
 
+
+def _count(draft: Draft, schedule: Schedule, name: str, message: Update) -> None:
+    at_key, at_value = _PLACES[message.symbol]
+    key, value = Key(message.args[at_key]), Slot(message.args[at_value])
+    home = message.symbol == streamed.symbol
+    counted = counted_home if home else counted_out
+
+    @draft.superpose(name, source="open-gpu-kernel-modules conf_compute_key_rotation.c", enforces="REQ-KEY-07")
+    def _(step: Step, use_number: Slot) -> None:
+        """Whoever protects it counts, the GPU for what it sends, whatever has it sent."""
+        step.given("next use", next_free(lambda u: schedule.protects(key, u, home=home), use_number))
+        step.given("below the key's limit", before(use_number, limit), defence=LIMIT)
+        step.insert(schedule.protects(key, use_number, home=home), name="count the use")
+        step.insert(counted(key, value), schedule.protects_as(key, value, use_number, home=home))
+
+
+def _claim(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
     claim = Claims(draft, TEXT, under)
 
     @claim("key-lifetime", "open-gpu-kernel-modules conf_compute_key_rotation.c; SP 800-38D")
@@ -166,87 +225,6 @@ def add_time(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:
         in_time = forall(lambda k: implies(taken_back(k), ~earlier(leased_until(k), returned_at(k))), Key)
         trained_on = forall(lambda n, p, k: implies(ledger(n, p, k), taken_back(k)), Version, Version, Key)
         return begun & in_time & trained_on & implies(phase == Phase.TRAINING, taken_back(lent_key))
-
-    _lemmas(draft, schedule)
-
-    @draft.goal(sentence="A hand-over is opened some time after the evidence was asked for.")
-    def late_hand_over() -> Formula:
-        return (phase == Phase.AWAY) & earlier(power_on, clock)
-
-    @draft.goal(sentence="A lease lasts some time.")
-    def lasting_lease() -> Formula:
-        return (phase == Phase.AWAY) & earlier(clock, lease_end)
-
-    @draft.goal(sentence="A holder gives the GPU back within its lease.")
-    def return_in_time() -> Formula:
-        return (phase == Phase.BACK) & (custody == Custody.RETURNED)
-
-    @draft.goal(sentence="A holder whose lease is over is evicted, and what it left is scrubbed.")
-    def eviction_in_time() -> Formula:
-        return (phase == Phase.CLEAN) & (custody == Custody.EVICTED)
-
-    @draft.goal(sentence="The last message that a key is good for is protected with it.")
-    def key_used_up(k: Key, v: Slot, u: Slot) -> Formula:
-        last = before(u, limit) & forall(lambda w: implies(before(u, w), ~before(w, limit)), Slot)
-        return streamed(k, v) & schedule.protects(k, u, home=True) & last
-
-    @draft.goal(sentence="A model comes home, and each message of its round has a number under its key.")
-    def all_numbered(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
-        def numbered(j: Key, w: Slot, *, home: bool) -> Formula:
-            return exists(lambda u: schedule.protects_as(j, w, u, home=home), Slot)
-
-        out = forall(lambda j, w: implies(_sent(j, w), numbered(j, w, home=False)), Key, Slot)
-        home = forall(lambda j, w: implies(streamed(j, w), numbered(j, w, home=True)), Key, Slot)
-        return (phase == Phase.SAVED) & sealed(a, k, v, m) & out & home
-
-    @draft.goal(sentence="A holder protects data with a key that has a limit.")
-    def data_protected(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
-        return sealed(a, k, v, m)
-
-
-def _assume(draft: Draft) -> None:
-    StrictOrder("time", Instant, earlier, "A9", names="tuv", singular=True).assume_linear(draft)
-    draft.axiom("a key is good for something", before(first, limit), assumption="A21")
-    draft.initially(clock, power_on)
-
-    def at_first(k: Key) -> Instant:
-        return power_on
-
-    draft.initially(leased_until, at_first)
-
-
-def _read(step: Step, now: Instant) -> None:
-    """Read the clock: it shows ``now``, and never goes back."""
-    step.given("time passes", ~earlier(now, clock))
-    _show(step, now)
-
-
-def _show(step: Step, now: Instant) -> None:
-    step.set(clock, now)
-    step.insert(shown(now))
-
-
-def _limit(draft: Draft, schedule: Schedule) -> None:
-    """Make everybody who protects a message count it, by key bytes, and look at the limit first."""
-    for action in draft.actions:
-        protected = next((update for update in action.updates if update.symbol in _PLACES), None)
-        if protected is not None:
-            _count(draft, schedule, action.name, protected)
-
-
-def _count(draft: Draft, schedule: Schedule, name: str, message: Update) -> None:
-    at_key, at_value = _PLACES[message.symbol]
-    key, value = Key(message.args[at_key]), Slot(message.args[at_value])
-    home = message.symbol == streamed.symbol
-    counted = counted_home if home else counted_out
-
-    @draft.superpose(name, source="open-gpu-kernel-modules conf_compute_key_rotation.c", enforces="REQ-KEY-07")
-    def _(step: Step, use_number: Slot) -> None:
-        """Whoever protects it counts, the GPU for what it sends, whatever has it sent."""
-        step.given("next use", next_free(lambda u: schedule.protects(key, u, home=home), use_number))
-        step.given("below the key's limit", before(use_number, limit), defence=LIMIT)
-        step.insert(schedule.protects(key, use_number, home=home), name="count the use")
-        step.insert(counted(key, value), schedule.protects_as(key, value, use_number, home=home))
 
 
 def _lemmas(draft: Draft, schedule: Schedule) -> None:
@@ -313,6 +291,42 @@ def _lemmas(draft: Draft, schedule: Schedule) -> None:
     def training_is_of_returns() -> Formula:
         """Training, and what comes of it, is of what was returned."""
         return implies(phase == Phase.TRAINING, custody == Custody.RETURNED)
+
+
+def _goals(draft: Draft, schedule: Schedule) -> None:
+    @draft.goal(sentence="A hand-over is opened some time after the evidence was asked for.")
+    def late_hand_over() -> Formula:
+        return (phase == Phase.AWAY) & earlier(power_on, clock)
+
+    @draft.goal(sentence="A lease lasts some time.")
+    def lasting_lease() -> Formula:
+        return (phase == Phase.AWAY) & earlier(clock, lease_end)
+
+    @draft.goal(sentence="A holder gives the GPU back within its lease.")
+    def return_in_time() -> Formula:
+        return (phase == Phase.BACK) & (custody == Custody.RETURNED)
+
+    @draft.goal(sentence="A holder whose lease is over is evicted, and what it left is scrubbed.")
+    def eviction_in_time() -> Formula:
+        return (phase == Phase.CLEAN) & (custody == Custody.EVICTED)
+
+    @draft.goal(sentence="The last message that a key is good for is protected with it.")
+    def key_used_up(k: Key, v: Slot, u: Slot) -> Formula:
+        last = before(u, limit) & forall(lambda w: implies(before(u, w), ~before(w, limit)), Slot)
+        return streamed(k, v) & schedule.protects(k, u, home=True) & last
+
+    @draft.goal(sentence="A model comes home, and each message of its round has a number under its key.")
+    def all_numbered(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        def numbered(j: Key, w: Slot, *, home: bool) -> Formula:
+            return exists(lambda u: schedule.protects_as(j, w, u, home=home), Slot)
+
+        out = forall(lambda j, w: implies(_sent(j, w), numbered(j, w, home=False)), Key, Slot)
+        home = forall(lambda j, w: implies(streamed(j, w), numbered(j, w, home=True)), Key, Slot)
+        return (phase == Phase.SAVED) & sealed(a, k, v, m) & out & home
+
+    @draft.goal(sentence="A holder protects data with a key that has a limit.")
+    def data_protected(a: Agent, k: Key, v: Slot, m: Data) -> Formula:
+        return sealed(a, k, v, m)
 
 
 def _sent(key: Key, value: Slot) -> Formula:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from carnet_spec.language import Draft, forall, implies
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
+from carnet_spec.language.authoring import Falls, Findings, assumptions_from, declare_defences, expect_falls
 from carnet_spec.protocols.pipellm.claims import TEXT, THREATS, state_claims, state_goals
 from carnet_spec.protocols.pipellm.lemmas import state_lemmas
 from carnet_spec.protocols.pipellm.protocol import specify_adversary, specify_application, specify_gpu, specify_runtime
@@ -80,50 +77,27 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 
 ABSTRACT = "the abstract of the paper, read literally"
 
-_finding = partial(Finding, threat="lone-host", about=ABSTRACT)
+_finding = Findings("lone-host", ABSTRACT)
 
 FINDINGS = (
-    _finding(
-        "finding-1",
-        "a guess waits in shared memory: the host sees it and a NOP, or anything else, under one IV, and reads both",
-        claim="confidentiality",
-        variant="shared-staging",
+    _finding(1, "shared-staging", "confidentiality")(
+        "a guess waits in shared memory: the host sees it and a NOP, or anything else, under one IV, and reads both"
     ),
-    _finding(
-        "finding-2",
-        "a wrong guess in shared memory verifies still: the host lets the GPU decrypt it instead of what was asked for",
-        claim="copy-agreement",
-        variant="shared-staging",
+    _finding(2, "shared-staging", "copy-agreement")(
+        "a wrong guess in shared memory verifies still: the host lets the GPU decrypt it instead of what was asked for"
     ),
-    _finding(
-        "finding-3",
-        "a page is written after it was encrypted ahead, and what it held before is sent",
-        claim="copy-agreement",
-        variant="no-invalidation",
+    _finding(3, "no-invalidation", "copy-agreement")(
+        "a page is written after it was encrypted ahead, and what it held before is sent"
     ),
-    _finding(
-        "finding-4",
-        "the copy returns before the block is encrypted, and the application writes on",
-        claim="copy-agreement",
-        variant="asynchronous-writes",
+    _finding(4, "asynchronous-writes", "copy-agreement")(
+        "the copy returns before the block is encrypted, and the application writes on"
     ),
-    _finding(
-        "finding-5",
-        "a guess that was right overtakes a copy that was asked for before it",
-        claim="order-kept",
-        variant="hits-first",
+    _finding(5, "hits-first", "order-kept")("a guess that was right overtakes a copy that was asked for before it"),
+    _finding(6, "no-padding", "iv-unique")(
+        "a guess that was right is sent before the counter is there: the IV comes again, and encrypts something else"
     ),
-    _finding(
-        "finding-6",
-        "a guess that was right is sent before the counter is there: the IV comes again, and encrypts something else",
-        claim="iv-unique",
-        variant="no-padding",
-    ),
-    _finding(
-        "finding-7",
-        "relinquishing begins again with the old key: the counter comes back, and the IVs with it",
-        claim="iv-unique",
-        variant="old-key",
+    _finding(7, "old-key", "iv-unique")(
+        "relinquishing begins again with the old key: the counter comes back, and the IVs with it"
     ),
 )
 
@@ -140,26 +114,6 @@ BUILT_IN = ("A1", "A2", "A3", "A4", "A5")
 def pipellm(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of PipeLLM."""
     draft = Draft(ID, TITLE, variant)
-    _assume(draft)
-    alone = forall(lambda a: implies(corrupt(a), a == host), Agent)
-    draft.threat("lone-host", "the host sees and changes shared memory; every tenant follows the protocol", alone=alone)
-    draft.threat("collusion", "tenants may be corrupt, too, and collude with the host")
-    declare_defences(draft, DEFENCES)
-    if draft.variant == FLUSHED:
-        draft.defence("encrypt-once", "an IV under which something was encrypted ahead encrypts nothing else")
-    _start(draft)
-    specify_application(draft)
-    specify_runtime(draft)
-    specify_gpu(draft)
-    specify_adversary(draft)
-    state_claims(draft)
-    state_lemmas(draft)
-    state_goals(draft)
-    expect_falls(draft, THREATS, FALLS, UNTRUE)
-    return draft
-
-
-def _assume(draft: Draft) -> None:
     assumptions_from(draft, TEXT, BUILT_IN)
     draft.axiom("the host is corrupt", corrupt(host), assumption="A2")
     draft.axiom("zeros are no secret", owner(zeros) == host, assumption="A6")
@@ -173,19 +127,22 @@ def _assume(draft: Draft) -> None:
         assumption="A7",
     )
     StrictOrder("copies", Copy, earlier, "A7", names="rst").assume_linear(draft, none)
-
-
-def _start(draft: Draft) -> None:
-    def at_the_start(k: Key) -> Iv:
-        return start
-
-    def not_asked(k: Key) -> Copy:
-        return none
-
-    def not_written(p: Page) -> Block:
-        return zeros
-
-    draft.initially(due, at_the_start)
-    draft.initially(counter, at_the_start)
-    draft.initially(latest, not_asked)
-    draft.initially(content, not_written)
+    alone = forall(lambda a: implies(corrupt(a), a == host), Agent)
+    draft.threat("lone-host", "the host sees and changes shared memory; every tenant follows the protocol", alone=alone)
+    draft.threat("collusion", "tenants may be corrupt, too, and collude with the host")
+    declare_defences(draft, DEFENCES)
+    if draft.variant == FLUSHED:
+        draft.defence("encrypt-once", "an IV under which something was encrypted ahead encrypts nothing else")
+    draft.initially(due, lambda k: start)
+    draft.initially(counter, lambda k: start)
+    draft.initially(latest, lambda k: none)
+    draft.initially(content, lambda p: zeros)
+    specify_application(draft)
+    specify_runtime(draft)
+    specify_gpu(draft)
+    specify_adversary(draft)
+    state_claims(draft)
+    state_lemmas(draft)
+    state_goals(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
+    return draft

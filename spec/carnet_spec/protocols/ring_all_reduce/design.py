@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-
 from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
+from carnet_spec.language.authoring import Falls, Findings, assumptions_from, declare_defences, expect_falls
 from carnet_spec.protocols.ring_all_reduce.claims import TEXT, THREATS, state_claims, state_goals
 from carnet_spec.protocols.ring_all_reduce.lemmas import state_lemmas
 from carnet_spec.protocols.ring_all_reduce.protocol import specify_adversary, specify_reducing, specify_setup
@@ -40,19 +37,15 @@ DEFENCES = (
 # -- what falls --------------------------------------------------------------------------------------------------------
 # Every claim that is not named for a variant holds in it, and is proved.
 
-_TENANTS = THREATS[1:]
 _WRONG_SUMS = ("partial-sum-agreement", "sum-agreement", "nothing-else", "whole-sum", "same-sum")
 _JOINED = ("neighbour-genuine", "hop-isolation", "confidentiality", *_WRONG_SUMS)
 
 FALLS: Falls = {
     "group-key": dict.fromkeys(("neighbour-genuine", "hop-isolation", "confidentiality", "iv-unique"), THREATS),
     "unattested": dict.fromkeys(_JOINED, THREATS),
-    CERTIFICATE_ONLY: dict.fromkeys(_JOINED, _TENANTS),
-    "any-iteration": dict.fromkeys(_WRONG_SUMS, THREATS),
+    CERTIFICATE_ONLY: dict.fromkeys(_JOINED, THREATS[1:]),
+    **dict.fromkeys(("any-iteration", "any-chunk", "bare-mac", "late-check"), dict.fromkeys(_WRONG_SUMS, THREATS)),
     "any-phase": dict.fromkeys(("partial-sum-agreement", "sum-agreement", "whole-sum", "same-sum"), THREATS),
-    "any-chunk": dict.fromkeys(_WRONG_SUMS, THREATS),
-    "bare-mac": dict.fromkeys(_WRONG_SUMS, THREATS),
-    "late-check": dict.fromkeys(_WRONG_SUMS, THREATS),
     "goes-on": {"whole-sum": THREATS},
     "same-keys": dict.fromkeys(("confidentiality", "iv-unique", "same-sum"), THREATS),
 }
@@ -67,10 +60,8 @@ UNTRUE: dict[str, tuple[str, ...]] = {
         *("ivs_are_spent", "who_knows", "one_iv_one_message"),
     ),
     "unattested": (*_STRANGE, "sums_are_clean", "nobody_is_missing", "sums_come_from_the_last"),
-    "any-iteration": _MIXED,
+    **dict.fromkeys(("any-iteration", "any-chunk", "bare-mac"), _MIXED),
     "any-phase": _MIXED[1:],
-    "any-chunk": _MIXED,
-    "bare-mac": _MIXED,
     "late-check": ("sums_are_clean", *_MIXED),
     "goes-on": ("nobody_is_missing",),
     "same-keys": (
@@ -88,77 +79,40 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 ABSTRACT = "the abstract of the paper, read literally"
 CHOICE = "a choice that the abstract leaves open"
 
-_finding = functools.partial(Finding, threat="tenants", about=CHOICE)
+_finding = Findings("tenants", CHOICE)
 
 FINDINGS = (
-    _finding(
-        "finding-1",
+    _finding(1, "bare-mac", "whole-sum", about=ABSTRACT)(
         "every message is encrypted and has a MAC, which says nothing of where it belongs: a partial sum passes for the"
-        " whole one",
-        claim="whole-sum",
-        variant="bare-mac",
-        about=ABSTRACT,
+        " whole one"
     ),
-    _finding(
-        "finding-2",
-        "one key for the whole ring: two ranks seal their partial sums under one IV",
-        claim="iv-unique",
-        variant="group-key",
+    _finding(2, "group-key", "iv-unique")("one key for the whole ring: two ranks seal their partial sums under one IV"),
+    _finding(3, "unattested", "confidentiality", threat="links")(
+        "ranks agree on keys with whoever answers: a fake GPU in the ring reads partial sums"
     ),
-    _finding(
-        "finding-3",
-        "ranks agree on keys with whoever answers: a fake GPU in the ring reads partial sums",
-        threat="links",
-        claim="confidentiality",
-        variant="unattested",
+    _finding(4, "certificate-only", "nothing-else")(
+        "a vendor's certificate is enough: a GPU of another tenant joins the ring and changes the sum"
     ),
-    _finding(
-        "finding-4",
-        "a vendor's certificate is enough: a GPU of another tenant joins the ring and changes the sum",
-        claim="nothing-else",
-        variant="certificate-only",
+    _finding(5, "any-iteration", "nothing-else")(
+        "a tag that does not bind the iteration: a partial sum of an earlier iteration is added again"
     ),
-    _finding(
-        "finding-5",
-        "a tag that does not bind the iteration: a partial sum of an earlier iteration is added again",
-        claim="nothing-else",
-        variant="any-iteration",
+    _finding(6, "any-phase", "sum-agreement")(
+        "a tag that binds neither phase nor sub-step: a partial sum is taken for the whole one"
     ),
-    _finding(
-        "finding-6",
-        "a tag that binds neither phase nor sub-step: a partial sum is taken for the whole one",
-        claim="sum-agreement",
-        variant="any-phase",
+    _finding(7, "any-chunk", "partial-sum-agreement")(
+        "more chunks than ranks, and a tag that does not bind the chunk: chunks of two buckets change places"
     ),
-    _finding(
-        "finding-7",
-        "more chunks than ranks, and a tag that does not bind the chunk: chunks of two buckets change places",
-        claim="partial-sum-agreement",
-        variant="any-chunk",
+    _finding(8, "late-check", "nothing-else")(
+        "addition does not wait for the tag: what was changed on the link is in the sum, and nobody takes it out"
     ),
-    _finding(
-        "finding-8",
-        "addition does not wait for the tag: what was changed on the link is in the sum, and nobody takes it out",
-        claim="nothing-else",
-        variant="late-check",
+    _finding(9, "goes-on", "whole-sum")(
+        "a rank goes on after a failed tag: ranks finish with sums that lack contributions"
     ),
-    _finding(
-        "finding-9",
-        "a rank goes on after a failed tag: ranks finish with sums that lack contributions",
-        claim="whole-sum",
-        variant="goes-on",
+    _finding(10, "same-keys", "confidentiality")(
+        "a job begins again from a checkpoint under the same keys: IVs repeat, and a link reads partial sums"
     ),
-    _finding(
-        "finding-10",
-        "a job begins again from a checkpoint under the same keys: IVs repeat, and a link reads partial sums",
-        claim="confidentiality",
-        variant="same-keys",
-    ),
-    _finding(
-        "finding-11",
-        "one key for the whole ring, and the sub-step not bound: a rank adds what was sealed for another hop",
-        claim="partial-sum-agreement",
-        without=("hop-key", "bound-step"),
+    _finding(11, "", "partial-sum-agreement", without=("hop-key", "bound-step"))(
+        "one key for the whole ring, and the sub-step not bound: a rank adds what was sealed for another hop"
     ),
 )
 
@@ -175,6 +129,7 @@ BUILT_IN = ("A1", "A2", "A3", "A5")
 def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of ring all-reduce."""
     draft = Draft(ID, TITLE, variant)
+    assumptions_from(draft, TEXT, BUILT_IN)
     _assume(draft)
     draft.threat(
         "links",
@@ -194,45 +149,23 @@ def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
 
 
 def _assume(draft: Draft) -> None:
-    assumptions_from(draft, TEXT, BUILT_IN)
     draft.axiom("certificates tell", forall(lambda n: implies(certified(n), genuine(n)), Endpoint), assumption="A4")
-    _ring(draft)
-    _lines(draft)
-    _turns(draft)
 
+    two, three = (Endpoint,) * 2, (Endpoint,) * 3
+    axiom = functools.partial(draft.axiom, assumption="A6")
+    axiom("the ring is of ranks", forall(lambda g, h: implies(follows(g, h), sound(g) & sound(h) & (g != h)), *two))
+    axiom("one rank after each", forall(lambda g, h, r: implies(follows(g, h) & follows(g, r), h == r), *three))
+    axiom("one rank before each", forall(lambda g, h, r: implies(follows(g, r) & follows(h, r), g == h), *three))
 
-def _ring(draft: Draft) -> None:
-    draft.axiom(
-        "the ring is of ranks",
-        forall(lambda g, h: implies(follows(g, h), sound(g) & sound(h) & (g != h)), *(Endpoint, Endpoint)),
-        assumption="A6",
-    )
-    draft.axiom(
-        "one rank after each",
-        forall(lambda g, h, r: implies(follows(g, h) & follows(g, r), h == r), *(Endpoint, Endpoint, Endpoint)),
-        assumption="A6",
-    )
-    draft.axiom(
-        "one rank before each",
-        forall(lambda g, h, r: implies(follows(g, r) & follows(h, r), g == h), *(Endpoint, Endpoint, Endpoint)),
-        assumption="A6",
-    )
-
-
-def _lines(draft: Draft) -> None:
     StrictOrder("lines", Endpoint, ahead, "A7", each=(Chunk,), names="crst").assume(draft)
-    draft.axiom(
-        "lines have a start",
-        forall(lambda c, r: implies(sound(r), ~ahead(c, r, first(c))), *(Chunk, Endpoint)),
-        assumption="A7",
-    )
-    draft.axiom(
-        "lines have an end",
-        forall(lambda c, r: implies(sound(r), (r == last(c)) | ahead(c, r, last(c))), *(Chunk, Endpoint)),
-        assumption="A7",
-    )
-    draft.axiom("lines follow the ring", forall(_in_line, Chunk, *(Endpoint,) * 2), assumption="A7")
-    draft.axiom("nobody is between neighbours", forall(_nobody_between, Chunk, *(Endpoint,) * 3), assumption="A7")
+    axiom = functools.partial(draft.axiom, assumption="A7")
+    axiom("lines have a start", forall(lambda c, r: implies(sound(r), ~ahead(c, r, first(c))), Chunk, Endpoint))
+    to_the_end = forall(lambda c, r: implies(sound(r), (r == last(c)) | ahead(c, r, last(c))), Chunk, Endpoint)
+    axiom("lines have an end", to_the_end)
+    axiom("lines follow the ring", forall(_in_line, Chunk, *two))
+    axiom("nobody is between neighbours", forall(_nobody_between, Chunk, *three))
+    axiom("one rank in a sub-step", forall(_one_rank, Phase, Chunk, *two))
+    axiom("another sub-step in each phase", forall(_one_phase, Phase, Phase, Chunk, Endpoint))
 
 
 def _in_line(c: Chunk, f: Endpoint, g: Endpoint) -> Formula:
@@ -242,11 +175,6 @@ def _in_line(c: Chunk, f: Endpoint, g: Endpoint) -> Formula:
 def _nobody_between(c: Chunk, f: Endpoint, g: Endpoint, r: Endpoint) -> Formula:
     beyond = follows(f, g) & (first(c) != g) & ahead(c, r, g) & sound(r)
     return implies(beyond, (r == f) | ahead(c, r, f))
-
-
-def _turns(draft: Draft) -> None:
-    draft.axiom("one rank in a sub-step", forall(_one_rank, *(Phase, Chunk, Endpoint, Endpoint)), assumption="A7")
-    draft.axiom("another sub-step in each phase", forall(_one_phase, *(Phase, Phase, Chunk, Endpoint)), assumption="A7")
 
 
 def _one_rank(p: Phase, c: Chunk, g: Endpoint, h: Endpoint) -> Formula:

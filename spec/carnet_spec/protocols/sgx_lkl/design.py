@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from carnet_spec.language import Draft, TwoRuns
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
+from carnet_spec.language.authoring import Falls, Findings, assumptions_from, declare_defences, expect_falls
 from carnet_spec.protocols.sgx_lkl.claims import (
     TEXT,
     THREATS,
@@ -72,52 +69,28 @@ UNTRUE: dict[str, tuple[str, ...]] = {"bare-hand-over": ("frames_have_their_time
 ABSTRACT = "the abstract of the paper, read literally"
 HAND_OVER = "a hand-over of GPU Travelling that nobody pads"
 
-_finding = partial(Finding, threat="watching", about=ABSTRACT)
+_finding = Findings("watching", ABSTRACT)
 
 FINDINGS = (
-    _finding(
-        "finding-1",
-        "blocks in an order that nobody knows: the host still sees which are fetched again",
-        claim="revisits",
-        variant=SHUFFLED,
+    _finding(1, SHUFFLED, "revisits")(
+        "blocks in an order that nobody knows: the host still sees which are fetched again"
     ),
-    _finding(
-        "finding-2",
-        "a constant bit rate of the network alone: whether the disk is asked tells of the workload",
-        claim="count",
-        variant=ON_DEMAND,
+    _finding(2, ON_DEMAND, "count")(
+        "a constant bit rate of the network alone: whether the disk is asked tells of the workload"
     ),
-    _finding(
-        "finding-3", "encryption hides what is said, and not how much of it", claim="size", variant="protected-only"
+    _finding(3, "protected-only", "size")("encryption hides what is said, and not how much of it"),
+    _finding(4, "early-end", "end")("how long a run takes tells what it worked on"),
+    _finding(5, "needed-retry", "refusal", threat="meddling")(
+        "the host refuses a call, and sees by the retry that it was none of the dummies"
     ),
-    _finding("finding-4", "how long a run takes tells what it worked on", claim="end", variant="early-end"),
-    _finding(
-        "finding-5",
-        "the host refuses a call, and sees by the retry that it was none of the dummies",
-        threat="meddling",
-        claim="refusal",
-        variant="needed-retry",
+    _finding(6, "calls-checked", "error", threat="meddling")(
+        "the host spoils an answer, and sees by the error that it was read"
     ),
-    _finding(
-        "finding-6",
-        "the host spoils an answer, and sees by the error that it was read",
-        threat="meddling",
-        claim="error",
-        variant="calls-checked",
+    _finding(7, "bare-hand-over", "hand-over-count", about=HAND_OVER)(
+        "the number of chunks tells how much data the holder has"
     ),
-    _finding(
-        "finding-7",
-        "the number of chunks tells how much data the holder has",
-        claim="hand-over-count",
-        variant="bare-hand-over",
-        about=HAND_OVER,
-    ),
-    _finding(
-        "finding-8",
-        "the last chunk tells how much data the holder has, to the byte",
-        claim="hand-over-size",
-        variant="bare-hand-over",
-        about=HAND_OVER,
+    _finding(8, "bare-hand-over", "hand-over-size", about=HAND_OVER)(
+        "the last chunk tells how much data the holder has, to the byte"
     ),
 )
 
@@ -146,22 +119,6 @@ def oblivious(variant: str = MAIN[0]) -> TwoRuns:
 def one_run(variant: str = MAIN[0]) -> Draft:
     """Draft one run of the named variant."""
     draft = Draft(ID, TITLE, variant)
-    _assume(draft)
-    draft.threat("watching", "the host serves every call, and watches", serves=~hostile)
-    draft.threat("meddling", "the host also refuses calls, and makes answers up")
-    declare_defences(draft, DEFENCES)
-    _start(draft)
-    specify_hand_over(draft)
-    specify_calls(draft)
-    specify_end(draft)
-    specify_host(draft)
-    state_claims_of_one(draft)
-    state_lemmas_of_one(draft)
-    state_goals_of_one(draft)
-    return draft
-
-
-def _assume(draft: Draft) -> None:
     assumptions_from(draft, TEXT, BUILT_IN)
     StrictOrder("ticks", Tick, before, "A5").assume_linear(draft, start)
     draft.axiom("the run comes after the hand-over", before(manifest, deadline), assumption="A5")
@@ -170,33 +127,26 @@ def _assume(draft: Draft) -> None:
     disk = ~filled(Operation.READ) & ~filled(Operation.WRITE)
     network = filled(Operation.PACKET)
     draft.axiom("which turns are filled", disk & (network if draft.variant == ON_DEMAND else ~network), assumption="A7")
-
-
-def _start(draft: Draft) -> None:
+    draft.threat("watching", "the host serves every call, and watches", serves=~hostile)
+    draft.threat("meddling", "the host also refuses calls, and makes answers up")
+    declare_defences(draft, DEFENCES)
     draft.initially(phase, Phase.PLANNED)
     draft.initially(now, start)
     draft.initially(extent, start)
     draft.initially(status, Ending.NONE)
     draft.initially(result_size, bound)
 
-    def one_size(t: Tick) -> Size:
-        return bound
-
-    def one_moment(t: Tick) -> Moment:
-        return edge
-
-    def its_turn(t: Tick) -> Operation:
-        return turn(t)
-
-    def its_block(t: Tick) -> Block:
-        return sweep(t)
-
-    def nothing(t: Tick) -> Message:
-        return dummy
-
-    draft.initially(chunk_size, one_size)
-    draft.initially(size, one_size)
-    draft.initially(moment, one_moment)
-    draft.initially(operation, its_turn)
-    draft.initially(address, its_block)
-    draft.initially(carried, nothing)
+    draft.initially(chunk_size, lambda t: bound)
+    draft.initially(size, lambda t: bound)
+    draft.initially(moment, lambda t: edge)
+    draft.initially(operation, lambda t: turn(t))
+    draft.initially(address, lambda t: sweep(t))
+    draft.initially(carried, lambda t: dummy)
+    specify_hand_over(draft)
+    specify_calls(draft)
+    specify_end(draft)
+    specify_host(draft)
+    state_claims_of_one(draft)
+    state_lemmas_of_one(draft)
+    state_goals_of_one(draft)
+    return draft

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, forall, implies
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
+from carnet_spec.language import Draft, Formula, forall, implies
+from carnet_spec.language.authoring import Falls, Findings, assumptions_from, declare_defences, expect_falls
 from carnet_spec.protocols.teechain.claims import TEXT, THREATS, state_claims, state_goals
 from carnet_spec.protocols.teechain.lemmas import state_lemmas
 from carnet_spec.protocols.teechain.protocol import (
@@ -93,54 +92,28 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 TEECHAIN = "Teechain's abstract, carried over to custody"
 TEECHAN = "Teechan's counters, carried over to custody"
 
-_finding = partial(Finding, threat="platform", about=TEECHAIN)
+_finding = Findings("platform", TEECHAIN)
 
 FINDINGS = (
-    _finding(
-        "finding-1",
-        "replicated state and no blockchain to settle on: a backup finds the primary silent, and both go on",
-        claim="epoch-once",
-        variant="any-survivor",
+    _finding(1, "any-survivor", "epoch-once")(
+        "replicated state and no blockchain to settle on: a backup finds the primary silent, and both go on"
     ),
-    _finding(
-        "finding-2",
-        "a state that is read out without a freeze: what is granted afterwards is granted again",
-        claim="epoch-once",
-        variant="copied-out",
+    _finding(2, "copied-out", "epoch-once")(
+        "a state that is read out without a freeze: what is granted afterwards is granted again"
     ),
-    _finding(
-        "finding-3",
-        "the acknowledgement of the tail is enough, and one broken TEE is the tail: an epoch is granted twice",
-        threat="broken",
-        claim="epoch-once",
-        variant="tail-alone",
+    _finding(3, "tail-alone", "epoch-once", threat="broken")(
+        "the acknowledgement of the tail is enough, and one broken TEE is the tail: an epoch is granted twice"
     ),
-    _finding(
-        "finding-4",
-        "sealed storage in place of a counter: the platform brings an old state back",
-        claim="no-rollback",
-        variant="sealed-storage",
-        about=TEECHAN,
+    _finding(4, "sealed-storage", "no-rollback", about=TEECHAN)(
+        "sealed storage in place of a counter: the platform brings an old state back"
     ),
-    _finding(
-        "finding-5",
-        "the counter is incremented after the message: what was acknowledged is not there any more",
-        claim="nothing-lost",
-        variant="uncounted",
-        about=TEECHAN,
+    _finding(5, "uncounted", "nothing-lost", about=TEECHAN)(
+        "the counter is incremented after the message: what was acknowledged is not there any more"
     ),
-    _finding(
-        "finding-6",
-        "a replica that restarts with its key and without its log is counted as it was",
-        claim="nothing-lost",
-        variant="kept-key",
+    _finding(6, "kept-key", "nothing-lost")(
+        "a replica that restarts with its key and without its log is counted as it was"
     ),
-    _finding(
-        "finding-7",
-        "the next primary goes on from its own log, which is not the newest",
-        claim="epoch-once",
-        variant="any-log",
-    ),
+    _finding(7, "any-log", "epoch-once")("the next primary goes on from its own log, which is not the newest"),
 )
 
 
@@ -156,6 +129,7 @@ BUILT_IN = ("A1", "A2", "A3")
 def teechain(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of Teechain for custody."""
     draft = Draft(ID, TITLE, variant)
+    assumptions_from(draft, TEXT, BUILT_IN)
     _assume(draft)
     draft.threat(
         "platform",
@@ -164,7 +138,9 @@ def teechain(variant: str = MAIN[0]) -> Draft:
     )
     draft.threat("broken", "TEEs of backups may be broken, too, as far as quorums allow")
     declare_defences(draft, DEFENCES)
-    _start(draft)
+    draft.initially(last, lambda r, c: zero)
+    draft.initially(counter, lambda r, c: zero)
+    draft.initially(bar, lambda c: zero)
     specify_setup(draft)
     specify_issuing(draft)
     specify_taking_over(draft)
@@ -177,82 +153,32 @@ def teechain(variant: str = MAIN[0]) -> Draft:
 
 
 def _assume(draft: Draft) -> None:
-    assumptions_from(draft, TEXT, BUILT_IN)
-    _epochs(draft)
-    _chains(draft)
-    _quorums(draft)
-
-
-def _epochs(draft: Draft) -> None:
     StrictOrder("epochs", Epoch, before, "A4").assume_linear(draft, zero)
 
+    two, three = (Chain,) * 2, (Chain,) * 3
+    axiom = partial(draft.axiom, assumption="A5")
+    axiom("a head is a member", forall(lambda c: belongs(c, head(c)), Chain))
+    to_the_tail = forall(lambda c, r: implies(belongs(c, r), (r == tail(c)) | ahead(c, r, tail(c))), Chain, Replica)
+    axiom("all are before the tail", to_the_tail)
+    axiom("none is before the head", forall(lambda c, r: ~ahead(c, r, head(c)), Chain, Replica))
+    from_the_head = forall(lambda c, r: implies(belongs(c, r), (r == head(c)) | ahead(c, head(c), r)), Chain, Replica)
+    axiom("the head is before all", from_the_head)
+    axiom("a tail is a member", forall(lambda c: belongs(c, tail(c)), Chain))
+    axiom("chains do not loop", forall(lambda c: ~earlier(c, c), Chain))
+    axiom("none is before the first", forall(lambda c: ~earlier(c, origin), Chain))
+    axiom("chains are ordered", forall(lambda a, b, c: implies(earlier(a, b) & earlier(b, c), earlier(a, c)), *three))
+    axiom("one step is a step", forall(lambda b, c: implies(follows(b, c), earlier(b, c)), *two))
+    in_one_step = forall(lambda a, b, c: implies(earlier(a, c) & follows(b, c), (a == b) | earlier(a, b)), *three)
+    axiom("one chain is next before", in_one_step)
 
-def _chains(draft: Draft) -> None:
-    draft.axiom("a head is a member", forall(lambda c: belongs(c, head(c)), Chain), assumption="A5")
-    draft.axiom(
-        "all are before the tail",
-        forall(lambda c, r: implies(belongs(c, r), (r == tail(c)) | ahead(c, r, tail(c))), *(Chain, Replica)),
-        assumption="A5",
-    )
-    draft.axiom(
-        "none is before the head", forall(lambda c, r: ~ahead(c, r, head(c)), *(Chain, Replica)), assumption="A5"
-    )
-    draft.axiom(
-        "the head is before all",
-        forall(lambda c, r: implies(belongs(c, r), (r == head(c)) | ahead(c, head(c), r)), *(Chain, Replica)),
-        assumption="A5",
-    )
-    draft.axiom("a tail is a member", forall(lambda c: belongs(c, tail(c)), Chain), assumption="A5")
-    draft.axiom("chains do not loop", forall(lambda c: ~earlier(c, c), Chain), assumption="A5")
-    draft.axiom("none is before the first", forall(lambda c: ~earlier(c, origin), Chain), assumption="A5")
-    draft.axiom(
-        "chains are ordered",
-        forall(lambda a, b, c: implies(earlier(a, b) & earlier(b, c), earlier(a, c)), *(Chain, Chain, Chain)),
-        assumption="A5",
-    )
-    draft.axiom(
-        "one step is a step",
-        forall(lambda b, c: implies(follows(b, c), earlier(b, c)), *(Chain, Chain)),
-        assumption="A5",
-    )
-    draft.axiom(
-        "one chain is next before",
-        forall(
-            lambda a, b, c: implies(earlier(a, c) & follows(b, c), (a == b) | earlier(a, b)), *(Chain, Chain, Chain)
-        ),
-        assumption="A5",
-    )
+    axiom = partial(draft.axiom, assumption="A6")
+    members = forall(lambda c, q, r: implies(quorum(c, q) & within(q, r), belongs(c, r)), Chain, Quorum, Replica)
+    axiom("a quorum is of members", members)
 
+    def in_both(c: Chain, q: Quorum, s: Quorum) -> Formula:
+        return implies(quorum(c, q) & quorum(c, s), within(q, meet(q, s)) & within(s, meet(q, s)))
 
-def _quorums(draft: Draft) -> None:
-    draft.axiom(
-        "a quorum is of members",
-        forall(lambda c, q, r: implies(quorum(c, q) & within(q, r), belongs(c, r)), *(Chain, Quorum, Replica)),
-        assumption="A6",
-    )
-    draft.axiom(
-        "quorums meet",
-        forall(
-            lambda c, q, s: implies(quorum(c, q) & quorum(c, s), within(q, meet(q, s)) & within(s, meet(q, s))),
-            *(Chain, Quorum, Quorum),
-        ),
-        assumption="A6",
-    )
-    draft.axiom("heads hold", forall(lambda c: implies(credible(head(c)), sound(head(c))), Chain), assumption="A7")
-    draft.axiom(
-        "quorums hold",
-        forall(lambda q, s: implies(credible(meet(q, s)), sound(meet(q, s))), *(Quorum, Quorum)),
-        assumption="A7",
-    )
-
-
-def _start(draft: Draft) -> None:
-    def nothing_logged(r: Replica, c: Chain) -> Epoch:
-        return zero
-
-    def nothing_barred(c: Chain) -> Epoch:
-        return zero
-
-    draft.initially(last, nothing_logged)
-    draft.initially(counter, nothing_logged)
-    draft.initially(bar, nothing_barred)
+    axiom("quorums meet", forall(in_both, Chain, Quorum, Quorum))
+    axiom = partial(draft.axiom, assumption="A7")
+    axiom("heads hold", forall(lambda c: implies(credible(head(c)), sound(head(c))), Chain))
+    axiom("quorums hold", forall(lambda q, s: implies(credible(meet(q, s)), sound(meet(q, s))), Quorum, Quorum))
