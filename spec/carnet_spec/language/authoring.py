@@ -13,10 +13,29 @@ from typing import TypeVar
 
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.expressions import Formula
-from carnet_spec.language.family import Finding, Profile, Variant
+from carnet_spec.language.family import Finding, Profile, Scale, Variant, all_sizes
 from carnet_spec.language.instance import Row
 from carnet_spec.language.requirements import Level, NormativeText
-from carnet_spec.language.statements import Claim
+from carnet_spec.language.statements import Claim, Invariant
+
+__all__ = [
+    "HONEST",
+    "Claims",
+    "Falls",
+    "Findings",
+    "StateLemma",
+    "assumptions_from",
+    "by_name",
+    "chosen",
+    "counted",
+    "declare_defences",
+    "described",
+    "expect_falls",
+    "fact",
+    "named",
+    "numbered",
+    "unary",
+]
 
 _Named = TypeVar("_Named", Profile, Variant)
 
@@ -67,6 +86,9 @@ class Claims:
             fails_under=fails_under,
         )
 
+
+StateLemma = Callable[[Callable[..., Formula]], Invariant]
+"""What states the decorated function as a lemma: under every threat model, or under some."""
 
 Falls = Mapping[str, Mapping[str, tuple[str, ...]]]
 """For each variant the claims that fall in it, and under which threat models."""
@@ -120,6 +142,24 @@ def fact(true: bool) -> frozenset[Row]:
 def counted(*amounts: tuple[int, str]) -> str:
     """Return amounts in words, without those that are zero: ``2 honest users, 1 key of the adversary's``."""
     return ", ".join(f"{number} {what if number == 1 else _plural(what)}" for number, what in amounts if number)
+
+
+Sizes = Mapping[str, tuple[int, str]]
+"""For each size by name its default, and what it counts."""
+
+
+def chosen(scale: Scale, sizes: Sizes, where: str) -> dict[str, int]:
+    """Return every size of the family ``where``: what the scale says, and the default where it says nothing.
+
+    Raises:
+        SpecificationError: the scale names a size that the family does not have.
+    """
+    return all_sizes(scale, {name: default for name, (default, _) in sizes.items()}, where)
+
+
+def described(size: Mapping[str, int], sizes: Sizes) -> str:
+    """Return the sizes of an instance in words."""
+    return counted(*((size[name], what) for name, (_, what) in sizes.items()))
 
 
 def _plural(what: str) -> str:

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, Step, forall, implies
+from carnet_spec.language import *
 from carnet_spec.protocols.fastrack.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _setup(draft)
+    _sending(draft)
+    _receiving(draft)
+    _adversary(draft)
+
 
 # -- setup -------------------------------------------------------------------------------------------------------------
 # A user and a GPU agree on a key, which the CPU TEE between them does not learn, and on code.
@@ -13,7 +22,7 @@ from carnet_spec.protocols.fastrack.vocabulary import *
 _DIRECT = "Fastrack, abstract: direct GPU TEE communication"
 
 
-def specify_setup(draft: Draft) -> None:
+def _setup(draft: Draft) -> None:
     """Add key exchange, report and the launch of kernels to ``draft``."""
     by_user = partial(draft.action, USER)
     by_gpu = partial(draft.action, GPU)
@@ -76,7 +85,7 @@ def specify_setup(draft: Draft) -> None:
 _PARALLEL = "Fastrack, abstract: parallelized authentication"
 
 
-def specify_sending(draft: Draft) -> None:
+def _sending(draft: Draft) -> None:
     """Add what users send and take to ``draft``."""
     by_user = partial(draft.action, USER)
 
@@ -124,7 +133,7 @@ def specify_sending(draft: Draft) -> None:
 _OVERLAP = "Fastrack, abstract: overlapping decryption with PCI-e transmission"
 
 
-def specify_receiving(draft: Draft) -> None:
+def _receiving(draft: Draft) -> None:
     """Add what the GPU does with a transfer to ``draft``."""
     by_gpu = partial(draft.action, GPU)
 
@@ -219,7 +228,7 @@ def _marked(mark: Mark, place: Position, last: Position) -> Formula:
 # Host, network, other users, GPUs of its own, and the CPU TEE where that is corrupt.
 
 
-def specify_adversary(draft: Draft) -> None:
+def _adversary(draft: Draft) -> None:
     """Add what the adversary does, makes and works out to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
+from carnet_spec.language.authoring import *
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -118,12 +117,7 @@ masked = _message("masked", Key, Transfer, Position, Block, says="a chunk with t
 changed = _message("changed", Key, Block, says="untagged bytes decrypt to this under the key")
 tag = _message(
     "tag",
-    Key,
-    Transfer,
-    Position,
-    Position,
-    Mark,
-    Block,
+    *(Key, Transfer, Position, Position, Mark, Block),
     says="a tag for the content, the transfer, the place, the last place and the mark",
 )
 answer = _message("answer", Key, Transfer, says="under the key: the answer to the transfer")

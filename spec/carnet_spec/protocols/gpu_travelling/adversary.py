@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, Kind, Step, exists, relation, true
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 # -- hardware ----------------------------------------------------------------------------------------------------------

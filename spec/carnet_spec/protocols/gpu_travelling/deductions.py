@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, Step
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, WHOLE_GPU, Hardware, located
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from carnet_spec.language import Draft, forall, implies
-from carnet_spec.language.authoring import assumptions_from, by_name, declare_defences
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
 from carnet_spec.language.family import Finding, Profile, Service, Variant
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware, specify_adversary
 from carnet_spec.protocols.gpu_travelling.claims import (

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from carnet_spec.language import (
-    Draft,
-    Expression,
-    Formula,
-    Kind,
-    Relation,
-    Step,
-    exists,
-    forall,
-    function,
-    implies,
-    relation,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 

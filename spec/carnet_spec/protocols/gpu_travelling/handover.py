@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, Step, any_of, forall, implies
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *

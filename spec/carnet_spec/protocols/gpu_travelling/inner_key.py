@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, Individual, Kind, Step, forall, implies, relation
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.adversary import Hardware
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from itertools import combinations
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
-from carnet_spec.language.authoring import HONEST, by_name, counted, fact, named, numbered, unary
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
 
 DEFAULTS = {
     "holders": 1,

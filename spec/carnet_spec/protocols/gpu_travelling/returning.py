@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Step
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from carnet_spec.language import Draft, Expression, Formula, Kind, Step, exists, false, forall, implies, relation, true
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 

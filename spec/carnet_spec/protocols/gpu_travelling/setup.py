@@ -9,18 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import (
-    Draft,
-    Expression,
-    Formula,
-    Kind,
-    Step,
-    exists,
-    forall,
-    implies,
-    relation,
-    rigid_relation,
-)
+from carnet_spec.language import *
 from carnet_spec.language.family import Profile
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule

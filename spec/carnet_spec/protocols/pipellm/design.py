@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, forall, implies
-from carnet_spec.language.authoring import Falls, Findings, assumptions_from, declare_defences, expect_falls
-from carnet_spec.protocols.pipellm.claims import TEXT, THREATS, state_claims, state_goals
-from carnet_spec.protocols.pipellm.lemmas import state_lemmas
-from carnet_spec.protocols.pipellm.protocol import specify_adversary, specify_application, specify_gpu, specify_runtime
+from itertools import pairwise
+
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
+from carnet_spec.protocols.pipellm.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.pipellm.protocol import specify
 from carnet_spec.protocols.pipellm.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
 
@@ -71,42 +72,10 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 """For each variant the lemmas that do not hold in it."""
 
 
-# -- findings ----------------------------------------------------------------------------------------------------------
-# What speculative encryption needs, which the abstract of the paper does not say.
-# Each is an attack on a reading of the abstract. The paper itself may exclude it.
-
-ABSTRACT = "the abstract of the paper, read literally"
-
-_finding = Findings("lone-host", ABSTRACT)
-
-FINDINGS = (
-    _finding(1, "shared-staging", "confidentiality")(
-        "a guess waits in shared memory: the host sees it and a NOP, or anything else, under one IV, and reads both"
-    ),
-    _finding(2, "shared-staging", "copy-agreement")(
-        "a wrong guess in shared memory verifies still: the host lets the GPU decrypt it instead of what was asked for"
-    ),
-    _finding(3, "no-invalidation", "copy-agreement")(
-        "a page is written after it was encrypted ahead, and what it held before is sent"
-    ),
-    _finding(4, "asynchronous-writes", "copy-agreement")(
-        "the copy returns before the block is encrypted, and the application writes on"
-    ),
-    _finding(5, "hits-first", "order-kept")("a guess that was right overtakes a copy that was asked for before it"),
-    _finding(6, "no-padding", "iv-unique")(
-        "a guess that was right is sent before the counter is there: the IV comes again, and encrypts something else"
-    ),
-    _finding(7, "old-key", "iv-unique")(
-        "relinquishing begins again with the old key: the counter comes back, and the IVs with it"
-    ),
-)
-
-
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "pipellm"
 TITLE = "PipeLLM: blocks are encrypted before they are asked for, under the IV that will be due then"
-
 BUILT_IN = ("A1", "A2", "A3", "A4", "A5")
 """Assumptions in the shape of the steps: what verifies, what is out of reach, and that a write is seen."""
 
@@ -137,12 +106,128 @@ def pipellm(variant: str = MAIN[0]) -> Draft:
     draft.initially(counter, lambda k: start)
     draft.initially(latest, lambda k: none)
     draft.initially(content, lambda p: zeros)
-    specify_application(draft)
-    specify_runtime(draft)
-    specify_gpu(draft)
-    specify_adversary(draft)
+    specify(draft)
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
     expect_falls(draft, THREATS, FALLS, UNTRUE)
     return draft
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+# Finite instances of PipeLLM: who takes part, and how much is sent.
+
+SIZES = {
+    "tenants": (1, "honest tenant"),
+    "tenant_keys": (1, "channel"),
+    "own_keys": (0, "channel of the adversary's"),
+    "sent_messages": (2, "message to a channel"),
+    "tenant_pages": (1, "page to a tenant"),
+    "copies": (2, "copy to a channel"),
+    "tenant_blocks": (2, "block to a tenant"),
+    "host_blocks": (0, "block to the host"),
+}
+"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
+
+
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the instance of the given sizes: honest tenants, the host, and a tenant who may collude with it.
+
+    A channel has one IV more than messages, since the counter goes on after the last; nothing is guessed for that one.
+    """
+    size = chosen(scale, SIZES, protocol.id)
+    tenants = named(HONEST, "tenant", size["tenants"])
+    others = ("mallory",) if threat == "collusion" else ()
+    blocks = {tenant: numbered(f"{tenant}'s ", size["tenant_blocks"]) for tenant in tenants}
+    blocks["host"] = (*numbered("host's ", size["host_blocks"]), "zeros")
+    pages = {tenant: numbered(f"{tenant}'s page ", size["tenant_pages"]) for tenant in tenants}
+    ivs = numbered("iv", size["sent_messages"] + 1, start=0)
+    copies = numbered("copy", size["copies"] + 1, start=0)
+    own, hers = numbered("k", size["tenant_keys"]), numbered("m", size["own_keys"])
+    return Instance(
+        elements={
+            "Agent": (*tenants, "host", *others),
+            "Key": (*own, *hers),
+            "Iv": ivs,
+            "Page": tuple(page for each in pages.values() for page in each),
+            "Copy": copies,
+            "Block": tuple(block for each in blocks.values() for block in each),
+        },
+        relations={
+            "corrupt": unary(("host", *others)),
+            "before": InLine(ivs),
+            "follows": frozenset(pairwise(ivs)),
+            "earlier": InLine(copies),
+        },
+        functions={
+            "host": {(): "host"},
+            "zeros": {(): "zeros"},
+            "start": {(): ivs[0]},
+            "none": {(): copies[0]},
+            "owner": {(block,): agent for agent, each in blocks.items() for block in each},
+            "home": {(page,): agent for agent, each in pages.items() for page in each},
+        },
+        pools={
+            ("open_channel", "k"): own,
+            ("open_own", "k"): hers,
+            ("open_own", "p"): others or ("host",),
+            ("speculate", "i"): ivs[:-1],
+        },
+        describes=described(size, SIZES),
+    )
+
+
+# -- family ------------------------------------------------------------------------------------------------------------
+# What speculative encryption needs, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+ABSTRACT = "the abstract of the paper, read literally"
+
+_finding = Findings("lone-host", ABSTRACT)
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=pipellm,
+    instance=instance,
+    variants=VARIANTS,
+    main=MAIN,
+    profiles=by_name(
+        Profile("tiny", {"tenant_pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
+        Profile("ci", {"sent_messages": 3, "tenant_blocks": 1}, title="three messages of one page"),
+    ),
+    hunts=(
+        Profile("one block", {"tenant_blocks": 1}, budget=1),
+        Profile("one page", {}, budget=1),
+        Profile("two pages", {"tenant_pages": 2, "tenant_blocks": 1}, budget=1),
+        Profile("three messages", {"sent_messages": 3, "copies": 3}, budget=1),
+        Profile("the adversary's own", {"tenant_keys": 0, "own_keys": 1}),
+    ),
+    findings=(
+        _finding(1, "shared-staging", "confidentiality")(
+            "a guess waits in shared memory: the host sees it and a NOP, or anything else, under one IV, and reads both"
+        ),
+        _finding(2, "shared-staging", "copy-agreement")(
+            "a wrong guess in shared memory verifies still: the host lets the GPU decrypt it "
+            "instead of what was asked for"
+        ),
+        _finding(3, "no-invalidation", "copy-agreement")(
+            "a page is written after it was encrypted ahead, and what it held before is sent"
+        ),
+        _finding(4, "asynchronous-writes", "copy-agreement")(
+            "the copy returns before the block is encrypted, and the application writes on"
+        ),
+        _finding(5, "hits-first", "order-kept")("a guess that was right overtakes a copy that was asked for before it"),
+        _finding(6, "no-padding", "iv-unique")(
+            "a guess that was right is sent before the counter is there: the IV comes again, and "
+            "encrypts something else"
+        ),
+        _finding(7, "old-key", "iv-unique")(
+            "relinquishing begins again with the old key: the counter comes back, and the IVs with it"
+        ),
+    ),
+    default_threat="collusion",
+    fresh_sizes=frozenset({"tenant_keys"}),
+    round_goal="hit-after-a-nop",
+    text=TEXT,
+)

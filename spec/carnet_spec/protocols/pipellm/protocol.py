@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, Step, forall, implies
+from carnet_spec.language import *
 from carnet_spec.protocols.pipellm.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _application(draft)
+    _runtime(draft)
+    _gpu(draft)
+    _adversary(draft)
+
 
 # -- application -------------------------------------------------------------------------------------------------------
 # It opens a channel, writes its pages, and asks for copies to the GPU.
 
 
-def specify_application(draft: Draft) -> None:
+def _application(draft: Draft) -> None:
     """Add channels, writes and requests to ``draft``."""
     by_tenant = partial(draft.action, TENANT)
 
@@ -78,7 +87,7 @@ _SPECULATION = "PipeLLM, abstract: speculative pipelined encryption"
 _RELINQUISHING = "PipeLLM, abstract: pipeline relinquishing"
 
 
-def specify_runtime(draft: Draft) -> None:
+def _runtime(draft: Draft) -> None:
     """Add speculation and what is sent to ``draft``.
 
     Where guesses are flushed, an IV under which something was encrypted ahead encrypts nothing else.
@@ -203,7 +212,7 @@ def _flush(draft: Draft) -> None:
 _COUNTER = "PipeLLM, abstract: speculative pipelined encryption"
 
 
-def specify_gpu(draft: Draft) -> None:
+def _gpu(draft: Draft) -> None:
     """Add what the GPU does with messages to ``draft``."""
     by_gpu = partial(draft.action, GPU)
 
@@ -256,7 +265,7 @@ def specify_gpu(draft: Draft) -> None:
 # The host, which sees and changes shared memory, and tenants that collude with it.
 
 
-def specify_adversary(draft: Draft) -> None:
+def _adversary(draft: Draft) -> None:
     """Add what the adversary does, makes and works out to ``draft``."""
     rule = partial(draft.rule, ADVERSARY)
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
+from carnet_spec.language.authoring import *
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -79,10 +78,7 @@ counter = function("counter", Key, to=Iv, kind=Kind.STATE, of=GPU, says="the IV 
 dead = relation("dead", Key, kind=Kind.STATE, of=GPU, says="a message did not verify, and the channel has ended")
 landed = relation(
     "landed",
-    Key,
-    Iv,
-    Copy,
-    Block,
+    *(Key, Iv, Copy, Block),
     kind=Kind.STATE,
     of=GPU,
     says="at that value of the counter, the block was decrypted to where the copy goes",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.authoring import Falls, Findings, assumptions_from, declare_defences, expect_falls
-from carnet_spec.protocols.ring_all_reduce.claims import TEXT, THREATS, state_claims, state_goals
-from carnet_spec.protocols.ring_all_reduce.lemmas import state_lemmas
-from carnet_spec.protocols.ring_all_reduce.protocol import specify_adversary, specify_reducing, specify_setup
+from itertools import combinations
+
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
+from carnet_spec.protocols.ring_all_reduce.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.ring_all_reduce.protocol import specify
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
 
@@ -72,56 +73,10 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 """For each variant the lemmas that do not hold in it."""
 
 
-# -- findings ----------------------------------------------------------------------------------------------------------
-# What encryption and authentication of each hop need, which the abstract of the paper does not say.
-# Each is an attack on a reading of the abstract. The paper itself may exclude it.
-
-ABSTRACT = "the abstract of the paper, read literally"
-CHOICE = "a choice that the abstract leaves open"
-
-_finding = Findings("tenants", CHOICE)
-
-FINDINGS = (
-    _finding(1, "bare-mac", "whole-sum", about=ABSTRACT)(
-        "every message is encrypted and has a MAC, which says nothing of where it belongs: a partial sum passes for the"
-        " whole one"
-    ),
-    _finding(2, "group-key", "iv-unique")("one key for the whole ring: two ranks seal their partial sums under one IV"),
-    _finding(3, "unattested", "confidentiality", threat="links")(
-        "ranks agree on keys with whoever answers: a fake GPU in the ring reads partial sums"
-    ),
-    _finding(4, "certificate-only", "nothing-else")(
-        "a vendor's certificate is enough: a GPU of another tenant joins the ring and changes the sum"
-    ),
-    _finding(5, "any-iteration", "nothing-else")(
-        "a tag that does not bind the iteration: a partial sum of an earlier iteration is added again"
-    ),
-    _finding(6, "any-phase", "sum-agreement")(
-        "a tag that binds neither phase nor sub-step: a partial sum is taken for the whole one"
-    ),
-    _finding(7, "any-chunk", "partial-sum-agreement")(
-        "more chunks than ranks, and a tag that does not bind the chunk: chunks of two buckets change places"
-    ),
-    _finding(8, "late-check", "nothing-else")(
-        "addition does not wait for the tag: what was changed on the link is in the sum, and nobody takes it out"
-    ),
-    _finding(9, "goes-on", "whole-sum")(
-        "a rank goes on after a failed tag: ranks finish with sums that lack contributions"
-    ),
-    _finding(10, "same-keys", "confidentiality")(
-        "a job begins again from a checkpoint under the same keys: IVs repeat, and a link reads partial sums"
-    ),
-    _finding(11, "", "partial-sum-agreement", without=("hop-key", "bound-step"))(
-        "one key for the whole ring, and the sub-step not bound: a rank adds what was sealed for another hop"
-    ),
-)
-
-
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "ring-all-reduce"
 TITLE = "Ring all-reduce among GPU TEEs: sums of gradients go round over links that nobody trusts"
-
 BUILT_IN = ("A1", "A2", "A3", "A5")
 """Assumptions in the shape of the steps: what a tag verifies for, what is out of reach, what a place is."""
 
@@ -138,9 +93,7 @@ def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
     )
     draft.threat("tenants", "the adversary has GPUs of its own, too: out of confidential mode, or with other code")
     declare_defences(draft, DEFENCES)
-    specify_setup(draft)
-    specify_reducing(draft)
-    specify_adversary(draft)
+    specify(draft)
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
@@ -183,3 +136,158 @@ def _one_rank(p: Phase, c: Chunk, g: Endpoint, h: Endpoint) -> Formula:
 
 def _one_phase(p: Phase, o: Phase, c: Chunk, g: Endpoint) -> Formula:
     return implies(sound(g) & (turn(p, c, g) == turn(o, c, g)), p == o)
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+# Finite instances of ring all-reduce: how many ranks, chunks and iterations, and who else is on the network.
+
+SIZES = {
+    "ring_size": (2, "rank"),
+    "chunks": (1, "chunk"),
+    "buckets": (1, "bucket"),
+    "iterations": (1, "iteration"),
+    "outsiders": (1, "outsider"),
+    "hop_keys": (2, "key"),
+    "own_keys": (0, "key of the adversary's"),
+    "vectors": (2, "vector"),
+    "own_vectors": (0, "vector of the adversary's"),
+}
+"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
+
+
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the instance of the given sizes: ranks in a ring, and outsiders who are the adversary.
+
+    Under ``links`` the outsiders are machines that pass for GPUs. Under ``tenants`` they are a fake, a genuine GPU out
+    of confidential mode, and genuine ones that run other code, in this order.
+    """
+    size = chosen(scale, SIZES, protocol.id)
+    ranks, chunks = numbered("rank", size["ring_size"]), numbered("chunk", size["chunks"] * size["buckets"])
+    genuine = _OUTSIDERS[1 : size["outsiders"]] if threat == "tenants" else ()
+    keys, hers = numbered("k", size["hop_keys"]), numbered("m", size["own_keys"])
+    vectors, forged = numbered("v", size["vectors"]), numbered("x", size["own_vectors"])
+    lines = {chunk: _cut_open(ranks, at % size["chunks"]) for at, chunk in enumerate(chunks)}
+    drawn = {("contribute", "v"): vectors, ("add", "w"): vectors, ("go_on_alone", "w"): vectors, ("make", "v"): forged}
+    actions = {action.name for action in protocol.actions}
+    return Instance(
+        elements={
+            "Endpoint": (*ranks, *_OUTSIDERS[: size["outsiders"]]),
+            "Key": (*keys, *hers),
+            "Vector": (*vectors, *forged),
+            "Iteration": numbered("iteration", size["iterations"]),
+            "Chunk": chunks,
+            "SubStep": numbered("step", size["ring_size"]),
+        },
+        relations={
+            "genuine": unary((*ranks, *genuine)),
+            "certified": unary((*ranks, *genuine)),
+            "closed": unary((*ranks, *(each for each in genuine if each != "open"))),
+            "trains": unary((*ranks, *(each for each in genuine if each == "open"))),
+            "follows": frozenset(zip(ranks, (*ranks[1:], ranks[0]), strict=True)) if len(ranks) > 1 else frozenset(),
+            "ahead": frozenset((chunk, *pair) for chunk, line in lines.items() for pair in combinations(line, 2)),
+        },
+        functions={
+            "first": {(chunk,): line[0] for chunk, line in lines.items()},
+            "last": {(chunk,): line[-1] for chunk, line in lines.items()},
+            "turn": _turns(lines, _OUTSIDERS[: size["outsiders"]]),
+        },
+        pools={
+            **{pool: names for pool, names in drawn.items() if pool[0] in actions},
+            ("open_hop", "k"): keys,
+            ("open_own", "k"): hers,
+        },
+        describes=described(size, SIZES),
+    )
+
+
+_OUTSIDERS = ("fake", "open", "other")
+
+
+def _cut_open(ranks: Row, at: int) -> Row:
+    """Return the ranks in the order in which they add to a chunk."""
+    start = at % len(ranks)
+    return ranks[start:] + ranks[:start]
+
+
+def _turns(lines: dict[str, Row], outsiders: Row) -> dict[Row, str]:
+    """Say in which sub-step a rank sends: the first in line at once, and the last one first when sums go round."""
+    turns: dict[Row, str] = {}
+    for chunk, line in lines.items():
+        for place, rank in enumerate(line):
+            turns["REDUCE", chunk, rank] = f"step{place + 1}"
+            turns["GATHER", chunk, rank] = f"step{(place + 1) % len(line) + 1}"
+        for phase in ("REDUCE", "GATHER"):
+            turns |= {(phase, chunk, outsider): "step1" for outsider in outsiders}
+    return turns
+
+
+# -- family ------------------------------------------------------------------------------------------------------------
+# What encryption and authentication of each hop need, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+ABSTRACT = "the abstract of the paper, read literally"
+CHOICE = "a choice that the abstract leaves open"
+
+_finding = Findings("tenants", CHOICE)
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=ring_all_reduce,
+    instance=instance,
+    variants=VARIANTS,
+    main=MAIN,
+    profiles=by_name(
+        Profile("tiny", {"outsiders": 3, "own_keys": 1, "own_vectors": 1}, title="two ranks, one chunk, one iteration"),
+        Profile("chunks", {"chunks": 2, "vectors": 4}, title="two ranks, two chunks, one iteration"),
+        Profile("three", {"ring_size": 3, "hop_keys": 3, "vectors": 3}, title="three ranks, one chunk, one iteration"),
+    ),
+    hunts=(
+        Profile("two ranks", {"outsiders": 3, "own_keys": 1, "own_vectors": 1}, budget=2),
+        Profile("one vector more", {"vectors": 3}, budget=1),
+        Profile("two buckets", {"buckets": 2, "vectors": 4}, budget=0),
+        Profile("three ranks", {"ring_size": 3, "hop_keys": 3, "vectors": 3}, budget=0),
+        Profile("two iterations", {"iterations": 2, "vectors": 4}, budget=0),
+    ),
+    findings=(
+        _finding(1, "bare-mac", "whole-sum", about=ABSTRACT)(
+            "every message is encrypted and has a MAC, which says nothing of where it belongs: a "
+            "partial sum passes for the"
+            " whole one"
+        ),
+        _finding(2, "group-key", "iv-unique")(
+            "one key for the whole ring: two ranks seal their partial sums under one IV"
+        ),
+        _finding(3, "unattested", "confidentiality", threat="links")(
+            "ranks agree on keys with whoever answers: a fake GPU in the ring reads partial sums"
+        ),
+        _finding(4, "certificate-only", "nothing-else")(
+            "a vendor's certificate is enough: a GPU of another tenant joins the ring and changes the sum"
+        ),
+        _finding(5, "any-iteration", "nothing-else")(
+            "a tag that does not bind the iteration: a partial sum of an earlier iteration is added again"
+        ),
+        _finding(6, "any-phase", "sum-agreement")(
+            "a tag that binds neither phase nor sub-step: a partial sum is taken for the whole one"
+        ),
+        _finding(7, "any-chunk", "partial-sum-agreement")(
+            "more chunks than ranks, and a tag that does not bind the chunk: chunks of two buckets change places"
+        ),
+        _finding(8, "late-check", "nothing-else")(
+            "addition does not wait for the tag: what was changed on the link is in the sum, and nobody takes it out"
+        ),
+        _finding(9, "goes-on", "whole-sum")(
+            "a rank goes on after a failed tag: ranks finish with sums that lack contributions"
+        ),
+        _finding(10, "same-keys", "confidentiality")(
+            "a job begins again from a checkpoint under the same keys: IVs repeat, and a link reads partial sums"
+        ),
+        _finding(11, "", "partial-sum-agreement", without=("hop-key", "bound-step"))(
+            "one key for the whole ring, and the sub-step not bound: a rank adds what was sealed for another hop"
+        ),
+    ),
+    default_threat="tenants",
+    fresh_sizes=frozenset({"hop_keys", "own_keys", "vectors", "own_vectors"}),
+    round_goal="iteration-finished",
+    text=TEXT,
+)

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import functools
 
-from carnet_spec.language import Draft, Formula, Step, forall, implies
+from carnet_spec.language import *
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _setup(draft)
+    _reducing(draft)
+    _adversary(draft)
+
 
 # -- setup -------------------------------------------------------------------------------------------------------------
 # Each rank and the next one agree on a key for the hop between them, and each takes the other's report.
@@ -14,7 +22,7 @@ _HOP = "DDP in GPU TEEs, abstract: only the GPU package is trusted"
 _CHECKS = ("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-SETUP-07")
 
 
-def specify_setup(draft: Draft) -> None:
+def _setup(draft: Draft) -> None:
     """Add the attested key exchange of a hop to ``draft``."""
     by_rank = functools.partial(draft.action, RANK)
 
@@ -86,7 +94,7 @@ _Label = tuple[Iteration, Phase, SubStep, Chunk]
 """What the tag of a message says of it."""
 
 
-def specify_reducing(draft: Draft) -> None:
+def _reducing(draft: Draft) -> None:
     """Add what ranks do with chunks to ``draft``."""
     by_rank = functools.partial(draft.action, RANK)
 
@@ -274,7 +282,7 @@ def _everything(g: Endpoint, i: Iteration) -> Formula:
 # Links and hosts, whoever else is on the network, and GPUs that are not of the ring.
 
 
-def specify_adversary(draft: Draft) -> None:
+def _adversary(draft: Draft) -> None:
     """Add what the adversary does, makes and works out to ``draft``."""
     by_adversary = functools.partial(draft.action, ADVERSARY)
     rule = functools.partial(draft.rule, ADVERSARY)

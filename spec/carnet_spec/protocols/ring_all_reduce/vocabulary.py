@@ -11,8 +11,7 @@ from __future__ import annotations
 import functools
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
+from carnet_spec.language.authoring import *
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -100,11 +99,7 @@ asked = _message("asked", Key, says="the key exchange was sent")
 answered = _message("answered", Key, says="the key exchange was answered")
 report = _message(
     "report",
-    Endpoint,
-    Key,
-    Mode,
-    Code,
-    Endpoint,
+    *(Endpoint, Key, Mode, Code, Endpoint),
     says="a signed report that names the exchange, the mode, the code and a place in the ring",
 )
 ciphertext = _message("ciphertext", Key, Vector, says="a message under the key has this content")
@@ -112,12 +107,7 @@ altered = _message("altered", Key, Vector, says="untagged bytes decrypt to this 
 masked = _message("masked", Key, Iteration, Phase, Chunk, Vector, says="a message with that IV has this content")
 tag = _message(
     "tag",
-    Key,
-    Iteration,
-    Phase,
-    SubStep,
-    Chunk,
-    Vector,
+    *(Key, Iteration, Phase, SubStep, Chunk, Vector),
     says="a tag for the content, the iteration, the phase, the sub-step and the chunk",
 )
 

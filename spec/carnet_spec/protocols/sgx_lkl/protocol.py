@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Step, exists, forall
+from carnet_spec.language import *
 from carnet_spec.protocols.sgx_lkl.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _hand_over(draft)
+    _calls(draft)
+    _end(draft)
+    _host(draft)
+
 
 # -- handing over ------------------------------------------------------------------------------------------------------
 # The hand-over: a holder sends its dataset in chunks, as many as the manifest says, however many it has.
@@ -13,7 +22,7 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import *
 _HAND_OVER = "Carnet (the shape of a hand-over)"
 
 
-def specify_hand_over(draft: Draft) -> None:
+def _hand_over(draft: Draft) -> None:
     """Add what the holder sends to ``draft``."""
     by_holder = partial(draft.action, HOLDER)
 
@@ -58,7 +67,7 @@ _OBLIVIOUS = "SGX-LKL, abstract: host operations independent of the workload"
 _DUMMIES = "SGX-LKL, abstract: dummy packets for constant bit rates"
 
 
-def specify_calls(draft: Draft) -> None:
+def _calls(draft: Draft) -> None:
     """Add what the application asks for, and what leaves the enclave, to ``draft``."""
     by_enclave = partial(draft.action, ENCLAVE)
 
@@ -123,7 +132,7 @@ def _show(step: Step, t: Tick, m: Message) -> None:
 # At the deadline, with a status that tells what the host did and a result of one size.
 
 
-def specify_end(draft: Draft) -> None:
+def _end(draft: Draft) -> None:
     """Add the end of a run to ``draft``."""
 
     @draft.action(
@@ -155,7 +164,7 @@ def specify_end(draft: Draft) -> None:
 # Gives ticks and answers frames; where it is hostile, it also refuses, and makes answers up.
 
 
-def specify_host(draft: Draft) -> None:
+def _host(draft: Draft) -> None:
     """Add what the host does, and how the enclave reacts, to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
+from carnet_spec.language.authoring import *
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 

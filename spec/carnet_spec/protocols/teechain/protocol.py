@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Step, forall, implies, true
+from carnet_spec.language import *
 from carnet_spec.protocols.teechain.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _setup(draft)
+    _issuing(draft)
+    _taking_over(draft)
+    _adversary(draft)
+
 
 # -- setup -------------------------------------------------------------------------------------------------------------
 # The head draws up a chain, members answer with quotes, and the head lists their keys.
@@ -13,7 +22,7 @@ from carnet_spec.protocols.teechain.vocabulary import *
 _COMMITTEE = "Teechain, abstract: committee chains"
 
 
-def specify_setup(draft: Draft) -> None:
+def _setup(draft: Draft) -> None:
     """Add how the first chain is opened, and how replicas join one."""
     by_replica = partial(draft.action, REPLICA)
 
@@ -72,7 +81,7 @@ _CHAIN = "Teechain, abstract: a new variant of chain replication"
 _COUNTER = "Teechan: monotonic counters; Carnet"
 
 
-def specify_issuing(draft: Draft) -> None:
+def _issuing(draft: Draft) -> None:
     """Add how an epoch is issued."""
     by_replica = partial(draft.action, REPLICA)
 
@@ -155,7 +164,7 @@ _FREEZE = "Teechain: force-freeze; Carnet (votes)"
 _STORE = "Teechan: monotonic counters; Carnet (rollback)"
 
 
-def specify_taking_over(draft: Draft) -> None:
+def _taking_over(draft: Draft) -> None:
     """Add how a chain is frozen and taken over, and how a replica starts again."""
     by_replica = partial(draft.action, REPLICA)
 
@@ -230,7 +239,7 @@ def specify_taking_over(draft: Draft) -> None:
 # Platform and network, enclaves of its own, and broken replicas.
 
 
-def specify_adversary(draft: Draft) -> None:
+def _adversary(draft: Draft) -> None:
     """Add what the adversary does, makes and works out to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
+from carnet_spec.language.authoring import *
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -102,10 +101,7 @@ passed = _message(
 )
 vote = _message(
     "vote",
-    Replica,
-    Chain,
-    Chain,
-    Epoch,
+    *(Replica, Chain, Chain, Epoch),
     says="under the replica's key in the chain: it froze it for this next one, and its log ends there",
 )
 sealed = _message("sealed", Replica, Chain, Epoch, says="a sealed state of the replica, whose log ends there")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, forall, implies
-from carnet_spec.language.authoring import Falls, Findings, assumptions_from, declare_defences, expect_falls
-from carnet_spec.protocols.tensortee.claims import TEXT, THREATS, state_claims, state_goals
-from carnet_spec.protocols.tensortee.lemmas import state_lemmas
-from carnet_spec.protocols.tensortee.protocol import (
-    specify_adversary,
-    specify_cpu,
-    specify_exporting,
-    specify_npu,
-    specify_setup,
-)
+from itertools import pairwise
+
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
+from carnet_spec.protocols.tensortee.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.tensortee.protocol import specify
 from carnet_spec.protocols.tensortee.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
 
@@ -80,45 +75,10 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 """For each variant the lemmas that do not hold in it."""
 
 
-# -- findings ----------------------------------------------------------------------------------------------------------
-# What tensor granularity and delayed verification need, which the abstract of the paper does not say.
-# Each is an attack on a reading of the abstract. The paper itself may exclude it.
-
-ABSTRACT = "the abstract of the paper, read literally"
-
-_finding = Findings("bus", ABSTRACT)
-
-FINDINGS = (
-    _finding(1, "two-counters", "confidentiality")(
-        "one scheme and one key on both sides: CPU and NPU write one tensor in one version, under one IV"
-    ),
-    _finding(2, "predict-and-export", "verified-export")(
-        "computation runs ahead of the MAC, and so does what it exports"
-    ),
-    _finding(3, "own-mac-only", "verified-export")(
-        "a result of unverified data goes through memory, and its own MAC verifies"
-    ),
-    _finding(4, "verify-by-second-pass", "verified-export")(
-        "the delayed MAC is computed from a second read: what was verified is not what was computed with"
-    ),
-    _finding(5, "sum-of-tags", "tensor-agreement")(
-        "line tags that are linear are summed up to a tensor's MAC: the same change in two lines cancels"
-    ),
-    _finding(6, "bare-lines", "tensor-agreement")("lines that are authenticated without their address change places"),
-    _finding(7, "spilled-table", "iv-unique")(
-        "the table of versions overflows to memory, and memory gives an old entry back"
-    ),
-    _finding(8, "machine-key", "confidentiality", threat="neighbour")(
-        "both enclaves use the machine's key: another job on the machine has it, too"
-    ),
-)
-
-
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "tensortee"
 TITLE = "TensorTEE: CPU and NPU protect memory by the tensor, and the NPU verifies after it computed"
-
 BUILT_IN = ("A1", "A2", "A3", "A4", "A5", "A6")
 """Assumptions in the shape of the steps: what a MAC verifies for, what is out of reach, where a tensor ends."""
 
@@ -139,13 +99,127 @@ def tensortee(variant: str = MAIN[0]) -> Draft:
     declare_defences(draft, DEFENCES)
     draft.initially(cpu_version, lambda k, t: zero)
     draft.initially(npu_version, lambda k, t: zero)
-    specify_setup(draft)
-    specify_cpu(draft)
-    specify_npu(draft)
-    specify_exporting(draft)
-    specify_adversary(draft)
+    specify(draft)
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
     expect_falls(draft, THREATS, FALLS, UNTRUE)
     return draft
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+# Finite instances of TensorTEE: who takes part, and how much is written.
+
+SIZES = {
+    "honest_jobs": (1, "honest job"),
+    "job_keys": (1, "session"),
+    "own_keys": (0, "session of the adversary's"),
+    "cpu_tensors": (1, "tensor of the CPU's"),
+    "npu_tensors": (1, "tensor of the NPU's"),
+    "tensor_lines": (1, "line to a tensor"),
+    "passes": (1, "pass"),
+    "job_blocks": (1, "block to a job"),
+}
+"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
+
+
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the instance of the given sizes: honest jobs, the host, and another job that may collude with it.
+
+    The CPU writes weights, and the NPU writes gradients.
+    """
+    size = chosen(scale, SIZES, protocol.id)
+    jobs = named(HONEST, "job", size["honest_jobs"])
+    others = ("mallory",) if threat == "neighbour" else ()
+    blocks = {job: numbered(f"{job}'s ", size["job_blocks"]) for job in jobs}
+    blocks["host"] = ("host's",)
+    weights, gradients = numbered("weights", size["cpu_tensors"]), numbered("gradients", size["npu_tensors"])
+    versions = numbered("v", 1 + size["passes"], start=0)
+    own, hers = numbered("k", size["job_keys"]), numbered("m", size["own_keys"])
+    return Instance(
+        elements={
+            "Agent": (*jobs, "host", *others),
+            "Key": (*own, *hers),
+            "Tensor": (*weights, *gradients),
+            "CacheLine": numbered("line", size["tensor_lines"]),
+            "Version": versions,
+            "Block": tuple(block for each in blocks.values() for block in each),
+        },
+        relations={
+            "corrupt": unary(("host", *others)),
+            "before": InLine(versions),
+            "follows": frozenset(pairwise(versions)),
+        },
+        functions={
+            "host": {(): "host"},
+            "zero": {(): versions[0]},
+            "owner": {(block,): agent for agent, each in blocks.items() for block in each},
+            "writer": {**{(each,): "CPU" for each in weights}, **{(each,): "NPU" for each in gradients}},
+        },
+        pools={("open_session", "k"): own, ("open_own", "k"): hers, ("open_own", "p"): others or ("host",)},
+        describes=described(size, SIZES),
+    )
+
+
+# -- family ------------------------------------------------------------------------------------------------------------
+# What tensor granularity and delayed verification need, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+ABSTRACT = "the abstract of the paper, read literally"
+
+_finding = Findings("bus", ABSTRACT)
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=tensortee,
+    instance=instance,
+    variants=VARIANTS,
+    main=MAIN,
+    profiles=by_name(
+        Profile("tiny", {"own_keys": 1, "tensor_lines": 2}, title="one pass of two lines"),
+        Profile("passes", {"passes": 2}, title="two passes of one line"),
+        Profile("ci", {"job_blocks": 2}, title="one pass of one line, with two blocks"),
+    ),
+    hunts=(
+        Profile("one line", {}, budget=1),
+        Profile("two blocks", {"job_blocks": 2}, budget=1),
+        Profile("two lines", {"tensor_lines": 2}, budget=1),
+        Profile("two passes", {"passes": 2}, budget=1),
+        Profile("two jobs", {"honest_jobs": 2}, budget=1),
+        Profile("two tensors", {"cpu_tensors": 2, "npu_tensors": 0}, budget=1),
+        Profile("two passes of two blocks", {"passes": 2, "job_blocks": 2}, budget=1),
+        Profile("two lines of two blocks", {"tensor_lines": 2, "job_blocks": 2}, budget=1),
+        Profile("the adversary's own", {"job_keys": 0, "own_keys": 1}),
+    ),
+    findings=(
+        _finding(1, "two-counters", "confidentiality")(
+            "one scheme and one key on both sides: CPU and NPU write one tensor in one version, under one IV"
+        ),
+        _finding(2, "predict-and-export", "verified-export")(
+            "computation runs ahead of the MAC, and so does what it exports"
+        ),
+        _finding(3, "own-mac-only", "verified-export")(
+            "a result of unverified data goes through memory, and its own MAC verifies"
+        ),
+        _finding(4, "verify-by-second-pass", "verified-export")(
+            "the delayed MAC is computed from a second read: what was verified is not what was computed with"
+        ),
+        _finding(5, "sum-of-tags", "tensor-agreement")(
+            "line tags that are linear are summed up to a tensor's MAC: the same change in two lines cancels"
+        ),
+        _finding(6, "bare-lines", "tensor-agreement")(
+            "lines that are authenticated without their address change places"
+        ),
+        _finding(7, "spilled-table", "iv-unique")(
+            "the table of versions overflows to memory, and memory gives an old entry back"
+        ),
+        _finding(8, "machine-key", "confidentiality", threat="neighbour")(
+            "both enclaves use the machine's key: another job on the machine has it, too"
+        ),
+    ),
+    default_threat="neighbour",
+    fresh_sizes=frozenset({"job_keys"}),
+    round_goal="there-and-back",
+    text=TEXT,
+)

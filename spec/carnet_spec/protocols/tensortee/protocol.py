@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, Step, forall, implies
+from carnet_spec.language import *
 from carnet_spec.protocols.tensortee.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _setup(draft)
+    _cpu(draft)
+    _npu(draft)
+    _exporting(draft)
+    _adversary(draft)
+
 
 # -- setup -------------------------------------------------------------------------------------------------------------
 # The CPU enclave of a job attests an NPU, and both share a key for one session.
@@ -13,7 +23,7 @@ from carnet_spec.protocols.tensortee.vocabulary import *
 _UNIFIED = "TensorTEE, abstract: unified granularity"
 
 
-def specify_setup(draft: Draft) -> None:
+def _setup(draft: Draft) -> None:
     """Add sessions to ``draft``."""
     by_cpu = partial(draft.action, CPU)
 
@@ -64,7 +74,7 @@ _DETECTED = "TensorTEE, abstract: detecting and maintaining tensor structures on
 _DIRECT = "TensorTEE, abstract: direct data transfer without re-encryption"
 
 
-def specify_cpu(draft: Draft) -> None:
+def _cpu(draft: Draft) -> None:
     """Add what the CPU enclave writes, hands over and reads to ``draft``."""
     by_cpu = partial(draft.action, CPU)
 
@@ -167,7 +177,7 @@ def specify_cpu(draft: Draft) -> None:
 _PREDICTIVE = "TensorTEE, abstract: tensor-granularity MAC management with predictive execution"
 
 
-def specify_npu(draft: Draft) -> None:
+def _npu(draft: Draft) -> None:
     """Add what the NPU enclave loads, computes and writes to ``draft``."""
     by_npu = partial(draft.action, NPU)
 
@@ -317,7 +327,7 @@ def _begin_load(step: Step, key: Key, tensor: Tensor) -> None:
 _EXPORT = "Carnet, after TensorTEE, abstract: predictive execution"
 
 
-def specify_exporting(draft: Draft) -> None:
+def _exporting(draft: Draft) -> None:
     """Add hand-over and release of results to ``draft``."""
     by_npu = partial(draft.action, NPU)
 
@@ -360,7 +370,7 @@ def _settled(key: Key, tensor: Tensor) -> Formula:
 # Memory, link and host software, and other jobs on the same machine.
 
 
-def specify_adversary(draft: Draft) -> None:
+def _adversary(draft: Draft) -> None:
     """Add what the adversary does, makes and works out to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)

@@ -11,8 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
+from carnet_spec.language.authoring import *
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -78,11 +77,7 @@ cpu_wrote = relation(
 )
 took = relation(
     "took",
-    Key,
-    Tensor,
-    CacheLine,
-    Version,
-    Block,
+    *(Key, Tensor, CacheLine, Version, Block),
     kind=Kind.STATE,
     of=CPU,
     says="the CPU read the line in that version of the tensor",
@@ -101,9 +96,7 @@ arrived = _npu_state("arrived", Key, Tensor, CacheLine, says="the line was fetch
 matched = _npu_state("matched", Key, Tensor, CacheLine, says="the line adds to the MAC what the written one did")
 awaits = _npu_state(
     "awaits",
-    Key,
-    Tensor,
-    Tensor,
+    *(Key, Tensor, Tensor),
     says="the first tensor has in it what was read of the second, whose MAC was not compared yet",
 )
 halted = _npu_state("halted", Key, says="the MAC of a tensor did not verify")
@@ -112,11 +105,7 @@ halted = _npu_state("halted", Key, says="the MAC of a tensor did not verify")
 
 stored = _message(
     "stored",
-    Key,
-    Tensor,
-    CacheLine,
-    Version,
-    Block,
+    *(Key, Tensor, CacheLine, Version, Block),
     says="memory had, under that address and version, a ciphertext of the block and its MAC",
 )
 changed = _message("changed", Key, Block, says="changed bytes decrypt to this under the key")
@@ -136,39 +125,24 @@ learnt = relation("learnt", Agent, Block, kind=Kind.KNOWLEDGE, says="the agent l
 _history = partial(relation, kind=Kind.GHOST)
 wrote = _history(
     "wrote",
-    Key,
-    Tensor,
-    CacheLine,
-    Version,
-    Block,
+    *(Key, Tensor, CacheLine, Version, Block),
     says="an enclave wrote the block to the line in that version of the tensor",
 )
 filled = _history("filled", Key, Tensor, CacheLine, Version, says="the line was written in that version of the tensor")
 handed = _history("handed", Key, Tensor, Version, says="its writer handed the tensor over in that version")
 spoilt = _history(
     "spoilt",
-    Key,
-    Tensor,
-    Tensor,
-    CacheLine,
+    *(Key, Tensor, Tensor, CacheLine),
     says="the first tensor has in it what was read in that line of the second, and was not written there",
 )
 foul = _history(
     "foul",
-    Key,
-    Tensor,
-    CacheLine,
-    Version,
-    Tensor,
-    CacheLine,
+    *(Key, Tensor, CacheLine, Version, Tensor, CacheLine),
     says="the line was written in that version when its tensor was spoilt by that line of the other tensor",
 )
 escaped = _history(
     "escaped",
-    Key,
-    Tensor,
-    Tensor,
-    CacheLine,
+    *(Key, Tensor, Tensor, CacheLine),
     says="the tensor was given out when it was spoilt by that line of the other tensor",
 )
 rolled = _history("rolled", Key, Tensor, says="a table went back to a version that it had passed")
