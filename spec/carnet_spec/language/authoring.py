@@ -24,16 +24,16 @@ __all__ = [
     "Falls",
     "Findings",
     "StateLemma",
+    "amounts_in_words",
     "assumptions_from",
     "by_name",
-    "chosen",
-    "counted",
     "declare_defences",
-    "described",
     "expect_falls",
     "fact",
-    "named",
-    "numbered",
+    "first_names",
+    "numbered_names",
+    "sizes_for",
+    "sizes_in_words",
     "unary",
 ]
 
@@ -119,14 +119,14 @@ def expect_falls(draft: Draft, threats: tuple[str, ...], falls: Falls, untrue: M
 # -- an instance -------------------------------------------------------------------------------------------------------
 
 
-def numbered(what: str, count: int, start: int = 1) -> Row:
+def numbered_names(what: str, count: int, start: int = 1) -> Row:
     """Return ``count`` names, such as ``key1`` and ``key2``."""
     return tuple(f"{what}{number}" for number in range(start, start + count))
 
 
-def named(names: Row, what: str, count: int) -> Row:
+def first_names(names: Row, what: str, count: int) -> Row:
     """Return ``count`` names: the first of ``names``, and numbered ones where there are too few."""
-    return (*names[:count], *numbered(what, count - len(names), start=1 + len(names)))
+    return (*names[:count], *numbered_names(what, count - len(names), start=1 + len(names)))
 
 
 def unary(names: Iterable[str]) -> frozenset[Row]:
@@ -139,7 +139,7 @@ def fact(true: bool) -> frozenset[Row]:
     return frozenset({()} if true else ())
 
 
-def counted(*amounts: tuple[int, str]) -> str:
+def amounts_in_words(*amounts: tuple[int, str]) -> str:
     """Return amounts in words, without those that are zero: ``2 honest users, 1 key of the adversary's``."""
     return ", ".join(f"{number} {what if number == 1 else _plural(what)}" for number, what in amounts if number)
 
@@ -148,7 +148,7 @@ Sizes = Mapping[str, tuple[int, str]]
 """For each size by name its default, and what it counts."""
 
 
-def chosen(scale: Scale, sizes: Sizes, where: str) -> dict[str, int]:
+def sizes_for(scale: Scale, sizes: Sizes, where: str) -> dict[str, int]:
     """Return every size of the family ``where``: what the scale says, and the default where it says nothing.
 
     Raises:
@@ -157,9 +157,9 @@ def chosen(scale: Scale, sizes: Sizes, where: str) -> dict[str, int]:
     return all_sizes(scale, {name: default for name, (default, _) in sizes.items()}, where)
 
 
-def described(size: Mapping[str, int], sizes: Sizes) -> str:
+def sizes_in_words(size: Mapping[str, int], sizes: Sizes) -> str:
     """Return the sizes of an instance in words."""
-    return counted(*((size[name], what) for name, (_, what) in sizes.items()))
+    return amounts_in_words(*((size[name], what) for name, (_, what) in sizes.items()))
 
 
 def _plural(what: str) -> str:

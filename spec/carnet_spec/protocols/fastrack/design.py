@@ -117,23 +117,21 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     Under ``collusion`` the CPU TEE is corrupt, too. ``fakes`` are GPUs that no vendor made, and ``open_gpus`` are
     genuine GPUs out of confidential mode.
     """
-    size = chosen(scale, SIZES, protocol.id)
-    users = named(HONEST, "user", size["users"])
-    gpus, fakes, plain = (
-        numbered("gpu", size["gpus"]),
-        numbered("fake", size["fakes"]),
-        numbered("open", size["open_gpus"]),
-    )
-    blocks = {user: numbered(f"{user}'s ", size["user_blocks"]) for user in users}
+    size = sizes_for(scale, SIZES, protocol.id)
+    users = first_names(HONEST, "user", size["users"])
+    gpus = numbered_names("gpu", size["gpus"])
+    fakes = numbered_names("fake", size["fakes"])
+    plain = numbered_names("open", size["open_gpus"])
+    blocks = {user: numbered_names(f"{user}'s ", size["user_blocks"]) for user in users}
     blocks["mallory"] = ("mallory's",)
-    places = numbered("place", size["chunks"])
-    own, hers = numbered("k", size["user_keys"]), numbered("m", size["own_keys"])
+    places = numbered_names("place", size["chunks"])
+    own, hers = numbered_names("k", size["user_keys"]), numbered_names("m", size["own_keys"])
     return Instance(
         elements={
             "Agent": (*users, "cpu", "mallory"),
             "Gpu": (*gpus, *fakes, *plain),
             "Key": (*own, *hers),
-            "Transfer": numbered("transfer", size["transfers"]),
+            "Transfer": numbered_names("transfer", size["transfers"]),
             "Position": places,
             "Block": tuple(block for each in blocks.values() for block in each),
             "Code": ("kernel", "copier"),
@@ -153,7 +151,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "owner": {(block,): agent for agent, each in blocks.items() for block in each},
         },
         pools={("open_exchange", "k"): own, ("open_own", "k"): hers},
-        describes=described(size, SIZES),
+        describes=sizes_in_words(size, SIZES),
     )
 
 

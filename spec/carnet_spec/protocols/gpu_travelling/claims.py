@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import *
+from carnet_spec.language.authoring import Claims
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 

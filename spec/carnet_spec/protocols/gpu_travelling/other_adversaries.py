@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import *
+from carnet_spec.language.authoring import Claims
 from carnet_spec.language.family import Profile, Variant
 from carnet_spec.protocols.gpu_travelling.claims import ALL, Scope, leaving
 from carnet_spec.protocols.gpu_travelling.engines import EnginePerHolder

@@ -135,15 +135,15 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
     A channel has one IV more than messages, since the counter goes on after the last; nothing is guessed for that one.
     """
-    size = chosen(scale, SIZES, protocol.id)
-    tenants = named(HONEST, "tenant", size["tenants"])
+    size = sizes_for(scale, SIZES, protocol.id)
+    tenants = first_names(HONEST, "tenant", size["tenants"])
     others = ("mallory",) if threat == "collusion" else ()
-    blocks = {tenant: numbered(f"{tenant}'s ", size["tenant_blocks"]) for tenant in tenants}
-    blocks["host"] = (*numbered("host's ", size["host_blocks"]), "zeros")
-    pages = {tenant: numbered(f"{tenant}'s page ", size["tenant_pages"]) for tenant in tenants}
-    ivs = numbered("iv", size["sent_messages"] + 1, start=0)
-    copies = numbered("copy", size["copies"] + 1, start=0)
-    own, hers = numbered("k", size["tenant_keys"]), numbered("m", size["own_keys"])
+    blocks = {tenant: numbered_names(f"{tenant}'s ", size["tenant_blocks"]) for tenant in tenants}
+    blocks["host"] = (*numbered_names("host's ", size["host_blocks"]), "zeros")
+    pages = {tenant: numbered_names(f"{tenant}'s page ", size["tenant_pages"]) for tenant in tenants}
+    ivs = numbered_names("iv", size["sent_messages"] + 1, start=0)
+    copies = numbered_names("copy", size["copies"] + 1, start=0)
+    own, hers = numbered_names("k", size["tenant_keys"]), numbered_names("m", size["own_keys"])
     return Instance(
         elements={
             "Agent": (*tenants, "host", *others),
@@ -173,7 +173,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             ("open_own", "p"): others or ("host",),
             ("speculate", "i"): ivs[:-1],
         },
-        describes=described(size, SIZES),
+        describes=sizes_in_words(size, SIZES),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from itertools import combinations
 
 from carnet_spec.language import *
@@ -161,11 +162,11 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     Under ``links`` the outsiders are machines that pass for GPUs. Under ``tenants`` they are a fake, a genuine GPU out
     of confidential mode, and genuine ones that run other code, in this order.
     """
-    size = chosen(scale, SIZES, protocol.id)
-    ranks, chunks = numbered("rank", size["ring_size"]), numbered("chunk", size["chunks"] * size["buckets"])
+    size = sizes_for(scale, SIZES, protocol.id)
+    ranks, chunks = numbered_names("rank", size["ring_size"]), numbered_names("chunk", size["chunks"] * size["buckets"])
     genuine = _OUTSIDERS[1 : size["outsiders"]] if threat == "tenants" else ()
-    keys, hers = numbered("k", size["hop_keys"]), numbered("m", size["own_keys"])
-    vectors, forged = numbered("v", size["vectors"]), numbered("x", size["own_vectors"])
+    keys, hers = numbered_names("k", size["hop_keys"]), numbered_names("m", size["own_keys"])
+    vectors, forged = numbered_names("v", size["vectors"]), numbered_names("x", size["own_vectors"])
     lines = {chunk: _cut_open(ranks, at % size["chunks"]) for at, chunk in enumerate(chunks)}
     drawn = {("contribute", "v"): vectors, ("add", "w"): vectors, ("go_on_alone", "w"): vectors, ("make", "v"): forged}
     actions = {action.name for action in protocol.actions}
@@ -174,9 +175,9 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Endpoint": (*ranks, *_OUTSIDERS[: size["outsiders"]]),
             "Key": (*keys, *hers),
             "Vector": (*vectors, *forged),
-            "Iteration": numbered("iteration", size["iterations"]),
+            "Iteration": numbered_names("iteration", size["iterations"]),
             "Chunk": chunks,
-            "SubStep": numbered("step", size["ring_size"]),
+            "SubStep": numbered_names("step", size["ring_size"]),
         },
         relations={
             "genuine": unary((*ranks, *genuine)),
@@ -196,7 +197,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             ("open_hop", "k"): keys,
             ("open_own", "k"): hers,
         },
-        describes=described(size, SIZES),
+        describes=sizes_in_words(size, SIZES),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import *
+from carnet_spec.language.authoring import Claims
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.sgx_lkl.vocabulary import *
 

@@ -136,11 +136,11 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     What calls ask for, and which blocks they are about, is in the order in which ticks are for it. ``long_calls`` more
     of them do not fit a frame.
     """
-    size = chosen(scale, SIZES, protocol.id)
-    chunks, run = numbered("chunk", size["chunks"]), numbered("tick", size["ticks"])
-    calls, longs = numbered("call", size["host_calls"]), numbered("long", size["long_calls"])
+    size = sizes_for(scale, SIZES, protocol.id)
+    chunks, run = numbered_names("chunk", size["chunks"]), numbered_names("tick", size["ticks"])
+    calls, longs = numbered_names("call", size["host_calls"]), numbered_names("long", size["long_calls"])
     ticks, own = (*chunks, *run), {call: f"of {call}" for call in (*calls, *longs)}
-    blocks = numbered("block", max(1, size["host_calls"]))
+    blocks = numbered_names("block", max(1, size["host_calls"]))
     return Instance(
         elements={
             "Tick": ticks,
@@ -171,7 +171,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "aim": {("dummy",): "PACKET", **_in_turn(calls, _TURNS), **_in_turn(longs, _TURNS)},
             "place": {("dummy",): "spare", **_in_turn(calls, blocks), **_in_turn(longs, blocks)},
         },
-        describes=described(size, SIZES),
+        describes=sizes_in_words(size, SIZES),
     )
 
 

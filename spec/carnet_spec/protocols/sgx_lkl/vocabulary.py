@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import *
+from carnet_spec.language.authoring import by_name
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 

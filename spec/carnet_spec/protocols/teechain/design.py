@@ -169,14 +169,14 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     or outsider, or with ``majority`` every member.
     """
     size = all_sizes(scale, DEFAULTS, protocol.id)
-    backups = numbered("backup", size["backups"])
+    backups = numbered_names("backup", size["backups"])
     outside = (("broken",) if threat == "broken" else ()) + _outsider(size["outsider"])
     chains = _chains(size, backups, outside)
     replicas = tuple(dict.fromkeys(("primary", *backups, *outside, *chains.get("foreign", ())[:1])))
     quorums = {"voters": chains["origin"] if size["majority"] else _voter(backups, outside)}
     quorums |= {name: chains[name][-1:] for name in ("rival",) if size["third"]}
     quorums |= {name: chains[name][:1] for name in ("foreign",) if size["foreign"]}
-    epochs = numbered("e", 1 + size["epochs"], start=0)
+    epochs = numbered_names("e", 1 + size["epochs"], start=0)
     follows = frozenset((_AFTER.get(chain, "origin"), chain) for chain in chains if chain != "origin")
     return Instance(
         elements={
@@ -184,7 +184,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "Chain": tuple(chains),
             "Quorum": tuple(quorums),
             "Epoch": epochs,
-            "Holder": numbered("holder", size["holders"]),
+            "Holder": numbered_names("holder", size["holders"]),
         },
         relations={
             "sound": unary(("primary", *backups)),
@@ -205,7 +205,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "tail": {(chain,): line[-1] for chain, line in chains.items()},
             "meet": {(one, two): quorums[one][0] for one in quorums for two in quorums},
         },
-        describes=counted(
+        describes=amounts_in_words(
             (size["backups"], "backup"),
             (1 if size["outsider"] else 0, "outsider"),
             (1 + size["rivals"] + size["third"], "next chain"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import *
+from carnet_spec.language.authoring import Claims, StateLemma
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.tensortee.vocabulary import *
 

@@ -128,20 +128,21 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
 
     The CPU writes weights, and the NPU writes gradients.
     """
-    size = chosen(scale, SIZES, protocol.id)
-    jobs = named(HONEST, "job", size["honest_jobs"])
+    size = sizes_for(scale, SIZES, protocol.id)
+    jobs = first_names(HONEST, "job", size["honest_jobs"])
     others = ("mallory",) if threat == "neighbour" else ()
-    blocks = {job: numbered(f"{job}'s ", size["job_blocks"]) for job in jobs}
+    blocks = {job: numbered_names(f"{job}'s ", size["job_blocks"]) for job in jobs}
     blocks["host"] = ("host's",)
-    weights, gradients = numbered("weights", size["cpu_tensors"]), numbered("gradients", size["npu_tensors"])
-    versions = numbered("v", 1 + size["passes"], start=0)
-    own, hers = numbered("k", size["job_keys"]), numbered("m", size["own_keys"])
+    weights = numbered_names("weights", size["cpu_tensors"])
+    gradients = numbered_names("gradients", size["npu_tensors"])
+    versions = numbered_names("v", 1 + size["passes"], start=0)
+    own, hers = numbered_names("k", size["job_keys"]), numbered_names("m", size["own_keys"])
     return Instance(
         elements={
             "Agent": (*jobs, "host", *others),
             "Key": (*own, *hers),
             "Tensor": (*weights, *gradients),
-            "CacheLine": numbered("line", size["tensor_lines"]),
+            "CacheLine": numbered_names("line", size["tensor_lines"]),
             "Version": versions,
             "Block": tuple(block for each in blocks.values() for block in each),
         },
@@ -157,7 +158,7 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "writer": {**{(each,): "CPU" for each in weights}, **{(each,): "NPU" for each in gradients}},
         },
         pools={("open_session", "k"): own, ("open_own", "k"): hers, ("open_own", "p"): others or ("host",)},
-        describes=described(size, SIZES),
+        describes=sizes_in_words(size, SIZES),
     )
 
 

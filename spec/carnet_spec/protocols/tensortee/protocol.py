@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 from carnet_spec.language import *
 from carnet_spec.protocols.tensortee.vocabulary import *
@@ -15,6 +16,64 @@ def specify(draft: Draft) -> None:
     _npu(draft)
     _exporting(draft)
     _adversary(draft)
+
+
+# -- both sides --------------------------------------------------------------------------------------------------------
+# CPU and NPU write, hand over and take tensors in the same way, each with a table of its own.
+
+
+class _Enclave(NamedTuple):
+    side: Side
+    other: Side
+    version: Function[Version]
+    written: Relation
+
+    def next_version(self, step: Step, k: Key, t: Tensor, w: Version) -> None:
+        """Go on to the next version of a tensor of its own."""
+        step.require("its tensor", writer(t) == self.side, defence="one-writer")
+        step.require("the next version", follows(self.version(k, t), w), defence="version-advances")
+
+    def write(self, step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block) -> None:
+        """Write a line in the pass that has begun."""
+        now = self.version(k, t)
+        step.require("its tensor", writer(t) == self.side, defence="one-writer")
+        step.require("a pass has begun", now != zero)
+        step.require("own data", owner(b) == a)
+        step.require("not written in this pass", ~self.written(k, t, i), defence="line-once")
+        step.insert(self.written(k, t, i), stored(k, t, i, now, b), wrote(k, t, i, now, b), filled(k, t, i, now))
+
+    def hand_over(self, step: Step, k: Key, t: Tensor) -> None:
+        """Hand over a tensor of its own, as it lies in memory."""
+        step.require("its tensor", writer(t) == self.side)
+        step.require("whole", forall(lambda i: self.written(k, t, i), CacheLine), defence="whole-write")
+        step.insert(descriptor(k, t, self.version(k, t)), handed(k, t, self.version(k, t)))
+
+    def take(self, step: Step, k: Key, t: Tensor, v: Version) -> None:
+        """Take the descriptor of a tensor of the other side."""
+        step.require("a descriptor", descriptor(k, t, v))
+        step.require("of the other side's tensor", writer(t) == self.other)
+        step.require("newer than the last", before(self.version(k, t), v), defence="descriptor-fresh")
+        step.insert(rolled(k, t), when=before(v, self.version(k, t)))
+        step.set(self.version(k, t), v)
+
+
+_ON_CPU = _Enclave(Side.CPU, Side.NPU, cpu_version, cpu_wrote)
+_ON_NPU = _Enclave(Side.NPU, Side.CPU, npu_version, npu_wrote)
+
+
+def _act_for(step: Step, job: Agent, key: Key) -> None:
+    step.actor(job, honest(job))
+    step.require("own session", session(job, key))
+
+
+_Address = tuple[Tensor, CacheLine, Version]
+
+
+def _binds(step: Step, found: _Address, expected: _Address) -> None:
+    """Compare the MAC of a line: it says where and in which version the line was written."""
+    step.require("MAC binds the tensor", found[0] == expected[0], defence="mac-tensor")
+    step.require("MAC binds the line", found[1] == expected[1], defence="mac-line")
+    step.require("MAC binds the version", found[2] == expected[2], defence="mac-version")
 
 
 # -- setup -------------------------------------------------------------------------------------------------------------
@@ -61,8 +120,7 @@ def _setup(draft: Draft) -> None:
     )
     def start_again(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """The same happens where a version number is as large as it can be and wraps."""
-        step.actor(a, honest(a))
-        step.require("own session", session(a, k))
+        _act_for(step, a, k)
         step.set(cpu_version(k, t), zero)
         step.remove(cpu_wrote(k, t, step.each(CacheLine)))
 
@@ -81,10 +139,8 @@ def _cpu(draft: Draft) -> None:
     @by_cpu("The CPU begins to write version {w} of {t} under {k}.", _DETECTED, ("REQ-WRITE-01", "REQ-WRITE-02"))
     def cpu_begin(step: Step, a: Agent, k: Key, t: Tensor, w: Version) -> None:
         """One number for the whole tensor: it goes on before the first line is written."""
-        step.actor(a, honest(a))
-        step.require("own session", session(a, k))
-        step.require("its tensor", writer(t) == Side.CPU, defence="one-writer")
-        step.require("the next version", follows(cpu_version(k, t), w), defence="version-advances")
+        _act_for(step, a, k)
+        _ON_CPU.next_version(step, k, t, w)
         step.insert(rolled(k, t), when=before(w, cpu_version(k, t)))
         step.remove(cpu_wrote(k, t, step.each(CacheLine)))
         step.set(cpu_version(k, t), w)
@@ -92,37 +148,23 @@ def _cpu(draft: Draft) -> None:
     @by_cpu("The CPU writes {b} to {i} of {t} under {k}.", _DETECTED, ("REQ-WRITE-01", "REQ-WRITE-03", "REQ-MAC-01"))
     def cpu_write(step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block) -> None:
         """The IV is made of the address and the version, so a second write in one pass would use it again."""
-        step.actor(a, honest(a))
+        _act_for(step, a, k)
         step.message("cpu -> memory: {i} of {t} under {k}")
-        step.require("own session", session(a, k))
-        step.require("its tensor", writer(t) == Side.CPU, defence="one-writer")
-        step.require("a pass has begun", cpu_version(k, t) != zero)
-        step.require("own data", owner(b) == a)
-        step.require("not written in this pass", ~cpu_wrote(k, t, i), defence="line-once")
-        step.insert(cpu_wrote(k, t, i), stored(k, t, i, cpu_version(k, t), b), wrote(k, t, i, cpu_version(k, t), b))
-        step.insert(filled(k, t, i, cpu_version(k, t)))
+        _ON_CPU.write(step, a, k, t, i, b)
 
     @by_cpu("The CPU hands {t} over under {k}, as it lies in memory.", _DIRECT, ("REQ-HAND-01", "REQ-HAND-02"))
     def cpu_hand_over(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """The lines are copied as they are; what says which version they are goes over the trusted channel."""
-        step.actor(a, honest(a))
+        _act_for(step, a, k)
         step.message("cpu -> npu: descriptor of {t} under {k}")
-        step.require("own session", session(a, k))
-        step.require("its tensor", writer(t) == Side.CPU)
-        step.require("whole", forall(lambda i: cpu_wrote(k, t, i), CacheLine), defence="whole-write")
-        step.insert(descriptor(k, t, cpu_version(k, t)), handed(k, t, cpu_version(k, t)))
+        _ON_CPU.hand_over(step, k, t)
 
     @by_cpu("The CPU takes the descriptor of {t} in version {v} under {k}.", _DIRECT, "REQ-HAND-03")
     def cpu_take(step: Step, a: Agent, k: Key, t: Tensor, v: Version) -> None:
         """The version that the table has tells an old descriptor from a new one."""
-        step.actor(a, honest(a))
+        _act_for(step, a, k)
         step.message("npu -> cpu: descriptor of {t} under {k}")
-        step.require("own session", session(a, k))
-        step.require("a descriptor", descriptor(k, t, v))
-        step.require("of the other side's tensor", writer(t) == Side.NPU)
-        step.require("newer than the last", before(cpu_version(k, t), v), defence="descriptor-fresh")
-        step.insert(rolled(k, t), when=before(v, cpu_version(k, t)))
-        step.set(cpu_version(k, t), v)
+        _ON_CPU.take(step, k, t, v)
 
     @by_cpu(
         "The CPU moves the entry of {t} under {k} from its table to memory.",
@@ -131,9 +173,8 @@ def _cpu(draft: Draft) -> None:
     )
     def spill(step: Step, a: Agent, k: Key, t: Tensor) -> None:
         """A tensor that was written has an entry."""
-        step.actor(a, honest(a))
+        _act_for(step, a, k)
         step.message("cpu -> memory: entry of {t}")
-        step.require("own session", session(a, k))
         step.require("an entry", cpu_version(k, t) != zero)
         step.insert(spilled(k, t, cpu_version(k, t)))
 
@@ -144,9 +185,8 @@ def _cpu(draft: Draft) -> None:
     )
     def refill(step: Step, a: Agent, k: Key, t: Tensor, v: Version) -> None:
         """What was moved out is under a counter tree, whose root is on-chip, or it is worth nothing."""
-        step.actor(a, honest(a))
+        _act_for(step, a, k)
         step.message("memory -> cpu: entry of {t}")
-        step.require("own session", session(a, k))
         step.require("an entry in memory", spilled(k, t, v))
         step.require("the one that the tree vouches for", v == cpu_version(k, t), defence="table-protected")
         step.insert(rolled(k, t), when=before(v, cpu_version(k, t)))
@@ -161,13 +201,10 @@ def _cpu(draft: Draft) -> None:
         step: Step, a: Agent, k: Key, t: Tensor, i: CacheLine, s: Tensor, j: CacheLine, w: Version, b: Block
     ) -> None:
         """The CPU waits for the MAC of each line; memory may give any line that it ever had."""
-        step.actor(a, honest(a))
+        _act_for(step, a, k)
         step.message("memory -> cpu: {i} of {t}")
-        step.require("own session", session(a, k))
         step.given("a line that memory had", stored(k, s, j, w, b))
-        step.require("MAC binds the tensor", s == t, defence="mac-tensor")
-        step.require("MAC binds the line", j == i, defence="mac-line")
-        step.require("MAC binds the version", w == cpu_version(k, t), defence="mac-version")
+        _binds(step, (s, j, w), (t, i, cpu_version(k, t)))
         step.insert(took(k, t, i, cpu_version(k, t), b))
 
 
@@ -190,11 +227,7 @@ def _npu(draft: Draft) -> None:
         """The version comes from the descriptor, and from nothing that memory says."""
         step.message("cpu -> npu: descriptor of {t} under {k}")
         step.require("own session", session(a, k))
-        step.require("a descriptor", descriptor(k, t, v))
-        step.require("of the other side's tensor", writer(t) == Side.CPU)
-        step.require("newer than the last", before(npu_version(k, t), v), defence="descriptor-fresh")
-        step.insert(rolled(k, t), when=before(v, npu_version(k, t)))
-        step.set(npu_version(k, t), v)
+        _ON_NPU.take(step, k, t, v)
         _begin_load(step, k, t)
 
     @by_npu("The NPU begins to read {t} under {k} again, in the version that it has.", _PREDICTIVE, "REQ-LOAD-01")
@@ -222,9 +255,7 @@ def _npu(draft: Draft) -> None:
         step.message("memory -> npu: {i} of {t}")
         step.require("own session", session(a, k))
         step.given("a line that memory had", stored(k, s, j, w, b))
-        step.require("MAC binds the tensor", s == t, defence="mac-tensor")
-        step.require("MAC binds the line", j == i, defence="mac-line")
-        step.require("MAC binds the version", w == npu_version(k, t), defence="mac-version")
+        _binds(step, (s, j, w), (t, i, npu_version(k, t)))
         right = begin(step, k, t, i, b)
         step.insert(matched(k, t, i))
         step.insert(spoilt(k, t, t, i), when=~right)
@@ -288,8 +319,7 @@ def _npu(draft: Draft) -> None:
     def npu_begin(step: Step, a: Agent, k: Key, t: Tensor, w: Version) -> None:
         """What was read of the version before is of no use any more."""
         step.require("own session", session(a, k))
-        step.require("its tensor", writer(t) == Side.NPU, defence="one-writer")
-        step.require("the next version", follows(npu_version(k, t), w), defence="version-advances")
+        _ON_NPU.next_version(step, k, t, w)
         step.require("not being read", ~awaits(k, t, t), defence="settle-first")
         step.insert(rolled(k, t), when=before(w, npu_version(k, t)))
         step.remove(npu_wrote(k, t, step.each(CacheLine)), loaded(k, t))
@@ -302,12 +332,7 @@ def _npu(draft: Draft) -> None:
         """A result may go to memory before what it was computed from is verified: it is encrypted there."""
         step.message("npu -> memory: {i} of {t} under {k}")
         step.require("own session", session(a, k))
-        step.require("its tensor", writer(t) == Side.NPU, defence="one-writer")
-        step.require("a pass has begun", npu_version(k, t) != zero)
-        step.require("own data", owner(b) == a)
-        step.require("not written in this pass", ~npu_wrote(k, t, i), defence="line-once")
-        step.insert(npu_wrote(k, t, i), stored(k, t, i, npu_version(k, t), b), wrote(k, t, i, npu_version(k, t), b))
-        step.insert(filled(k, t, i, npu_version(k, t)))
+        _ON_NPU.write(step, a, k, t, i, b)
         origin, place = step.each(Tensor), step.each(CacheLine)
         step.insert(foul(k, t, i, npu_version(k, t), origin, place), when=spoilt(k, t, origin, place))
 
@@ -340,11 +365,9 @@ def _exporting(draft: Draft) -> None:
         """For the CPU a descriptor means that everything in the tensor is verified."""
         step.message("npu -> cpu: descriptor of {t} under {k}")
         step.require("own session", session(a, k))
-        step.require("its tensor", writer(t) == Side.NPU)
-        step.require("whole", forall(lambda i: npu_wrote(k, t, i), CacheLine), defence="whole-write")
+        _ON_NPU.hand_over(step, k, t)
         step.require("awaits nothing", _settled(k, t), defence="verified-hand-over")
         step.require("no MAC failed", ~halted(k), defence="fail-stop")
-        step.insert(descriptor(k, t, npu_version(k, t)), handed(k, t, npu_version(k, t)))
         step.insert(late(k), when=halted(k))
 
     @by_npu("The NPU gives {t} of {a} out of the enclaves.", _EXPORT, ("REQ-EXPORT-01", "REQ-VERIFY-03"))

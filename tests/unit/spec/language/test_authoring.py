@@ -6,14 +6,14 @@ from carnet_spec.language import Draft, Formula, Individual, Kind, Profile, Spec
 from carnet_spec.language.authoring import (
     HONEST,
     Claims,
+    amounts_in_words,
     assumptions_from,
     by_name,
-    counted,
     declare_defences,
     expect_falls,
     fact,
-    named,
-    numbered,
+    first_names,
+    numbered_names,
     unary,
 )
 from carnet_spec.language.requirements import NormativeText
@@ -96,11 +96,11 @@ def test_assumptions_and_defences_are_declared_in_order() -> None:
 
 
 def test_names_of_instances() -> None:
-    assert numbered("k", 2) == ("k1", "k2")
-    assert numbered("v", 2, start=0) == ("v0", "v1")
-    assert numbered("k", 0) == ()
-    assert named(HONEST, "user", 2) == HONEST[:2]
-    assert named(HONEST, "user", 6) == (*HONEST, "user5", "user6")
+    assert numbered_names("k", 2) == ("k1", "k2")
+    assert numbered_names("v", 2, start=0) == ("v0", "v1")
+    assert numbered_names("k", 0) == ()
+    assert first_names(HONEST, "user", 2) == HONEST[:2]
+    assert first_names(HONEST, "user", 6) == (*HONEST, "user5", "user6")
     assert unary(("a", "b")) == {("a",), ("b",)}
     assert list(fact(True)) == [()]
     assert not fact(False)
@@ -118,11 +118,11 @@ def test_names_of_instances() -> None:
     ],
 )
 def test_amounts_in_words(number: int, what: str, words: str) -> None:
-    assert counted((number, what)) == words
+    assert amounts_in_words((number, what)) == words
 
 
 def test_amounts_are_joined_without_those_that_are_zero() -> None:
-    assert counted((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
+    assert amounts_in_words((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
 
 
 def test_variants_and_profiles_go_by_their_names() -> None:
