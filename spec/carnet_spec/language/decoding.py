@@ -15,8 +15,7 @@ from typing import TypeVar
 from carnet_spec.language.actions import Action, Guard, Update
 from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Json
 from carnet_spec.language.errors import SpecificationError
-from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.signature import sorts_in, symbols_in
+from carnet_spec.language.protocol import Protocol, sorts_in, symbols_in
 from carnet_spec.language.statements import (
     Assumption,
     Axiom,

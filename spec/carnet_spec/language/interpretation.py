@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from carnet_spec.language.draft import variable_of
 from carnet_spec.language.errors import MisuseError
 from carnet_spec.language.expressions import (
     Expression,
@@ -25,7 +26,6 @@ from carnet_spec.language.expressions import (
     used_symbol,
 )
 from carnet_spec.language.notation import show
-from carnet_spec.language.stating import variable_of
 from carnet_spec.language.terms import (
     BOOL,
     And,
