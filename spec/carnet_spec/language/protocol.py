@@ -12,25 +12,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
-from carnet_spec.language import markup
+from carnet_spec.language import markup, statements
 from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import and_known, require_name
-from carnet_spec.language.statements import (
-    Assumption,
-    Axiom,
-    Claim,
-    Defence,
-    Eventually,
-    Goal,
-    Initial,
-    Invariant,
-    Threat,
-)
 from carnet_spec.language.terms import Apply, Exists, Forall, Member, Role, Sort, Symbol, Term, Var, sort_of, subterms
 
-_Named = TypeVar("_Named", Action, Claim)
+_Named = TypeVar("_Named", Action, statements.Claim)
 NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
@@ -43,15 +32,15 @@ class Protocol:
     variant: str
     without: tuple[str, ...]
     actions: tuple[Action, ...]
-    axioms: tuple[Axiom, ...]
-    initial: tuple[Initial, ...]
-    claims: tuple[Claim, ...]
-    lemmas: tuple[Invariant, ...]
-    goals: tuple[Goal, ...]
-    liveness: tuple[Eventually, ...]
-    threats: tuple[Threat, ...]
-    assumptions: tuple[Assumption, ...]
-    defences: tuple[Defence, ...]
+    axioms: tuple[statements.Axiom, ...]
+    initial: tuple[statements.Initial, ...]
+    claims: tuple[statements.Claim, ...]
+    lemmas: tuple[statements.Invariant, ...]
+    goals: tuple[statements.Goal, ...]
+    liveness: tuple[statements.Eventually, ...]
+    threats: tuple[statements.Threat, ...]
+    assumptions: tuple[statements.Assumption, ...]
+    defences: tuple[statements.Defence, ...]
     sorts: tuple[Sort, ...] = field(default=())
     symbols: tuple[Symbol, ...] = field(default=())
 
@@ -63,11 +52,11 @@ class Protocol:
         """Return the action called ``name``."""
         return _named(self.actions, name, "action")
 
-    def claim(self, name: str) -> Claim:
+    def claim(self, name: str) -> statements.Claim:
         """Return the claim called ``name``."""
         return _named(self.claims, name, "claim")
 
-    def threat(self, id: str) -> Threat:
+    def threat(self, id: str) -> statements.Threat:
         """Return the threat model with this id."""
         for threat in self.threats:
             if threat.id == id:
@@ -109,7 +98,7 @@ class Protocol:
         return (*named, *(axiom.states for axiom in self.axioms if not axiom.assumption and axiom.states in stated))
 
     @property
-    def invariants(self) -> tuple[Invariant, ...]:
+    def invariants(self) -> tuple[statements.Invariant, ...]:
         """All stated claims and lemmas, claims first."""
         return tuple(claim.invariant for claim in self.claims if claim.invariant is not None) + self.lemmas
 

@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
+from carnet_spec.language import statements, terms
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
@@ -34,30 +35,9 @@ from carnet_spec.language.splitting import (
     refuse_forgotten_axioms,
     refuse_what_has_no_product,
 )
-from carnet_spec.language.statements import Axiom, Claim, Initial
-from carnet_spec.language.terms import (
-    BOOL,
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Forall,
-    Implies,
-    Kind,
-    Not,
-    Role,
-    Symbol,
-    Term,
-    Var,
-    conjunction,
-    disjunction,
-    free_variables,
-    negation,
-)
 from carnet_spec.language.tracing import called_from
 
-OBSERVER = Role("observer", honest=False)
+OBSERVER = terms.Role("observer", honest=False)
 """Compares what two runs show, and takes no other step."""
 Spoken = TypeVar("Spoken", bound=Expression | Relation | Function[Any])
 
@@ -131,8 +111,8 @@ class TwoRuns(Draft):
             raise SpecificationError(f"{what!r} is the same in both runs, whatever happens: it depends on no secret")
         left, right = self.left(what).term, self.right(what).term
         if isinstance(what, Formula):
-            return Formula(conjunction((Implies(left, right), Implies(right, left))))
-        return Formula(Equal(left, right))
+            return Formula(terms.conjunction((terms.Implies(left, right), terms.Implies(right, left))))
+        return Formula(terms.Equal(left, right))
 
     def together(self, action: str) -> Formula:
         """Say that there never was a step of an action that one run could take and the other could not.
@@ -143,7 +123,7 @@ class TwoRuns(Draft):
         if action not in self.secretly_possible:
             known = and_known(action, self.secretly_possible).replace("known:", "those that do:")
             raise SpecificationError(f"whether '{action}' is possible depends on no secret{known}")
-        return ~Formula(Apply(_apart(action), ()))
+        return ~Formula(terms.Apply(_apart(action), ()))
 
     def accept_leak(self, name: str, why: str) -> None:
         """Say that something tells the two runs apart, and why that may be; a verdict is printed with it.
@@ -171,7 +151,7 @@ class TwoRuns(Draft):
         return tuple(self._accepted.values())
 
     @property
-    def seen(self) -> tuple[Symbol, ...]:
+    def seen(self) -> tuple[terms.Symbol, ...]:
         """What others see of one run and may depend on a secret: what a platform might tell the runs apart by.
 
         That is messages, what is public, what somebody dishonest keeps, and what anybody knows.
@@ -213,7 +193,7 @@ class TwoRuns(Draft):
             places = f"({', '.join('…' for _ in symbol.domain)})" if symbol.domain else ""
             yield "symbol", symbol.name, f"same({symbol.name}{places})", lacking
         for action in self.secretly_possible:
-            apart = negation(Apply(_apart(action), ()))
+            apart = terms.negation(terms.Apply(_apart(action), ()))
             yield "action", action, f"together('{action}')", [each for each in threats if apart not in parts[each]]
 
     def _of(self, what: Spoken, side: RunSide) -> Spoken:
@@ -265,24 +245,24 @@ class TwoRuns(Draft):
             message=_in_both(action.message, own),
         )
 
-    def _guards(self, guard: Guard, own: frozenset[Var]) -> Iterator[Guard]:
+    def _guards(self, guard: Guard, own: frozenset[terms.Var]) -> Iterator[Guard]:
         if not self._split.reaches(guard.formula, own):
             yield guard
             return
         for side in RunSide:
             yield self._guard(guard, side, own)
 
-    def _guard(self, guard: Guard, side: RunSide, own: frozenset[Var]) -> Guard:
+    def _guard(self, guard: Guard, side: RunSide, own: frozenset[terms.Var]) -> Guard:
         return replace(guard, name=f"{side.value}: {guard.name}", formula=self._split.term(guard.formula, side, own))
 
-    def _updates(self, update: Update, own: frozenset[Var]) -> Iterator[Update]:
+    def _updates(self, update: Update, own: frozenset[terms.Var]) -> Iterator[Update]:
         if update.symbol not in self._split.symbols:
             yield update
             return
         for side in RunSide:
             swept = frozenset(update.each)
 
-            def said(term: Term, side: RunSide = side, swept: frozenset[Var] = swept) -> Term:
+            def said(term: terms.Term, side: RunSide = side, swept: frozenset[terms.Var] = swept) -> terms.Term:
                 return self._split.term(term, side, own | swept)
 
             yield replace(
@@ -307,7 +287,7 @@ class TwoRuns(Draft):
         public = tuple(each for each in action.guards if each not in secret and each.kind is not GuardKind.FRESH)
         for side in RunSide:
             guards = (*public, *(self._guard(each, side, own) for each in secret))
-            read = frozenset().union(*(free_variables(each.formula) for each in guards))
+            read = frozenset().union(*(terms.free_variables(each.formula) for each in guards))
             unable = _unable(self._split, secret, own, side.other)
             yield Action(
                 name=_comparing(action, side),
@@ -321,67 +301,67 @@ class TwoRuns(Draft):
                 why=f"Where it is not possible in the {side.other.value} run, the two are told apart.",
             )
 
-    def _doubled(self, axioms: Iterable[Axiom]) -> Iterator[Axiom]:
+    def _doubled(self, axioms: Iterable[statements.Axiom]) -> Iterator[statements.Axiom]:
         for axiom in axioms:
             yield replace(axiom, formula=self._split.both(axiom.formula))
 
-    def _claimed_of_both(self, claim: Claim) -> Claim:
+    def _claimed_of_both(self, claim: statements.Claim) -> statements.Claim:
         said = claim.invariant
         return replace(claim, invariant=said and replace(said, body=self._split.both(said.body)))
 
-    def _first_values(self, first: Initial) -> Iterator[Initial]:
+    def _first_values(self, first: statements.Initial) -> Iterator[statements.Initial]:
         if first.symbol not in self._split.symbols:
             yield first
             return
         for side in RunSide:
             value = self._split.term(first.value, side)
-            yield Initial(self._split.symbol(first.symbol, side), first.params, value)
+            yield statements.Initial(self._split.symbol(first.symbol, side), first.params, value)
 
 
-def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[Var], side: RunSide) -> Term:
+def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[terms.Var], side: RunSide) -> terms.Term:
     """Say that no choice of its own lets a run take a step."""
-    cannot = disjunction(tuple(negation(split.term(guard.formula, side, own)) for guard in guards))
+    cannot = terms.disjunction(tuple(terms.negation(split.term(guard.formula, side, own)) for guard in guards))
     choices = sorted(named(var, side).name for var in own)
-    bound = tuple(var for name in choices for var in free_variables(cannot) if var.name == name)
-    return Forall(bound, cannot) if bound else cannot
+    bound = tuple(var for name in choices for var in terms.free_variables(cannot) if var.name == name)
+    return terms.Forall(bound, cannot) if bound else cannot
 
 
 def _comparing(action: Action, side: RunSide) -> str:
     return f"compare_{side.value}_{action.name}"
 
 
-def _apart(action: str) -> Symbol:
+def _apart(action: str) -> terms.Symbol:
     says = f"one run could take a step of {action} that the other could not"
-    return Symbol(f"apart_{action}", (), BOOL, Kind.GHOST, mutable=True, says=says)
+    return terms.Symbol(f"apart_{action}", (), terms.BOOL, terms.Kind.GHOST, mutable=True, says=says)
 
 
-def _shows(symbol: Symbol) -> bool:
-    kept_by_others = symbol.kind is Kind.STATE and symbol.role is not None and not symbol.role.honest
-    return symbol.kind in (Kind.MESSAGE, Kind.PUBLIC, Kind.KNOWLEDGE) or kept_by_others
+def _shows(symbol: terms.Symbol) -> bool:
+    kept_by_others = symbol.kind is terms.Kind.STATE and symbol.role is not None and not symbol.role.honest
+    return symbol.kind in (terms.Kind.MESSAGE, terms.Kind.PUBLIC, terms.Kind.KNOWLEDGE) or kept_by_others
 
 
-def _chosen(var: Var, own: frozenset[Var]) -> tuple[Var, ...]:
+def _chosen(var: terms.Var, own: frozenset[terms.Var]) -> tuple[terms.Var, ...]:
     return tuple(named(var, side) for side in RunSide) if var in own else (var,)
 
 
-def _in_both(text: str, own: frozenset[Var]) -> str:
+def _in_both(text: str, own: frozenset[terms.Var]) -> str:
     """Return a sentence with what each run chose in place of what one run chose."""
     for var in own:
         text = text.replace(f"{{{var.name}}}", f"{{left_{var.name}}} (right run: {{right_{var.name}}})")
     return text
 
 
-def _in_one(text: str, side: RunSide, own: frozenset[Var], read: frozenset[Var]) -> str:
+def _in_one(text: str, side: RunSide, own: frozenset[terms.Var], read: frozenset[terms.Var]) -> str:
     for var in own:
         chosen = f"{{{named(var, side).name}}}" if named(var, side) in read else "something"
         text = text.replace(f"{{{var.name}}}", chosen)
     return text
 
 
-def _symbol_of(what: Expression | Relation | Function[Any]) -> Symbol:
+def _symbol_of(what: Expression | Relation | Function[Any]) -> terms.Symbol:
     if isinstance(what, Relation | Function):
         return what.symbol
-    if isinstance(what.term, Apply):
+    if isinstance(what.term, terms.Apply):
         return what.term.symbol
     raise SpecificationError(f"{what!r} is no symbol: only a relation, function, variable or flag is secret")
 
@@ -389,7 +369,7 @@ def _symbol_of(what: Expression | Relation | Function[Any]) -> Symbol:
 # -- leaks -------------------------------------------------------------------------------------------------------------
 # What two runs show of a secret, and whether a claim speaks of it: of each symbol and each action by itself.
 
-_Said = tuple[tuple[Term, ...], Term]
+_Said = tuple[tuple[terms.Term, ...], terms.Term]
 """Arguments of a symbol, and its value at them."""
 
 
@@ -404,57 +384,63 @@ class AcceptedLeak:
         return f"{self.name}: {self.why}"
 
 
-def judged_under(claims: Iterable[Claim], threats: Iterable[str]) -> tuple[str, ...]:
+def judged_under(claims: Iterable[statements.Claim], threats: Iterable[str]) -> tuple[str, ...]:
     """Return the threat models under which something is judged; without any, the one of everybody, called ''."""
     claimed = [claim for claim in claims if claim.invariant is not None]
     named = {id for claim in claimed for id in (*claim.under, *claim.fails_under)}
     return tuple(id for id in threats if id in named) or ("",)
 
 
-def spoken_of(claims: Iterable[Claim], threat: str) -> Iterator[Term]:
+def spoken_of(claims: Iterable[statements.Claim], threat: str) -> Iterator[terms.Term]:
     """Yield what claims say for all values of their parameters under a threat model, part by part."""
     for claim in claims:
         if claim.invariant is not None and (not threat or threat in (*claim.under, *claim.fails_under)):
             yield from _parts(claim.invariant.body)
 
 
-def _parts(term: Term) -> Iterator[Term]:
+def _parts(term: terms.Term) -> Iterator[terms.Term]:
     match term:
-        case And(parts):
+        case terms.And(parts):
             for part in parts:
                 yield from _parts(part)
-        case Forall(_, body):
+        case terms.Forall(_, body):
             yield from _parts(body)
         case _:
             yield term
 
 
-def is_same(left: Symbol, right: Symbol, parts: Iterable[Term]) -> bool:
+def is_same(left: terms.Symbol, right: terms.Symbol, parts: Iterable[terms.Term]) -> bool:
     """Whether claims say that a symbol is one in both runs, whatever its arguments and without a condition.
 
     They do if they say so, or if they give it one value in either run.
     """
-    implied: set[tuple[Symbol, Symbol]] = set()
-    values: dict[Symbol, set[_Said]] = {left: set(), right: set()}
+    implied: set[tuple[terms.Symbol, terms.Symbol]] = set()
+    values: dict[terms.Symbol, set[_Said]] = {left: set(), right: set()}
     for part in parts:
         match part:
-            case Equal(Apply() as one, Apply() as other) if {one.symbol, other.symbol} == {left, right}:
+            case terms.Equal(terms.Apply() as one, terms.Apply() as other) if {one.symbol, other.symbol} == {
+                left,
+                right,
+            }:
                 if one.args == other.args and _is_general(one.args):
                     return True
-            case Implies(Apply() as one, Apply() as other) if {one.symbol, other.symbol} == {left, right}:
+            case terms.Implies(terms.Apply() as one, terms.Apply() as other) if {one.symbol, other.symbol} == {
+                left,
+                right,
+            }:
                 if one.args == other.args and _is_general(one.args):
                     implied.add((one.symbol, other.symbol))
-            case Equal(Apply(symbol, args), value) if symbol in values:
+            case terms.Equal(terms.Apply(symbol, args), value) if symbol in values:
                 values[symbol] |= {(args, value)} if _is_general(args) else set()
-            case Equal(value, Apply(symbol, args)) if symbol in values:
+            case terms.Equal(value, terms.Apply(symbol, args)) if symbol in values:
                 values[symbol] |= {(args, value)} if _is_general(args) else set()
-            case Apply(symbol, args) if symbol in values:
-                values[symbol] |= {(args, TRUE)} if _is_general(args) else set()
-            case Not(Apply(symbol, args)) if symbol in values:
-                values[symbol] |= {(args, FALSE)} if _is_general(args) else set()
+            case terms.Apply(symbol, args) if symbol in values:
+                values[symbol] |= {(args, terms.TRUE)} if _is_general(args) else set()
+            case terms.Not(terms.Apply(symbol, args)) if symbol in values:
+                values[symbol] |= {(args, terms.FALSE)} if _is_general(args) else set()
     return len(implied) == 2 or not values[left].isdisjoint(values[right])
 
 
-def _is_general(args: tuple[Term, ...]) -> bool:
+def _is_general(args: tuple[terms.Term, ...]) -> bool:
     """Whether arguments stand for any: they are variables, and no two of them are one."""
-    return all(isinstance(arg, Var) for arg in args) and len(set(args)) == len(args)
+    return all(isinstance(arg, terms.Var) for arg in args) and len(set(args)) == len(args)

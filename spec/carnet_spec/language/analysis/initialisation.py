@@ -21,39 +21,16 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from carnet_spec.language import terms
 from carnet_spec.language.actions import Action, Effect, Guard, Update
 from carnet_spec.language.protocol import Protocol, terms_of_action
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Role,
-    Sort,
-    Symbol,
-    Term,
-    Truth,
-    Var,
-    children,
-    conjunction,
-    free_variables,
-    negation,
-    subterms,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyRead:
     """``symbol`` may be read at ``where`` in ``action`` before one of the ``writers`` wrote it."""
 
-    symbol: Symbol
+    symbol: terms.Symbol
     action: str
     where: str
     writers: tuple[str, ...]
@@ -81,23 +58,24 @@ def _judged(protocol: Protocol) -> _Judged:
     return _Judged(protocol)
 
 
-def _judge(name: str, params: tuple[Var, ...], falls: Term) -> Action:
+def _judge(name: str, params: tuple[terms.Var, ...], falls: terms.Term) -> Action:
     """Return an action that reads like something that is judged, and changes nothing."""
-    return Action(name, Role("judge"), params, (Guard("falls", falls),), (), "", "")
+    return Action(name, terms.Role("judge"), params, (Guard("falls", falls),), (), "", "")
 
 
-def _falling(protocol: Protocol) -> list[tuple[str, tuple[Var, ...], Term]]:
+def _falling(protocol: Protocol) -> list[tuple[str, tuple[terms.Var, ...], terms.Term]]:
     """Return what is judged: a name, and for which parameters which formula is read."""
-    falling = [(c.name, c.checked.params, negation(c.checked.body)) for c in protocol.claims if not c.declared]
+    falling = [(c.name, c.checked.params, terms.negation(c.checked.body)) for c in protocol.claims if not c.declared]
     for live in protocol.liveness:
         falling += [
-            (live.name, (), conjunction((live.trigger, negation(live.response)))),
+            (live.name, (), terms.conjunction((live.trigger, terms.negation(live.response)))),
             (live.name, (), live.response),
         ]
         fair = (action for action in protocol.actions if action.name in live.fair)
-        waits = negation(live.response)
+        waits = terms.negation(live.response)
         falling += [
-            (live.name, each.params, conjunction((waits, live.condition(each.name, each.params)))) for each in fair
+            (live.name, each.params, terms.conjunction((waits, live.condition(each.name, each.params))))
+            for each in fair
         ]
     return falling
 
@@ -121,7 +99,7 @@ class _Judged:
         self.judges = {name: claim for name, (claim, _, _) in falling.items()}
         self.order = [action.name for action in whole.actions]
         self._unset = frozenset(unset)
-        self._early: dict[frozenset[Symbol], list[EarlyRead]] = {}
+        self._early: dict[frozenset[terms.Symbol], list[EarlyRead]] = {}
         self._found: dict[frozenset[str], tuple[EarlyRead, ...]] = {}
         self._analyses = [_Analysis(whole, domain, unset) for domain in dict.fromkeys(each.domain for each in unset)]
 
@@ -132,7 +110,7 @@ class _Judged:
         return self._found[readers]
 
     def _early_in(self, readers: frozenset[str]) -> tuple[EarlyRead, ...]:
-        trusted: frozenset[Symbol] = frozenset()
+        trusted: frozenset[terms.Symbol] = frozenset()
         while True:
             found = [read for read in self._reads_trusting(trusted) if read.action in readers]
             written = self._unset.difference(read.symbol for read in found)
@@ -140,7 +118,7 @@ class _Judged:
                 return tuple(sorted(dict.fromkeys(found), key=lambda read: self.order.index(read.action)))
             trusted = written
 
-    def _reads_trusting(self, trusted: frozenset[Symbol]) -> list[EarlyRead]:
+    def _reads_trusting(self, trusted: frozenset[terms.Symbol]) -> list[EarlyRead]:
         """Return what anything may read early if the values of some symbols were written wherever they are read."""
         if trusted not in self._early:
             self._early[trusted] = [read for analysis in self._analyses for read in analysis.early(trusted)]
@@ -150,7 +128,7 @@ class _Judged:
 class _Analysis:
     """Follows the functions of one domain (the empty one: variables) for one fixed argument."""
 
-    def __init__(self, protocol: Protocol, domain: tuple[Sort, ...], unset: list[Symbol]) -> None:
+    def __init__(self, protocol: Protocol, domain: tuple[terms.Sort, ...], unset: list[terms.Symbol]) -> None:
         self.protocol = protocol
         self.unset = frozenset(unset)
         self.arbitrary: frozenset[str] = frozenset()
@@ -169,7 +147,7 @@ class _Analysis:
         self._demanded = {case: self._demands.of(case) for case in self.cases}
         self._reads: dict[Case, list[tuple[Read, list[Demand]]]] = {}
 
-    def early(self, trusted: frozenset[Symbol]) -> Iterator[EarlyRead]:
+    def early(self, trusted: frozenset[terms.Symbol]) -> Iterator[EarlyRead]:
         """Yield each read that some reachable node does not guarantee.
 
         The values of those ``trusted`` were written, wherever they are read.
@@ -208,7 +186,7 @@ class _Analysis:
         for node in self.graph.first:
             self.at[node] = frozenset()
         for initial in self.protocol.initial:
-            if initial.value != FALSE:
+            if initial.value != terms.FALSE:
                 for start in range(AS_VALUE, len(initial.params) + 1):
                     self.facts[initial.symbol.name, start] = frozenset()
         required: dict[Case, Written] = {}
@@ -252,14 +230,14 @@ class _Analysis:
                 return self.facts.get(fact, self.tracked)
 
 
-def _writers(protocol: Protocol, symbol: Symbol) -> tuple[str, ...]:
+def _writers(protocol: Protocol, symbol: terms.Symbol) -> tuple[str, ...]:
     return tuple(a.name for a in protocol.actions if any(update.symbol == symbol for update in a.updates))
 
 
 # -- reads -------------------------------------------------------------------------------------------------------------
 # What an action reads, and on what condition it matters.
 
-Row = tuple[Term, ...]
+Row = tuple[terms.Term, ...]
 """The arguments that a symbol is applied to."""
 
 
@@ -267,10 +245,10 @@ Row = tuple[Term, ...]
 class Read:
     """A use of ``symbol`` at ``row`` that matters only if all of ``assuming`` holds."""
 
-    symbol: Symbol
+    symbol: terms.Symbol
     row: Row
     where: str
-    assuming: tuple[Term, ...]
+    assuming: tuple[terms.Term, ...]
 
 
 def reads(action: Action) -> Iterator[Read]:
@@ -285,20 +263,20 @@ def reads(action: Action) -> Iterator[Read]:
             yield from _reads_in(term, where, (*guards, update.when))
 
 
-def _reads_in(term: Term, where: str, assuming: tuple[Term, ...]) -> Iterator[Read]:
+def _reads_in(term: terms.Term, where: str, assuming: tuple[terms.Term, ...]) -> Iterator[Read]:
     match term:
-        case And(parts) | Or(parts):
+        case terms.And(parts) | terms.Or(parts):
             for position, part in enumerate(parts):
                 others = (*parts[:position], *parts[position + 1 :])
-                beside = others if isinstance(term, And) else tuple(map(negation, others))
+                beside = others if isinstance(term, terms.And) else tuple(map(terms.negation, others))
                 yield from _reads_in(part, where, (*assuming, *beside))
-        case Implies(premise, conclusion):
-            yield from _reads_in(premise, where, (*assuming, negation(conclusion)))
+        case terms.Implies(premise, conclusion):
+            yield from _reads_in(premise, where, (*assuming, terms.negation(conclusion)))
             yield from _reads_in(conclusion, where, (*assuming, premise))
         case _:
-            if isinstance(term, Apply) and term.symbol.mutable and not term.symbol.is_relation:
+            if isinstance(term, terms.Apply) and term.symbol.mutable and not term.symbol.is_relation:
                 yield Read(term.symbol, term.args, where, assuming)
-            for child in children(term):
+            for child in terms.children(term):
                 yield from _reads_in(child, where, assuming)
 
 
@@ -325,9 +303,9 @@ class Case:
     makes: tuple[Fact, ...] = ()
     """What it may make true."""
 
-    def outside(self, bound: tuple[Var, ...]) -> Case:
+    def outside(self, bound: tuple[terms.Var, ...]) -> Case:
         """Forget the rows that mention variables which are bound here."""
-        own = {row for row in self.rows if any(free_variables(term) & set(bound) for term in row)}
+        own = {row for row in self.rows if any(terms.free_variables(term) & set(bound) for term in row)}
         return replace(self, rows=self.rows - own)
 
     def changes(self, update: Update, start: int, width: int) -> bool | None:
@@ -345,7 +323,7 @@ class Cases:
     ``tracked`` are the names of the functions of this domain that are followed.
     """
 
-    def __init__(self, domain: tuple[Sort, ...], tracked: Written) -> None:
+    def __init__(self, domain: tuple[terms.Sort, ...], tracked: Written) -> None:
         self.domain = domain
         self.tracked = tracked
 
@@ -357,8 +335,8 @@ class Cases:
         applied = [
             (sub.symbol, sub.args)
             for term in terms_of_action(action)
-            for sub in subterms(term)
-            if isinstance(sub, Apply)
+            for sub in terms.subterms(term)
+            if isinstance(sub, terms.Apply)
         ]
         applied += [(update.symbol, update.args) for update in action.updates]
         rows = dict.fromkeys(row for symbol, args in applied for _, row in self.windows(symbol, args))
@@ -377,7 +355,7 @@ class Cases:
         )
         yield from (self._case(action, case) for case in (frozenset[Row](), *together))
 
-    def windows(self, symbol: Symbol, args: Row) -> Iterator[tuple[int, Row]]:
+    def windows(self, symbol: terms.Symbol, args: Row) -> Iterator[tuple[int, Row]]:
         """Yield where in ``args`` the fixed argument may stand, and what stands there."""
         width = len(self.domain)
         for start in range(len(args) - width + 1):
@@ -391,7 +369,7 @@ class Cases:
         makes: list[Fact] = []
         for update in action.updates:
             name = update.symbol.name
-            if name in self.tracked and update.when == TRUE and case.changes(update, 0, width) is True:
+            if name in self.tracked and update.when == terms.TRUE and case.changes(update, 0, width) is True:
                 writes.append(name)
             if (update.value,) in rows:
                 makes.append((name, AS_VALUE))
@@ -404,11 +382,11 @@ class Cases:
 
 def _equated(action: Action) -> Callable[[Row], frozenset[Row]]:
     """Return what finds all terms that the guards of ``action`` say are equal to a given one."""
-    classes: list[set[Term]] = []
+    classes: list[set[terms.Term]] = []
     for guard in action.guards:
-        parts = guard.formula.parts if isinstance(guard.formula, And) else (guard.formula,)
+        parts = guard.formula.parts if isinstance(guard.formula, terms.And) else (guard.formula,)
         for part in parts:
-            if isinstance(part, Equal):
+            if isinstance(part, terms.Equal):
                 joined = {part.left, part.right}
                 for other in [each for each in classes if each & joined]:
                     classes.remove(other)
@@ -449,12 +427,12 @@ class PhaseGraph:
     Where the phases have too many combinations they are forgotten: then more can happen, never less.
     """
 
-    def __init__(self, protocol: Protocol, domain: tuple[Sort, ...], cases: Sequence[Case]) -> None:
+    def __init__(self, protocol: Protocol, domain: tuple[terms.Sort, ...], cases: Sequence[Case]) -> None:
         self._protocol = protocol
         self._cases = cases
         self._cells = {symbol: position for position, symbol in enumerate(_followed(protocol, domain))}
-        self._decidable: dict[int, tuple[Term, bool]] = {}
-        self._deciding: dict[str, list[Term]] = {}
+        self._decidable: dict[int, tuple[terms.Term, bool]] = {}
+        self._deciding: dict[str, list[terms.Term]] = {}
         self._staying: set[str] = set()
         """The actions that neither ask for a phase nor change one."""
         try:
@@ -500,20 +478,20 @@ class PhaseGraph:
             return ()
         return tuple(itertools.product(*(self._after(edge, cell) for cell in self._cells)))
 
-    def _deciding_guards(self, action: Action) -> list[Term]:
+    def _deciding_guards(self, action: Action) -> list[terms.Term]:
         """Return the guards that phases may decide, which few actions have any of."""
         if action.name not in self._deciding:
             formulas = (guard.formula for guard in action.guards)
             self._deciding[action.name] = [each for each in formulas if self._is_decidable(each)]
         return self._deciding[action.name]
 
-    def _initial(self, cell: Symbol) -> tuple[str, ...]:
+    def _initial(self, cell: terms.Symbol) -> tuple[str, ...]:
         for initial in self._protocol.initial:
-            if initial.symbol == cell and isinstance(initial.value, Member):
+            if initial.symbol == cell and isinstance(initial.value, terms.Member):
                 return (initial.value.name,)
         return cell.result.members or ()
 
-    def _after(self, edge: Edge, cell: Symbol) -> tuple[str, ...]:
+    def _after(self, edge: Edge, cell: terms.Symbol) -> tuple[str, ...]:
         """Return the values that ``cell`` may have after ``edge``."""
         possible = {edge.source[self._cells[cell]]}
         for update in edge.case.action.updates:
@@ -528,61 +506,61 @@ class PhaseGraph:
             possible = new if changed and happens else possible | new
         return tuple(sorted(possible))
 
-    def _value(self, edge: Edge, term: Term) -> str | None:
+    def _value(self, edge: Edge, term: terms.Term) -> str | None:
         match term:
-            case Member(_, name):
+            case terms.Member(_, name):
                 return name
-            case Apply(symbol, args) if symbol in self._cells and (not symbol.domain or args in edge.case.rows):
+            case terms.Apply(symbol, args) if symbol in self._cells and (not symbol.domain or args in edge.case.rows):
                 return edge.source[self._cells[symbol]]
             case _:
                 return None
 
-    def holds(self, edge: Edge, term: Term) -> bool | None:
+    def holds(self, edge: Edge, term: terms.Term) -> bool | None:
         """Evaluate ``term`` as far as the phases decide it."""
         if not self._is_decidable(term):
             return None
         match term:
-            case Truth(value):
+            case terms.Truth(value):
                 return value
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 values = self._value(edge, left), self._value(edge, right)
                 return None if None in values else values[0] == values[1]
-            case Not(body):
+            case terms.Not(body):
                 inner = self.holds(edge, body)
                 return None if inner is None else not inner
-            case Implies(premise, conclusion):
-                return self.holds(edge, Or((Not(premise), conclusion)))
-            case And(parts) | Or(parts):
-                decisive, is_open = isinstance(term, Or), False
+            case terms.Implies(premise, conclusion):
+                return self.holds(edge, terms.Or((terms.Not(premise), conclusion)))
+            case terms.And(parts) | terms.Or(parts):
+                decisive, is_open = isinstance(term, terms.Or), False
                 for part in parts:
                     said = self.holds(edge, part)
                     if said is decisive:
                         return decisive
                     is_open = is_open or said is None
                 return None if is_open else not decisive
-            case Forall(bound, body) | Exists(bound, body):
+            case terms.Forall(bound, body) | terms.Exists(bound, body):
                 return self.holds(replace(edge, case=edge.case.outside(bound)), body)
             case _:
                 return None
 
-    def _is_decidable(self, term: Term) -> bool:
+    def _is_decidable(self, term: terms.Term) -> bool:
         """Whether phases may decide ``term``: most guards speak of none. The answer is kept beside the term itself."""
         if id(term) not in self._decidable:
             match term:
-                case Truth() | And(()) | Or(()):
+                case terms.Truth() | terms.And(()) | terms.Or(()):
                     found = True
-                case Equal(left, right):
+                case terms.Equal(left, right):
                     found = self._has_value(left) and self._has_value(right)
                 case _:
-                    found = any(map(self._is_decidable, children(term)))
+                    found = any(map(self._is_decidable, terms.children(term)))
             self._decidable[id(term)] = (term, found)
         return self._decidable[id(term)][1]
 
-    def _has_value(self, term: Term) -> bool:
-        return isinstance(term, Member) or (isinstance(term, Apply) and term.symbol in self._cells)
+    def _has_value(self, term: terms.Term) -> bool:
+        return isinstance(term, terms.Member) or (isinstance(term, terms.Apply) and term.symbol in self._cells)
 
 
-def _followed(protocol: Protocol, domain: tuple[Sort, ...]) -> list[Symbol]:
+def _followed(protocol: Protocol, domain: tuple[terms.Sort, ...]) -> list[terms.Symbol]:
     return [
         symbol
         for symbol in protocol.symbols
@@ -628,27 +606,27 @@ class Demands:
         guards = (self.implied(case, guard.formula) for guard in case.action.guards)
         return _every((*named, *guards))
 
-    def implied(self, case: Case, term: Term) -> Demand:
+    def implied(self, case: Case, term: terms.Term) -> Demand:
         """Return what is needed for ``term`` to hold."""
         match term:
-            case And(parts):
+            case terms.And(parts):
                 return _every(self.implied(case, part) for part in parts)
-            case Or(parts) if parts:
+            case terms.Or(parts) if parts:
                 return _some(self.implied(case, part) for part in parts)
-            case Exists(bound, body):
+            case terms.Exists(bound, body):
                 return self.implied(case.outside(bound), body)
-            case Equal(left, right) if (left,) in case.rows or (right,) in case.rows:
+            case terms.Equal(left, right) if (left,) in case.rows or (right,) in case.rows:
                 return _every((self._named(left), self._named(right)))
-            case Apply(symbol, args) if symbol.mutable and symbol.is_relation:
+            case terms.Apply(symbol, args) if symbol.mutable and symbol.is_relation:
                 starts = (start for start, row in self._made.windows(symbol, args) if row in case.rows)
                 return _every((symbol.name, start) for start in (ANYWHERE, *starts))
             case _:
                 return NOTHING
 
-    def _named(self, term: Term) -> Demand:
+    def _named(self, term: terms.Term) -> Demand:
         """Return what is needed for ``term`` to have the fixed argument as its value."""
         match term:
-            case Apply(symbol) if symbol.mutable and len(self._made.domain) == 1:
+            case terms.Apply(symbol) if symbol.mutable and len(self._made.domain) == 1:
                 return symbol.name, AS_VALUE
             case _:
                 return NOTHING

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims, StateLemma
+from carnet_spec.language.authoring import Claims
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.fastrack.vocabulary import *
 
@@ -16,12 +16,7 @@ THREATS = ("outsider", "collusion")
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
     claim = Claims(draft, TEXT, THREATS)
-    _secrecy(claim)
-    _agreement(claim)
-    _once(claim)
 
-
-def _secrecy(claim: Claims) -> None:
     @claim("confidentiality", "Fastrack, abstract: direct GPU TEE communication")
     def confidentiality(p: Agent, b: Block) -> Formula:
         return implies(learnt(p, b) & honest(owner(b)), p == owner(b))
@@ -35,8 +30,6 @@ def _secrecy(claim: Claims) -> None:
         one_end = holds(g, k) & implies(holds(h, k), h == g)
         return implies(attested(a, k, g) & honest(a), genuine(g) & confidential(g) & one_end)
 
-
-def _agreement(claim: Claims) -> None:
     @claim("verified-release", "Fastrack, abstract: overlapping decryption with PCI-e transmission")
     def verified_release(a: Agent, g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> Formula:
         return implies(attested(a, k, g) & honest(a) & released(g, k, x, i, b), sent(a, k, b))
@@ -50,8 +43,6 @@ def _agreement(claim: Claims) -> None:
         whole = (expected(g, k, x) == extent(k, x)) & implies(within(i, extent(k, x)), filled(g, k, x, i))
         return implies(attested(a, k, g) & honest(a) & done(g, k, x), whole)
 
-
-def _once(claim: Claims) -> None:
     @claim("no-replay", "Carnet (a transfer sent again)")
     def no_replay(k: Key, x: Transfer) -> Formula:
         return ~again(k, x)
@@ -71,11 +62,7 @@ def _once(claim: Claims) -> None:
 
 def state_goals(draft: Draft) -> None:
     """Add the goals to ``draft``."""
-    _whole(draft)
-    _hostile(draft)
 
-
-def _whole(draft: Draft) -> None:
     @draft.goal(sentence="A chunk is verified while another one is still to come.")
     def overlap(a: Agent, g: Gpu, k: Key, x: Transfer, i: Position, j: Position) -> Formula:
         return attested(a, k, g) & verified(g, k, x, i) & ~arrived(g, k, x, j) & within(j, expected(g, k, x))
@@ -97,8 +84,6 @@ def _whole(draft: Draft) -> None:
     def two_sealed(a: Agent, k: Key, x: Transfer, i: Position, b: Block, c: Block) -> Formula:
         return sealed(a, k, x, first, b) & sealed(a, k, x, i, c) & (i != first) & (b != c)
 
-
-def _hostile(draft: Draft) -> None:
     @draft.goal(
         sentence="A chunk that the host changed arrives under an honest user's key, and the transfer is given up."
     )
@@ -135,20 +120,9 @@ def state_lemmas(draft: Draft) -> None:
     """
     direct = draft.variant != THROUGH_THE_CPU
     secret = draft.lemma if direct else draft.lemma_under("outsider")
-    _keys(draft)
-    _who_knows(draft, direct=direct)
-    _secure(draft, secret)
-    _tags(draft, secret)
-    _memory(draft, secret)
-    _records(draft, secret)
 
+    # Keys.
 
-def _own(a: Agent, k: Key) -> Formula:
-    """Whether an honest user opened the exchange, and the adversary is at no end of it."""
-    return opened(a, k) & honest(a) & ~exposed(k)
-
-
-def _keys(draft: Draft) -> None:
     @draft.lemma
     def what_is_used(k: Key, p: Agent, g: Gpu, m: Mode, c: Code) -> Formula:
         """Nothing is said of a key before it is drawn, and nobody answers before somebody asks."""
@@ -188,29 +162,10 @@ def _keys(draft: Draft) -> None:
         """The adversary has the key of an honest user's exchange with a GPU only if that GPU is open."""
         return implies(opened(a, k) & honest(a) & exposed(k), answered(k) & implies(holds(g, k), ~confidential(g)))
 
+    _who_knows(draft, direct=direct)
 
-def _who_knows(draft: Draft, *, direct: bool) -> None:
-    if direct:
+    # Secure.
 
-        @draft.lemma
-        def who_knows_a_key(a: Agent, p: Agent, k: Key) -> Formula:
-            """If the adversary is at no end, the user alone knows the key."""
-            return implies(_own(a, k) & knows(p, k), p == a)
-
-        return
-
-    @draft.lemma_under("outsider")
-    def two_know_a_key(a: Agent, p: Agent, k: Key) -> Formula:
-        """If the adversary is at no end, the user and the CPU TEE know the key."""
-        return implies(_own(a, k) & knows(p, k), (p == a) | (p == cpu))
-
-    @draft.lemma_under("outsider")
-    def two_learn_data(p: Agent, b: Block) -> Formula:
-        """The user and the CPU TEE learn the data, and nobody else."""
-        return implies(learnt(p, b) & honest(owner(b)), (p == owner(b)) | (p == cpu))
-
-
-def _secure(draft: Draft, secret: StateLemma) -> None:
     @draft.lemma
     def attested_ends(a: Agent, k: Key, g: Gpu) -> Formula:
         """The user took the report of the GPU that is the other end."""
@@ -238,8 +193,8 @@ def _secure(draft: Draft, secret: StateLemma) -> None:
         """What runs was named."""
         return implies(runs(g, k, c), named(k, c) & holds(g, k))
 
+    # Tags.
 
-def _tags(draft: Draft, secret: StateLemma) -> None:
     @secret
     def tags_tell(a: Agent, k: Key, x: Transfer, i: Position, n: Position, m: Mark, b: Block) -> Formula:
         """A tag under an honest user's key says what that user sealed, and where it belongs."""
@@ -265,8 +220,8 @@ def _tags(draft: Draft, secret: StateLemma) -> None:
         two = implies(masked(k, x, i, b) & masked(k, x, i, c), b == c)
         return only & two & implies(sealed(a, k, x, i, b) & sealed(a, k, x, i, c), b == c)
 
+    # Memory.
 
-def _memory(draft: Draft, secret: StateLemma) -> None:
     @draft.lemma
     def staged_is_arrived(g: Gpu, k: Key, x: Transfer, i: Position, b: Block, c: Block) -> Formula:
         """A place has at most one content, which arrived."""
@@ -318,8 +273,8 @@ def _memory(draft: Draft, secret: StateLemma) -> None:
         """A transfer that is done is whole, and verified."""
         return implies(done(g, k, x) & within(i, expected(g, k, x)), verified(g, k, x, i) & filled(g, k, x, i))
 
+    # Records.
 
-def _records(draft: Draft, secret: StateLemma) -> None:
     @draft.lemma
     def done_is_handed(g: Gpu, k: Key, x: Transfer, i: Position) -> Formula:
         """A transfer that is done was handed to kernels, and not given up; what was filled had arrived."""
@@ -342,3 +297,29 @@ def _records(draft: Draft, secret: StateLemma) -> None:
         return implies(ivs(k, x, i) & opened(a, k), spent(a, k, x, i)) & implies(
             spent(a, k, x, i), ivs(k, x, i) & opened(a, k) & begun(a, k, x)
         )
+
+
+def _own(a: Agent, k: Key) -> Formula:
+    """Whether an honest user opened the exchange, and the adversary is at no end of it."""
+    return opened(a, k) & honest(a) & ~exposed(k)
+
+
+def _who_knows(draft: Draft, *, direct: bool) -> None:
+    if direct:
+
+        @draft.lemma
+        def who_knows_a_key(a: Agent, p: Agent, k: Key) -> Formula:
+            """If the adversary is at no end, the user alone knows the key."""
+            return implies(_own(a, k) & knows(p, k), p == a)
+
+        return
+
+    @draft.lemma_under("outsider")
+    def two_know_a_key(a: Agent, p: Agent, k: Key) -> Formula:
+        """If the adversary is at no end, the user and the CPU TEE know the key."""
+        return implies(_own(a, k) & knows(p, k), (p == a) | (p == cpu))
+
+    @draft.lemma_under("outsider")
+    def two_learn_data(p: Agent, b: Block) -> Formula:
+        """The user and the CPU TEE learn the data, and nobody else."""
+        return implies(learnt(p, b) & honest(owner(b)), (p == owner(b)) | (p == cpu))

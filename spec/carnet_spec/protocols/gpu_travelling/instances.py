@@ -105,16 +105,11 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "rubble": {(): versions[-1]},
             "first": {(): slots[0]},
             "data_owner": owners | {("the model",): "orchestrator"},
-            **(_clock(slots[size["limit"]], instants[0]) if timed else {}),
+            **({"limit": {(): slots[size["limit"]]}, "power_on": {(): instants[0]}} if timed else {}),
         },
         pools=pools,
         describes=_describe(size, _rogues_enrolled(threat), timed=timed),
     )
-
-
-def _clock(limit: str, power_on: str) -> dict[str, dict[Row, str]]:
-    """Return the facts that only the timed designs speak of."""
-    return {"limit": {(): limit}, "power_on": {(): power_on}}
 
 
 def judged_under(actions: Collection[str]) -> str:

@@ -16,12 +16,7 @@ THREATS = ("lone-host", "collusion")
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
     claim = Claims(draft, TEXT, THREATS)
-    _secrecy(claim)
-    _ivs(claim)
-    _agreement(claim)
 
-
-def _secrecy(claim: Claims) -> None:
     @claim("confidentiality", "PipeLLM, abstract")
     def confidentiality(p: Agent, b: Block) -> Formula:
         return implies(learnt(p, b) & honest(owner(b)), p == owner(b))
@@ -30,8 +25,6 @@ def _secrecy(claim: Claims) -> None:
     def key_isolation(a: Agent, p: Agent, k: Key) -> Formula:
         return implies(own(a, k) & knows(p, k), p == a)
 
-
-def _ivs(claim: Claims) -> None:
     @claim("iv-unique", "RFC 5116 section 3.1")
     def iv_unique(a: Agent, k: Key, i: Iv, b: Block, c: Block) -> Formula:
         return implies(own(a, k) & exposed(k, i, b) & exposed(k, i, c), b == c)
@@ -48,8 +41,6 @@ def _ivs(claim: Claims) -> None:
     def counters_agree(a: Agent, k: Key) -> Formula:
         return implies(own(a, k) & ~dead(k), ~before(due(k), counter(k)))
 
-
-def _agreement(claim: Claims) -> None:
     @claim("copy-agreement", "PipeLLM, review: validation")
     def copy_agreement(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
         return implies(own(a, k) & landed(k, n, r, b), asked(k, r, b))
@@ -71,13 +62,7 @@ def _agreement(claim: Claims) -> None:
 
 def state_goals(draft: Draft) -> None:
     """Add the goals to ``draft``."""
-    _whole(draft)
-    _guesses(draft)
-    _wrong_guesses(draft)
-    _hostile(draft)
 
-
-def _whole(draft: Draft) -> None:
     @draft.goal(sentence="A block that was encrypted ahead reaches the GPU, after a NOP.")
     def hit_after_a_nop(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
         nop = scratch(k, start) & placed(k, start, start)
@@ -98,11 +83,23 @@ def _whole(draft: Draft) -> None:
     def in_flight(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
         return own(a, k) & command(k, n, r) & before(counter(k), n)
 
-
-def _guesses(draft: Draft) -> None:
     @draft.goal(sentence="A page that reached the GPU is written, and encrypted ahead again.")
     def written_again(a: Agent, k: Key, i: Iv, j: Iv, r: Copy, b: Block, c: Block) -> Formula:
         return own(a, k) & landed(k, i, r, b) & staged(k, j, source(k, r), c) & (b != c) & (j != i)
+
+    _wrong_guesses(draft)
+
+    @draft.goal(sentence="The host changes bytes on an honest tenant's channel, which ends.")
+    def ended(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+        return own(a, k) & dead(k) & exposed(k, i, b)
+
+    @draft.goal(sentence="A corrupt tenant sends what it likes on a channel of its own.")
+    def another_tenant(p: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
+        return corrupt(p) & opened(p, k) & landed(k, n, r, b) & learnt(p, b)
+
+    @draft.goal(sentence="A corrupt agent has the key of another one's channel.")
+    def pooled(p: Agent, q: Agent, k: Key) -> Formula:
+        return corrupt(p) & opened(p, k) & knows(q, k) & (p != q)
 
 
 def _wrong_guesses(draft: Draft) -> None:
@@ -123,20 +120,6 @@ def _wrong_guesses(draft: Draft) -> None:
         return own(a, k) & staged(k, i, p, b) & exposed(k, i, c) & (b != c) & before(i, due(k))
 
 
-def _hostile(draft: Draft) -> None:
-    @draft.goal(sentence="The host changes bytes on an honest tenant's channel, which ends.")
-    def ended(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
-        return own(a, k) & dead(k) & exposed(k, i, b)
-
-    @draft.goal(sentence="A corrupt tenant sends what it likes on a channel of its own.")
-    def another_tenant(p: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
-        return corrupt(p) & opened(p, k) & landed(k, n, r, b) & learnt(p, b)
-
-    @draft.goal(sentence="A corrupt agent has the key of another one's channel.")
-    def pooled(p: Agent, q: Agent, k: Key) -> Formula:
-        return corrupt(p) & opened(p, k) & knows(q, k) & (p != q)
-
-
 # -- lemmas ------------------------------------------------------------------------------------------------------------
 # What makes the claims inductive, for any number of everything, whoever is corrupt.
 #
@@ -148,15 +131,8 @@ def _hostile(draft: Draft) -> None:
 
 def state_lemmas(draft: Draft) -> None:
     """Add the lemmas to ``draft``."""
-    _keys(draft)
-    _ciphertexts(draft)
-    _exposed(draft)
-    _requests(draft)
-    _commands(draft)
-    _receiving(draft)
+    # Keys.
 
-
-def _keys(draft: Draft) -> None:
     @draft.lemma
     def what_is_used(k: Key, p: Agent, i: Iv, r: Copy, b: Block) -> Formula:
         """Nothing is under a key before it is drawn, and its counter is at the start."""
@@ -170,8 +146,8 @@ def _keys(draft: Draft) -> None:
         one = implies(opened(a, k) & opened(p, k), a == p)
         return one & implies(knows(p, k) & honest(p), opened(p, k))
 
+    # Ciphertexts.
 
-def _ciphertexts(draft: Draft) -> None:
     @draft.lemma
     def pages_hold_their_owners_data(p: Page) -> Formula:
         """A page holds data of whose page it is, or nothing."""
@@ -197,32 +173,10 @@ def _ciphertexts(draft: Draft) -> None:
         """An honest tenant's data are exposed on its own channels only."""
         return implies(exposed(k, i, b) & honest(owner(b)), opened(owner(b), k))
 
+    _exposed(draft)
 
-def _exposed(draft: Draft) -> None:
-    def mine(a: Agent, b: Block) -> Formula:
-        return (owner(b) == a) | (b == zeros)
+    # Requests.
 
-    if draft.variant != FLUSHED:
-
-        @draft.lemma
-        def exposed_has_passed(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
-            """On an honest tenant's channel, what is exposed is its own, under an IV that has passed."""
-            return implies(own(a, k) & exposed(k, i, b), before(i, due(k)) & mine(a, b))
-
-        return
-
-    @draft.lemma
-    def exposed_is_spent(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
-        """What is exposed is the tenant's own, under an IV that has passed or encrypts nothing else."""
-        return implies(own(a, k) & exposed(k, i, b), (before(i, due(k)) | spent(k, i)) & mine(a, b))
-
-    @draft.lemma
-    def staged_is_exposed(k: Key, i: Iv, p: Page, b: Block) -> Formula:
-        """What is staged lies in shared memory."""
-        return implies(staged(k, i, p, b), exposed(k, i, b))
-
-
-def _requests(draft: Draft) -> None:
     @draft.lemma
     def pending_is_own(k: Key, r: Copy) -> Formula:
         """A pending copy is of a page of whose channel it is, and was not sent."""
@@ -250,8 +204,8 @@ def _requests(draft: Draft) -> None:
         """What was sent was asked for before everything that is pending."""
         return implies(served(k, r) & pending(k, s), earlier(r, s))
 
+    # Commands.
 
-def _commands(draft: Draft) -> None:
     @draft.lemma
     def commands_are_sent(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
         """On an honest tenant's channel, commands tell what was sent, and where."""
@@ -284,8 +238,8 @@ def _commands(draft: Draft) -> None:
         """What is exposed under the IV of a command is what was asked for."""
         return implies(own(a, k) & command(k, n, r) & exposed(k, n, b), asked(k, r, b))
 
+    # Receiving.
 
-def _receiving(draft: Draft) -> None:
     @draft.lemma
     def landed_as_commanded(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
         """What was decrypted had a command, and the counter has passed it."""
@@ -301,3 +255,27 @@ def _receiving(draft: Draft) -> None:
         """Every command before one that was followed was followed."""
         both = command(k, n, r) & landed(k, m, s, b) & before(n, m)
         return implies(own(a, k) & both, filled(k, r))
+
+
+def _exposed(draft: Draft) -> None:
+    def mine(a: Agent, b: Block) -> Formula:
+        return (owner(b) == a) | (b == zeros)
+
+    if draft.variant != FLUSHED:
+
+        @draft.lemma
+        def exposed_has_passed(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+            """On an honest tenant's channel, what is exposed is its own, under an IV that has passed."""
+            return implies(own(a, k) & exposed(k, i, b), before(i, due(k)) & mine(a, b))
+
+        return
+
+    @draft.lemma
+    def exposed_is_spent(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+        """What is exposed is the tenant's own, under an IV that has passed or encrypts nothing else."""
+        return implies(own(a, k) & exposed(k, i, b), (before(i, due(k)) | spent(k, i)) & mine(a, b))
+
+    @draft.lemma
+    def staged_is_exposed(k: Key, i: Iv, p: Page, b: Block) -> Formula:
+        """What is staged lies in shared memory."""
+        return implies(staged(k, i, p, b), exposed(k, i, b))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims, StateLemma
+from carnet_spec.language.authoring import Claims
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 
@@ -16,13 +16,7 @@ THREATS = ("links", "tenants")
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
     claim = Claims(draft, TEXT, THREATS)
-    _secrecy(claim)
-    _agreement(claim)
-    _sums(claim)
-    _once(claim)
 
-
-def _secrecy(claim: Claims) -> None:
     @claim(
         "confidentiality", "DDP in GPU TEEs, abstract: any data communicated outside the GPU packages must be encrypted"
     )
@@ -39,8 +33,6 @@ def _secrecy(claim: Claims) -> None:
         takes = implies(incoming(h, k, g), follows(g, h) & sound(g) & opened(g, k))
         return sends & takes
 
-
-def _agreement(claim: Claims) -> None:
     @claim("partial-sum-agreement", "DDP in GPU TEEs, abstract: decryption and MAC authentication on the receiver")
     def partial_sum_agreement(f: Endpoint, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return implies(took(g, i, c, v) & follows(f, g), sealed(f, i, Phase.REDUCE, c, v))
@@ -49,8 +41,6 @@ def _agreement(claim: Claims) -> None:
     def sum_agreement(f: Endpoint, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return implies(copied(g, i, c, v) & follows(f, g), sealed(f, i, Phase.GATHER, c, v))
 
-
-def _sums(claim: Claims) -> None:
     @claim("whole-sum", "DDP in GPU TEEs, abstract: ring-all-reduce")
     def whole_sum(g: Endpoint, i: Iteration, c: Chunk, v: Vector, r: Endpoint) -> Formula:
         return implies(finished(g, i), settled(g, i, c) & implies(total(g, i, c, v) & sound(r), part(v, i, c, r)))
@@ -68,8 +58,6 @@ def _sums(claim: Claims) -> None:
     def same_sum(g: Endpoint, h: Endpoint, i: Iteration, c: Chunk, v: Vector, w: Vector) -> Formula:
         return implies(total(g, i, c, v) & total(h, i, c, w), v == w)
 
-
-def _once(claim: Claims) -> None:
     @claim("iv-unique", "RFC 5116 section 3.1")
     def iv_unique(k: Key, i: Iteration, p: Phase, c: Chunk) -> Formula:
         return ~reused(k, i, p, c)
@@ -85,11 +73,7 @@ def _once(claim: Claims) -> None:
 
 def state_goals(draft: Draft) -> None:
     """Add the goals to ``draft``."""
-    _whole(draft)
-    _hostile(draft)
 
-
-def _whole(draft: Draft) -> None:
     @draft.goal(sentence="Two ranks finish an iteration.")
     def iteration_finished(g: Endpoint, h: Endpoint, i: Iteration) -> Formula:
         return finished(g, i) & finished(h, i) & (g != h)
@@ -110,8 +94,6 @@ def _whole(draft: Draft) -> None:
     def in_the_ring(g: Endpoint, f: Endpoint, h: Endpoint, j: Key, k: Key) -> Formula:
         return incoming(g, j, f) & outgoing(g, k, h)
 
-
-def _hostile(draft: Draft) -> None:
     @draft.goal(sentence="A rank raises the alarm while the sum of a chunk goes round.")
     def alarm_raised(g: Endpoint, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
         return alarmed(g) & took(h, i, c, v)
@@ -144,15 +126,9 @@ def state_lemmas(draft: Draft) -> None:
     Where a certificate is enough, what rests on the hops is true only while every genuine GPU is of the ring.
     """
     secure = draft.lemma_under("links") if draft.variant == CERTIFICATE_ONLY else draft.lemma
-    _keys(draft)
-    _hops(draft, secure)
-    _messages(draft, secure)
-    _ivs(draft)
-    _what_is_in_sums(draft, secure)
-    _secrets(secure)
 
+    # Keys.
 
-def _keys(draft: Draft) -> None:
     @draft.lemma
     def what_is_used(k: Key, n: Endpoint, m: Mode, q: Code, h: Endpoint) -> Formula:
         """Nothing is said of a key before it is drawn, and nobody answers before somebody asks."""
@@ -189,8 +165,8 @@ def _keys(draft: Draft) -> None:
         code = implies(report(n, k, m, q, h) & genuine(n) & (q == Code.TRAINER), trains(n))
         return own & mode & code
 
+    # Hops.
 
-def _hops(draft: Draft, secure: StateLemma) -> None:
     @draft.lemma
     def senders_opened(g: Endpoint, k: Key, h: Endpoint) -> Formula:
         """A rank that sends opened the exchange, and one that takes answered it."""
@@ -213,8 +189,8 @@ def _hops(draft: Draft, secure: StateLemma) -> None:
         there = sound(g) & sound(h) & answered(k) & ~exposed(k)
         return implies(outgoing(g, k, h) | incoming(h, k, g), there)
 
+    # Messages.
 
-def _messages(draft: Draft, secure: StateLemma) -> None:
     @draft.lemma
     def what_is_under_a_key(k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> Formula:
         """Nothing is under a key before it is answered, or the adversary has it."""
@@ -241,8 +217,8 @@ def _messages(draft: Draft, secure: StateLemma) -> None:
         partly = implies(sealed(g, i, Phase.REDUCE, c, v), partial(g, i, c, v))
         return partly & implies(sealed(g, i, Phase.GATHER, c, v), total(g, i, c, v))
 
+    # Ivs.
 
-def _ivs(draft: Draft) -> None:
     @draft.lemma
     def ivs_are_spent(g: Endpoint, k: Key, i: Iteration, p: Phase, c: Chunk) -> Formula:
         """A rank remembers what it sealed."""
@@ -253,8 +229,8 @@ def _ivs(draft: Draft) -> None:
         """One vector was sealed with an IV."""
         return implies(masked(k, i, p, c, v), ivs(k, i, p, c) & implies(masked(k, i, p, c, w), v == w))
 
+    # What is in sums.
 
-def _what_is_in_sums(draft: Draft, secure: StateLemma) -> None:
     @draft.lemma
     def what_is_drawn(v: Vector, g: Endpoint, k: Key, i: Iteration, p: Phase, c: Chunk) -> Formula:
         """Nothing is said of a vector before it is drawn."""
@@ -315,6 +291,11 @@ def _what_is_in_sums(draft: Draft, secure: StateLemma) -> None:
         """No vector has a contribution in it twice."""
         return ~doubled(v)
 
+    @secure
+    def contributions_are_under_hop_keys(k: Key, v: Vector, i: Iteration, c: Chunk, r: Endpoint) -> Formula:
+        """No contribution is in what was sealed under a key that the adversary has."""
+        return implies(ciphertext(k, v) & part(v, i, c, r), answered(k) & ~exposed(k))
+
 
 def _partly(g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
     """Whether the rank has, or had when it sealed it, this partial sum."""
@@ -324,10 +305,3 @@ def _partly(g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
 def _wholly(g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> Formula:
     """Whether the rank has, or had when it sealed it, this sum."""
     return total(g, i, c, v) | sealed(g, i, Phase.GATHER, c, v)
-
-
-def _secrets(secure: StateLemma) -> None:
-    @secure
-    def contributions_are_under_hop_keys(k: Key, v: Vector, i: Iteration, c: Chunk, r: Endpoint) -> Formula:
-        """No contribution is in what was sealed under a key that the adversary has."""
-        return implies(ciphertext(k, v) & part(v, i, c, r), answered(k) & ~exposed(k))

@@ -219,7 +219,7 @@ def _reducing(draft: Draft) -> None:
         """Only now does the optimiser use the sums."""
         step.actor(g, sound(g))
         _takes_part(step, g)
-        step.require("every sum", _everything(g, i), defence="whole-iteration")
+        step.require("every sum", forall(lambda c: settled(g, i, c), Chunk), defence="whole-iteration")
         step.insert(finished(g, i))
 
     @by_rank("{g} raises the alarm: a tag failed, or a message did not come.", "SP 800-38D section 7.2", "REQ-ALARM-01")
@@ -272,10 +272,6 @@ def _verify(
     step.require("binds the phase", o == p, defence="bound-phase")
     step.require("binds the sub-step", t == turn(p, c, f), defence="bound-step")
     step.require("binds the chunk", d == c, defence="bound-chunk")
-
-
-def _everything(g: Endpoint, i: Iteration) -> Formula:
-    return forall(lambda c: settled(g, i, c), Chunk)
 
 
 # -- adversary ---------------------------------------------------------------------------------------------------------

@@ -51,12 +51,6 @@ def state_claims_of_one(draft: Draft) -> None:
 
 def state_claims(runs: TwoRuns) -> None:
     """Add the claims about two runs to ``runs``."""
-    _frames(runs)
-    _reactions(runs)
-    _hand_over(runs)
-
-
-def _frames(runs: TwoRuns) -> None:
     claim = partial(Claims(runs, TEXT, THREATS), source=_OBLIVIOUS)
 
     @claim("size")
@@ -87,8 +81,6 @@ def _frames(runs: TwoRuns) -> None:
     def equality(t: Tick, u: Tick) -> Formula:
         return runs.same(alike(t, u))
 
-
-def _reactions(runs: TwoRuns) -> None:
     claim = partial(Claims(runs, TEXT, THREATS), source="Carnet")
 
     @claim("refusal")
@@ -107,8 +99,6 @@ def _reactions(runs: TwoRuns) -> None:
     def results() -> Formula:
         return runs.same(result_size)
 
-
-def _hand_over(runs: TwoRuns) -> None:
     claim = partial(Claims(runs, TEXT, THREATS), source="Carnet (the shape of a hand-over)")
 
     @claim("hand-over-count")

@@ -16,13 +16,7 @@ THREATS = ("platform", "broken")
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
     claim = Claims(draft, TEXT, THREATS)
-    _custody(claim)
-    _succession(claim)
-    _replicas(claim)
-    _members(claim)
 
-
-def _custody(claim: Claims) -> None:
     @claim("epoch-once", "Teechain, abstract; Carnet (double issue)")
     def epoch_once(c: Chain, d: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
         return implies(issued(c, e, h) & issued(d, e, i), (c == d) & (h == i))
@@ -35,8 +29,6 @@ def _custody(claim: Claims) -> None:
     def grant_agreement(c: Chain, e: Epoch, h: Holder) -> Formula:
         return implies(accepted(h, c, e), issued(c, e, h))
 
-
-def _succession(claim: Claims) -> None:
     @claim("nothing-lost", "Teechain, abstract: replicates the state")
     def nothing_lost(c: Chain, e: Epoch, h: Holder, r: Replica) -> Formula:
         return implies(issued(c, e, h) & belongs(c, r) & sound(r), logged(r, c, e, h))
@@ -55,8 +47,6 @@ def _succession(claim: Claims) -> None:
     def no_late_grant(c: Chain, e: Epoch, h: Holder) -> Formula:
         return implies(issued(c, e, h) & over(c), upto(e, bar(c)))
 
-
-def _replicas(claim: Claims) -> None:
     @claim("frozen-silent", "Teechain: force-freeze")
     def frozen_silent(m: Replica, b: Chain, d: Chain, f: Epoch, e: Epoch, h: Holder) -> Formula:
         return implies(vote(m, b, d, f) & own(b, m) & logged(m, b, e, h), upto(e, f))
@@ -69,8 +59,6 @@ def _replicas(claim: Claims) -> None:
     def iv_unique(r: Replica, c: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
         return implies(passed(r, c, e, h) & passed(r, c, e, i) & own(c, r), h == i)
 
-
-def _members(claim: Claims) -> None:
     @claim("members-genuine", "Teechain, abstract: treasuries, protected by hardware TEEs", under=THREATS[:1])
     def members_genuine(c: Chain, r: Replica) -> Formula:
         return implies(listed(c, r) & opened(head(c), c), own(c, r))
@@ -134,13 +122,8 @@ def state_lemmas(draft: Draft) -> None:
 
     Where the tail's word is enough, what was granted is in every log only while TEEs hold.
     """
-    _keys(draft)
-    _logs(draft)
-    _votes(draft)
-    _line(draft)
+    # Keys.
 
-
-def _keys(draft: Draft) -> None:
     @draft.lemma
     def who_opened(p: Replica, c: Chain, f: Epoch) -> Formula:
         """A chain is opened by its head, and a sound head calls for a chain that it opened."""
@@ -169,8 +152,8 @@ def _keys(draft: Draft) -> None:
         there = opened(head(c), c) & ((r == head(c)) | credible(r)) & implies(sound(r), joined(r, c))
         return implies(listed(c, r) & sound(head(c)), there)
 
+    # Logs.
 
-def _logs(draft: Draft) -> None:
     @draft.lemma
     def what_is_logged(r: Replica, c: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
         """A log has one entry for an epoch, and ends with the last one."""
@@ -198,8 +181,8 @@ def _logs(draft: Draft) -> None:
         there = listed(c, q) & implies(own(c, q), logged(q, c, e, h) & upto(e, counter(q, c)))
         return implies(logged(r, c, e, h) & (r != head(c)) & ahead(c, q, r), there)
 
+    # Votes.
 
-def _votes(draft: Draft) -> None:
     @draft.lemma
     def a_vote_freezes(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
         """A replica that voted is frozen."""
@@ -260,8 +243,8 @@ def _votes(draft: Draft) -> None:
         """The logs of those who took the chain over end no later than the bar."""
         return implies(over(b) & within(ousted(b), m) & sound(m), upto(last(m, b), bar(b)))
 
+    # Line.
 
-def _line(draft: Draft) -> None:
     @draft.lemma
     def opened_in_line(c: Chain, d: Chain) -> Formula:
         """Of two chains that were opened one is earlier, and that one was taken over."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_spec.language import *
-from carnet_spec.language.authoring import Claims, StateLemma
+from carnet_spec.language.authoring import Claims
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.tensortee.vocabulary import *
 
@@ -16,12 +16,7 @@ THREATS = ("bus", "neighbour")
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
     claim = Claims(draft, TEXT, THREATS)
-    _secrecy(claim)
-    _agreement(claim)
-    _delay(claim)
 
-
-def _secrecy(claim: Claims) -> None:
     @claim("confidentiality", "TensorTEE, abstract: data confidentiality")
     def confidentiality(p: Agent, b: Block) -> Formula:
         return implies(learnt(p, b) & honest(owner(b)), p == owner(b))
@@ -34,8 +29,6 @@ def _secrecy(claim: Claims) -> None:
     def iv_unique(k: Key, t: Tensor, i: CacheLine, v: Version, b: Block, c: Block) -> Formula:
         return implies(wrote(k, t, i, v, b) & wrote(k, t, i, v, c), b == c)
 
-
-def _agreement(claim: Claims) -> None:
     @claim("line-agreement", "TensorTEE, abstract: integrity during computing")
     def line_agreement(k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         return implies(took(k, t, i, v, b), wrote(k, t, i, v, b))
@@ -63,8 +56,6 @@ def _agreement(claim: Claims) -> None:
     def no_rollback(k: Key, t: Tensor) -> Formula:
         return ~rolled(k, t)
 
-
-def _delay(claim: Claims) -> None:
     @claim("verified-export", "Carnet, after TensorTEE, abstract: predictive execution")
     def verified_export(k: Key, r: Tensor, t: Tensor, i: CacheLine) -> Formula:
         return ~escaped(k, r, t, i)
@@ -86,12 +77,7 @@ def _delay(claim: Claims) -> None:
 
 def state_goals(draft: Draft) -> None:
     """Add the goals to ``draft``."""
-    _whole(draft)
-    _delayed(draft)
-    _hostile(draft)
 
-
-def _whole(draft: Draft) -> None:
     @draft.goal(sentence="The NPU reads a tensor of the CPU's, and its MAC verifies.")
     def tensor_read(a: Agent, k: Key, t: Tensor, i: CacheLine, b: Block) -> Formula:
         return session(a, k) & (writer(t) == Side.CPU) & verified(k, t) & fetched(k, t, i, b)
@@ -109,8 +95,6 @@ def _whole(draft: Draft) -> None:
     def result_released(a: Agent, k: Key, r: Tensor, t: Tensor) -> Formula:
         return session(a, k) & released(k, r) & verified(k, t) & (writer(t) == Side.CPU)
 
-
-def _delayed(draft: Draft) -> None:
     @draft.goal(sentence="A result was computed from a tensor of which a line is still to come.")
     def ahead(k: Key, r: Tensor, t: Tensor, i: CacheLine, j: CacheLine) -> Formula:
         return awaits(k, r, t) & (r != t) & arrived(k, t, i) & ~arrived(k, t, j)
@@ -119,8 +103,6 @@ def _delayed(draft: Draft) -> None:
     def waits_on(k: Key, r: Tensor, t: Tensor) -> Formula:
         return verified(k, r) & awaits(k, r, t)
 
-
-def _hostile(draft: Draft) -> None:
     @draft.goal(sentence="The NPU computed with a line that memory changed.")
     def spoilt_result(a: Agent, k: Key, r: Tensor, t: Tensor, i: CacheLine) -> Formula:
         return session(a, k) & spoilt(k, r, t, i) & (r != t)
@@ -157,14 +139,9 @@ def state_lemmas(draft: Draft) -> None:
     Where all jobs have one key, what rests on the key is true only while the other jobs are honest.
     """
     secret = draft.lemma if draft.variant != MACHINE_KEY else draft.lemma_under("bus")
-    _keys(draft, secret)
-    _versions(draft)
-    _handing_over(draft, secret)
-    _loading(draft, secret)
-    _taint(draft, secret)
 
+    # Keys.
 
-def _keys(draft: Draft, secret: StateLemma) -> None:
     @draft.lemma
     def what_is_used(k: Key, p: Agent, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         """Nothing is under a key before it is drawn."""
@@ -196,8 +173,8 @@ def _keys(draft: Draft, secret: StateLemma) -> None:
         """Honest data is under its owner's keys only."""
         return implies(stored(k, t, i, v, b) & honest(owner(b)), session(owner(b), k))
 
+    # Versions.
 
-def _versions(draft: Draft) -> None:
     @draft.lemma
     def written_by_the_cpu(k: Key, t: Tensor, i: CacheLine, v: Version, b: Block) -> Formula:
         """What was written in a tensor of the CPU's, the CPU wrote in an earlier pass or in this one."""
@@ -210,8 +187,8 @@ def _versions(draft: Draft) -> None:
         known = before(v, npu_version(k, t)) | ((v == npu_version(k, t)) & npu_wrote(k, t, i))
         return implies(wrote(k, t, i, v, b) & (writer(t) == Side.NPU), known & (v != zero))
 
+    # Handing over.
 
-def _handing_over(draft: Draft, secret: StateLemma) -> None:
     @secret
     def descriptors_are_true(a: Agent, k: Key, t: Tensor, v: Version) -> Formula:
         """A descriptor under an honest job's key is of a tensor that was handed over."""
@@ -255,8 +232,8 @@ def _handing_over(draft: Draft, secret: StateLemma) -> None:
         """Nothing foul is in a result that was handed over."""
         return implies(foul(k, r, i, v, t, j), ~handed(k, r, v) & (writer(r) == Side.NPU))
 
+    # Loading.
 
-def _loading(draft: Draft, secret: StateLemma) -> None:
     @draft.lemma
     def fetched_is_arrived(k: Key, t: Tensor, i: CacheLine, b: Block, c: Block) -> Formula:
         """A line has at most one content, which arrived."""
@@ -279,8 +256,8 @@ def _loading(draft: Draft, secret: StateLemma) -> None:
         """In a tensor that verified, every line matches."""
         return implies(verified(k, t), matched(k, t, i))
 
+    # Taint.
 
-def _taint(draft: Draft, secret: StateLemma) -> None:
     @draft.lemma
     def awaited_is_loaded(k: Key, r: Tensor, t: Tensor) -> Formula:
         """What is awaited is a tensor that is being read."""

@@ -9,12 +9,8 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 def epoch_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add the order of epochs, and what it says of orders and of live keys."""
-    _order_of_epochs(draft)
-    _pending_orders(draft, schedule)
-    _live_key(draft, schedule)
+    # Order of epochs.
 
-
-def _order_of_epochs(draft: Draft) -> None:
     @draft.lemma
     def older_keys_are_issued(j: Key, k: Key) -> Formula:
         """Epoch numbers are given to issued keys."""
@@ -45,8 +41,8 @@ def _order_of_epochs(draft: Draft) -> None:
         """Stale keys were drawn."""
         return implies(stale(g, k), used(k) & occupied(g) & answered(key_session(k)))
 
+    # Pending orders.
 
-def _pending_orders(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def pending_order_out_is_now(g: Gpu, k: Key) -> Formula:
         """A rotation out that the GPU would still take is the one under way, or a corrupt holder forged its end."""
@@ -93,8 +89,8 @@ def _pending_orders(draft: Draft, schedule: Schedule) -> None:
             owner(j) == orchestrator,
         )
 
+    # Live key.
 
-def _live_key(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def live_key_is_the_link(g: Gpu, k: Key) -> Formula:
         """The live key is the link key, or the pending one, or a corrupt holder's rotation has not happened yet."""
@@ -249,11 +245,8 @@ GIVEN = (Order.ROTATE, *dict.fromkeys(WAITING.values()))
 
 def order_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what is ordered when, and what is done about it."""
-    _given(draft)
-    _carried_out(draft, schedule)
+    # Given.
 
-
-def _given(draft: Draft) -> None:
     @draft.lemma
     def one_order_for_each_number(k: Key, v: Slot, o: Order, q: Order) -> Formula:
         """No two orders about an epoch have one number."""
@@ -287,13 +280,8 @@ def _given(draft: Draft) -> None:
         early = during(Phase.OPENED, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING, Phase.TRAINED)
         return implies(early, ~ordered(link_h2d, v, Order.SAVE) & ~done(link_h2d, Order.SAVE))
 
+    # Carried out.
 
-def _was_given(order: Order) -> Formula:
-    """Whether the order was given in the link's epoch."""
-    return exists(lambda v: ordered(link_h2d, v, order), Slot)
-
-
-def _carried_out(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def what_is_heard_is_answered(g: Gpu, k: Key, v: Slot, o: Order) -> Formula:
         """Every order that was heard was carried out and reported on, and the orchestrator believes every report."""
@@ -339,6 +327,11 @@ def _carried_out(draft: Draft, schedule: Schedule) -> None:
         left = ordered(j, u, o) & ~heard(g, j, u) & ordered(k, v, q) & ~heard(g, k, v)
         here = in_session(g, home) & (key_session(j) == home) & guarded(k) & schedule.calm(home)
         return implies(left & here, (j == k) & (u == v))
+
+
+def _was_given(order: Order) -> Formula:
+    """Whether the order was given in the link's epoch."""
+    return exists(lambda v: ordered(link_h2d, v, order), Slot)
 
 
 # -- acknowledgements --------------------------------------------------------------------------------------------------

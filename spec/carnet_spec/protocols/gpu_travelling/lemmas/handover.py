@@ -158,12 +158,8 @@ def agreement_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 def record_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what was recorded, and what for."""
-    _of_holders(draft)
-    _of_versions(draft, schedule)
-    _of_data(draft, schedule)
+    # Of holders.
 
-
-def _of_holders(draft: Draft) -> None:
     @draft.lemma
     def holders_have_what_they_accepted(a: Agent, p: Agent, k: Key, v: Slot) -> Formula:
         """Who accepted a grant has the key."""
@@ -192,8 +188,8 @@ def _of_holders(draft: Draft) -> None:
         """Once the model is home, all that was returned is in it, or lost."""
         return implies((phase == Phase.SAVED) & taken_back(k), secured(k) | lost(k))
 
+    # Of versions.
 
-def _of_versions(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def versions_have_one_parent(n: Version, p: Version, q: Version, m: Data) -> Formula:
         """A version was trained from one other, and what went into it is what went into that one, and the chunks."""
@@ -216,8 +212,8 @@ def _of_versions(draft: Draft, schedule: Schedule) -> None:
 
         return ((latest == first_version) | known(latest)) & ((kept == first_version) | known(kept))
 
+    # Of data.
 
-def _of_data(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def one_epoch_lent_last(s: Session, j: Key, k: Key) -> Formula:
         """One epoch of a session was lent last, and it is an epoch of that session."""
@@ -240,11 +236,8 @@ def _of_data(draft: Draft, schedule: Schedule) -> None:
 
 def bookkeeping_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what the honest keep."""
-    _at_the_orchestrator(draft, schedule)
-    _reports(draft)
+    # At the orchestrator.
 
-
-def _at_the_orchestrator(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def the_orchestrator_keeps_its_keys(s: Session, k: Key) -> Formula:
         """The orchestrator knows both halves of every key that it drew, and each launch key."""
@@ -294,8 +287,8 @@ def _at_the_orchestrator(draft: Draft, schedule: Schedule) -> None:
         """An honest holder proves who it is in the channel that it attested."""
         return implies(enrolment_proof(a, p) & schedule.faithful(a), channel(a, orchestrator))
 
+    # Reports.
 
-def _reports(draft: Draft) -> None:
     @draft.lemma
     def sessions_have_responders(g: Gpu, s: Session) -> Formula:
         """The GPU in a session signed its key exchange."""
@@ -324,16 +317,8 @@ def _reports(draft: Draft) -> None:
 
 def second_lines(draft: Draft, schedule: Schedule) -> None:
     """Add the second lines to ``draft``."""
-    _orders_in_order(draft)
-    _deeds_in_order(draft, schedule)
-    _reply_halves_stay_home(draft, schedule)
+    # Orders in order.
 
-
-def _ordered_somewhere(key: Key, order: Order) -> Formula:
-    return exists(lambda u: ordered(key, u, order), Slot)
-
-
-def _orders_in_order(draft: Draft) -> None:
     @draft.lemma
     def fence_ordered_at_home() -> Formula:
         """Once the fence was sent, it was ordered under some number."""
@@ -352,8 +337,8 @@ def _orders_in_order(draft: Draft) -> None:
             ordered(k, u, Order.FENCE) & ordered(k, v, Order.READ_BACK), before(u, v)
         )
 
+    # Deeds in order.
 
-def _deeds_in_order(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def heard_was_told(g: Gpu, k: Key, v: Slot) -> Formula:
         """The firmware hears only what the orchestrator said."""
@@ -364,8 +349,8 @@ def _deeds_in_order(draft: Draft, schedule: Schedule) -> None:
         """Before what was digested came the fence."""
         return implies(done(k, Order.CODE_GOOD), done(k, Order.FENCE))
 
+    # Reply halves stay home.
 
-def _reply_halves_stay_home(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def reply_halves_stay_home(x: Agent, k: Key) -> Formula:
         """Nobody but the orchestrator knows a device-to-host half of a protected session."""
@@ -393,3 +378,7 @@ def _reply_halves_stay_home(draft: Draft, schedule: Schedule) -> None:
         """Away, while the session lives, the holder's key is live until the rotation in."""
         out = during(Phase.GRANTING, Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY)
         return implies(attested_live(g) & out & schedule.calm(session), live_h2d(g, link_h2d))
+
+
+def _ordered_somewhere(key: Key, order: Order) -> Formula:
+    return exists(lambda u: ordered(key, u, order), Slot)

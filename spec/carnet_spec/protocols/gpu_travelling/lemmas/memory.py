@@ -10,41 +10,8 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 def memory_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what is in memory, and what is not."""
-    _kept_after_checks(draft, schedule)
-    _residents(draft, schedule)
-    _contents(draft, schedule)
+    # Kept after checks.
 
-
-def _contents(draft: Draft, schedule: Schedule) -> None:
-    @draft.lemma
-    def places_are_in_the_buffer(g: Gpu, v: Slot, m: Data) -> Formula:
-        """What has a place is in the buffer."""
-        return implies(placed(g, v, m), buffer(g, m))
-
-    @draft.lemma
-    def buffer_of_an_honest_epoch(g: Gpu, k: Key, v: Slot, m: Data) -> Formula:
-        """While an honest holder's key is live, the buffer is what was taken under it."""
-        theirs = live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.sound(k)
-        return implies(theirs, _as_taken(schedule, g, k, v, m))
-
-    @draft.lemma
-    def buffer_until_training(g: Gpu, v: Slot, m: Data) -> Formula:
-        """And so it stays until training starts, since nobody else's code is there."""
-        since = during(
-            Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING
-        )
-        theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & schedule.sound(lent_key)
-        return implies(since & attested_live(g) & theirs, _as_taken(schedule, g, lent_key, v, m) & ~foreign(g))
-
-
-def _as_taken(schedule: Schedule, gpu: Gpu, key: Key, place: Slot, data: Data) -> Formula:
-    """Whether what is at that place of the buffer is what was taken under the key with that counter value."""
-    there, took = placed(gpu, place, data), taken(key, place, data)
-    known = implies(buffer(gpu, data) & schedule.holders_remember(), supplied(owner(key), key, data))
-    return implies(there, took) & implies(took, there) & known
-
-
-def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def code_stays_good(g: Gpu, k: Key) -> Formula:
         """After the check, and while that key is live, no code is planted, and nothing else runs."""
@@ -65,8 +32,8 @@ def _kept_after_checks(draft: Draft, schedule: Schedule) -> None:
             ~resident(g, m) & checked(k),
         )
 
+    # Residents.
 
-def _residents(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def honest_epochs_are_clean(g: Gpu, k: Key) -> Formula:
         """While an honest holder's key is live, nothing is planted and nothing left running."""
@@ -125,6 +92,35 @@ def _residents(draft: Draft, schedule: Schedule) -> None:
         there = (planted(g) | context(g)) & in_session(g, s) & protected(s)
         return implies(there, some_holder_corrupt | schedule.holders_turn())
 
+    # Contents.
+
+    @draft.lemma
+    def places_are_in_the_buffer(g: Gpu, v: Slot, m: Data) -> Formula:
+        """What has a place is in the buffer."""
+        return implies(placed(g, v, m), buffer(g, m))
+
+    @draft.lemma
+    def buffer_of_an_honest_epoch(g: Gpu, k: Key, v: Slot, m: Data) -> Formula:
+        """While an honest holder's key is live, the buffer is what was taken under it."""
+        theirs = live_h2d(g, k) & issued(k) & (owner(k) != orchestrator) & schedule.sound(k)
+        return implies(theirs, _as_taken(schedule, g, k, v, m))
+
+    @draft.lemma
+    def buffer_until_training(g: Gpu, v: Slot, m: Data) -> Formula:
+        """And so it stays until training starts, since nobody else's code is there."""
+        since = during(
+            Phase.AWAY, Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN, *BEFORE_CHECK, Phase.VERIFIED, Phase.TRAINING
+        )
+        theirs = issued(lent_key) & (owner(lent_key) != orchestrator) & schedule.sound(lent_key)
+        return implies(since & attested_live(g) & theirs, _as_taken(schedule, g, lent_key, v, m) & ~foreign(g))
+
+
+def _as_taken(schedule: Schedule, gpu: Gpu, key: Key, place: Slot, data: Data) -> Formula:
+    """Whether what is at that place of the buffer is what was taken under the key with that counter value."""
+    there, took = placed(gpu, place, data), taken(key, place, data)
+    known = implies(buffer(gpu, data) & schedule.holders_remember(), supplied(owner(key), key, data))
+    return implies(there, took) & implies(took, there) & known
+
 
 # -- models ------------------------------------------------------------------------------------------------------------
 # Which version is in memory, what it was made of, and what the orchestrator's records say of it.
@@ -134,13 +130,8 @@ _UNDER_WAY = (Phase.BACK, *FENCED_TOO_EARLY, Phase.ROTATING_IN, *BEFORE_CHECK, P
 
 def model_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what keeps the chain of versions."""
-    _versions(draft, schedule)
-    _in_memory(draft, schedule)
-    _made_of(draft, schedule)
-    _records(draft, schedule)
+    # Versions.
 
-
-def _versions(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def versions_are_used(n: Version, p: Version, k: Key, m: Data, g: Gpu) -> Formula:
         """A version of which anything is recorded was made."""
@@ -162,8 +153,8 @@ def _versions(draft: Draft, schedule: Schedule) -> None:
         protected_by = guarded(k) & schedule.told_truth()
         return implies(reported, used(k) & answered(key_session(k))) & implies(reported & protected_by, made(n))
 
+    # In memory.
 
-def _in_memory(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def the_latest_was_uploaded(v: Slot) -> Formula:
         """A model is uploaded before the first custody of a session only, and it is the latest version."""
@@ -208,8 +199,6 @@ def _in_memory(draft: Draft, schedule: Schedule) -> None:
         early = during(Phase.OPENED, *BEFORE_CHECK, Phase.VERIFIED)
         return implies(early, ~ordered(link_h2d, v, Order.TRAIN) & ~done(link_h2d, Order.TRAIN))
 
-
-def _made_of(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def what_training_made(n: Version, v: Slot, m: Data) -> Formula:
         """What came of the training under way was made from the latest version, on exactly what was returned."""
@@ -224,8 +213,8 @@ def _made_of(draft: Draft, schedule: Schedule) -> None:
             & implies(ended & honest & trained_on(n, m), supplied(whose, lent_key, m))
         )
 
+    # Records.
 
-def _records(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def returns_are_final(k: Key) -> Formula:
         """What was taken back was granted, and its honest holder sends nothing more."""
@@ -271,12 +260,8 @@ def granted_once(key: Key) -> Formula:
 
 def gpu_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what the GPU keeps."""
-    _sessions(draft)
-    _counters(draft)
-    _what_is_sent(draft, schedule)
+    # Sessions.
 
-
-def _sessions(draft: Draft) -> None:
     @draft.lemma
     def nothing_without_a_session(g: Gpu, s: Session, k: Key) -> Formula:
         """A GPU that is in no session has no keys."""
@@ -293,8 +278,8 @@ def _sessions(draft: Draft) -> None:
         """A GPU in confidential mode has neither flaw, and no GPU has both."""
         return ~(debugging(g) & outdated(g)) & implies(confidential(g), ~debugging(g) & ~outdated(g))
 
+    # Counters.
 
-def _counters(draft: Draft) -> None:
     @draft.lemma
     def halves_go_together(g: Gpu, k: Key) -> Formula:
         """The GPU has both halves of a key, or neither."""
@@ -310,8 +295,8 @@ def _counters(draft: Draft) -> None:
         """The GPU's send counters have no gaps, and pass what was sent alone."""
         return implies(transmitted(g, k, v), streamed(k, v) & implies(before(u, v), transmitted(g, k, u)))
 
+    # What is sent.
 
-def _what_is_sent(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def a_scrub_is_signalled(k: Key) -> Formula:
         """Whoever waits for the plain semaphore waits for the scrub."""

@@ -9,11 +9,8 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 def session_lemmas(draft: Draft, schedule: Schedule) -> None:
     """Add what a session is and what a report inside it proves."""
-    _ends_and_first_keys(draft, schedule)
-    _reports(draft)
+    # Ends and first keys.
 
-
-def _ends_and_first_keys(draft: Draft, schedule: Schedule) -> None:
     @draft.lemma
     def one_session(g: Gpu, s: Session, t: Session) -> Formula:
         """A GPU has one session at a time."""
@@ -64,8 +61,8 @@ def _ends_and_first_keys(draft: Draft, schedule: Schedule) -> None:
         """The master of a protected session is known to nobody else."""
         return implies(knows_master(x, s), answered(s) & ~protected(s))
 
+    # Reports.
 
-def _reports(draft: Draft) -> None:
     @draft.lemma
     def responder_is_the_end(s: Session, g: Gpu) -> Formula:
         """Only the GPU at the far end can sign the key exchange, unless its device key leaked."""
@@ -196,12 +193,8 @@ def secrecy_lemmas(draft: Draft, schedule: Schedule) -> None:
 
 def phase_lemmas(draft: Draft) -> None:
     """Add what each phase of the orchestrator means."""
-    _session_of_phase(draft)
-    _link_key_of_phase(draft)
-    _pending_key_of_phase(draft)
+    # Session of phase.
 
-
-def _session_of_phase(draft: Draft) -> None:
     @draft.lemma
     def only_these_phases() -> Formula:
         """The phases of weakened designs are never reached."""
@@ -237,8 +230,8 @@ def _session_of_phase(draft: Draft) -> None:
             active(), attested(session) & used(session) & issued(link_h2d) & (key_session(link_h2d) == session)
         )
 
+    # Link key of phase.
 
-def _link_key_of_phase(draft: Draft) -> None:
     @draft.lemma
     def home_key() -> Formula:
         """At home the link key is the orchestrator's."""
@@ -265,8 +258,8 @@ def _link_key_of_phase(draft: Draft) -> None:
         at_first = active() & (custody == Custody.NONE) & (phase != Phase.AWAY)
         return implies(at_first, issued(lent_key) & (owner(lent_key) == orchestrator))
 
+    # Pending key of phase.
 
-def _pending_key_of_phase(draft: Draft) -> None:
     @draft.lemma
     def pending_out(a: Agent, v: Slot) -> Formula:
         """The key a rotation out goes to is the next holder's and ungranted."""
