@@ -142,8 +142,9 @@ class Step:
         params: tuple[Individual, ...],
         by: Role,
         deduction: bool,
-        taken: Iterable[str] = (),
+        sentence: str = "",
         sends: str = "",
+        taken: Iterable[str] = (),
     ) -> None:
         """Start recording; ``taken`` are names of variables that the action has beside its parameters."""
         if not isinstance(by, Role):
@@ -157,7 +158,14 @@ class Step:
         self.guards: list[Guard] = []
         self.updates: list[Update] = []
         self.acting: Term | None = None
+        self.sentence = sentence
         self.sends = sends
+
+    def says(self, sentence: str) -> None:
+        """Say what the step is, in a sentence with ``{parameter}`` places."""
+        if self.sentence:
+            raise MisuseError(f"{self.action}: a step is one sentence, and it says '{self.sentence}' already")
+        self.sentence = sentence
 
     def message(self, text: str) -> None:
         """Say who sends what to whom, as ``sender -> receiver: text``: the arrow of a sequence diagram."""
@@ -328,9 +336,9 @@ def traced(function: Callable[..., object], params: tuple[Individual, ...], begi
     steps: list[Step] = []
 
     def say() -> tuple[object, ...]:
-        steps.append(begin())
-        _refuse_result(function(steps[-1], *params), steps[-1].action)
-        return (tuple(steps[-1].guards), tuple(steps[-1].updates), steps[-1].acting, steps[-1].sends)
+        steps.append(step := begin())
+        _refuse_result(function(step, *params), step.action)
+        return (tuple(step.guards), tuple(step.updates), step.acting, step.sentence, step.sends)
 
     said_twice(function, say)
     return steps[0]

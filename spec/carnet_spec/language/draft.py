@@ -66,29 +66,29 @@ class Draft:
     def action(
         self,
         by: Role,
-        says: str,
         source: str,
+        *requirements: str,
         enforces: str | tuple[str, ...] = (),
-        *,
+        says: str = "",
         message: str = "",
         cost: int = 0,
         shortcut_of: str | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
-        """Trace the decorated function into an action.
+        """Trace the decorated function into an action, which enforces the ``requirements``.
 
         ``says`` is a sentence with ``{parameter}`` places. ``message`` reads ``sender -> receiver: text`` and draws the
-        arrow of a sequence diagram; the function can say it as well, with :meth:`Step.message`. ``cost`` is what the
-        step counts against an adversary budget.
+        arrow of a sequence diagram. The function may say both itself, with :meth:`Step.says` and :meth:`Step.message`.
+        ``cost`` is what the step counts against an adversary budget.
         """
-        return self._traced(by, says, source, message, enforces, cost, False, shortcut_of)
+        return self._traced(by, says, source, message, (*requirements, *_ids(enforces)), cost, False, shortcut_of)
 
     def rule(
         self,
         by: Role,
-        says: str,
         source: str,
+        *requirements: str,
         enforces: str | tuple[str, ...] = (),
-        *,
+        says: str = "",
         message: str = "",
         shortcut_of: str | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
@@ -96,7 +96,7 @@ class Draft:
 
         What adversaries deduce is a rule; so is what an honest party does whenever it can and that only ever helps.
         """
-        return self._traced(by, says, source, message, enforces, 0, True, shortcut_of)
+        return self._traced(by, says, source, message, (*requirements, *_ids(enforces)), 0, True, shortcut_of)
 
     def _traced(
         self,
@@ -104,7 +104,7 @@ class Draft:
         says: str,
         source: str,
         message: str,
-        enforces: str | tuple[str, ...],
+        enforces: tuple[str, ...],
         cost: int,
         deduction: bool,
         shortcut_of: str | None,
@@ -115,17 +115,17 @@ class Draft:
                     f"{function.__name__}: a cost counts active moves, and {cost} is less than none"
                 )
             params = parameters(function, skip=1)
-            step = traced(function, params, lambda: Step(function.__name__, params, by, deduction, sends=message))
+            step = traced(function, params, lambda: Step(function.__name__, params, by, deduction, says, message))
             action = Action(
                 name=name_of(function, "a step"),
                 by=by,
                 params=tuple(variable_of(param) for param in params),
                 guards=tuple(step.guards),
                 updates=tuple(step.updates),
-                says=says,
+                says=step.sentence,
                 source=source,
                 message=step.sends,
-                enforces=(enforces,) if isinstance(enforces, str) else enforces,
+                enforces=enforces,
                 cost=cost,
                 deduction=deduction,
                 actor=step.acting,
@@ -167,18 +167,19 @@ class Draft:
                     f"{name}: a parameter or 'each' is called {listed(clashes)} already: give the new one another name"
                 )
             taken = every | {param.name for param in base.params}
-            step = traced(function, params, lambda: Step(name, params, base.by, base.deduction, taken, base.message))
+            step = traced(
+                function, params, lambda: Step(name, params, base.by, base.deduction, "", base.message, taken)
+            )
             self._refuse_below(name, tuple(step.updates))
-            more = (enforces,) if isinstance(enforces, str) else enforces
             action = replace(
                 base,
                 params=base.params + added,
                 guards=base.guards + tuple(step.guards),
                 updates=base.updates + tuple(step.updates),
-                says=" ".join(filter(None, (base.says, says))),
+                says=" ".join(filter(None, (base.says, says, step.sentence))),
                 source="; ".join(filter(None, (base.source, source))),
                 message=step.sends,
-                enforces=base.enforces + more,
+                enforces=(*base.enforces, *_ids(enforces)),
                 why=" ".join(filter(None, (base.why, " ".join((function.__doc__ or "").split())))),
             )
             self._actions[place] = action
@@ -399,6 +400,10 @@ class Draft:
         )
         symbols = symbols_in(protocol)
         return replace(protocol, symbols=symbols, sorts=sorts_in(protocol, symbols))
+
+
+def _ids(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else given
 
 
 # -- stating -----------------------------------------------------------------------------------------------------------

@@ -42,23 +42,21 @@ class EnginePerHolder(Schedule):
         draft.initially(channel_of, lambda k: first)
 
         @draft.rule(
-            ADVERSARY,
-            "{x}, who knows {j}, knows {k} of the same engine.",
-            "open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
+            ADVERSARY, "open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction"
         )
         def same_engine_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
             """Key bytes belong to the engine; only the channel counter in the IV differs."""
+            step.says("{x}, who knows {j}, knows {k} of the same engine.")
             step.given("known", corrupt(x) & knows_h2d(x, j))
             step.given("same engine", self._same_engine(j, k))
             step.insert(knows_h2d(x, k))
 
         @draft.rule(
-            ADVERSARY,
-            "{x}, who knows the d2h half of {j}, knows that of {k} of the same engine.",
-            "open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
+            ADVERSARY, "open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction"
         )
         def same_engine_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
             """The same holds for the device-to-host half."""
+            step.says("{x}, who knows the d2h half of {j}, knows that of {k} of the same engine.")
             step.given("known", corrupt(x) & knows_d2h(x, j))
             step.given("same engine", self._same_engine(j, k))
             step.insert(knows_d2h(x, k))
@@ -96,73 +94,56 @@ class EnginePerHolder(Schedule):
     def _repeat_ivs(self, draft: Draft) -> None:
         """Add what follows when two epochs of one engine have the same channel counter."""
 
-        @draft.rule(
-            ADVERSARY,
-            "{a} used IV {v} in epochs {j} and {k} of one engine: the platform has both chunks, and forges.",
-            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_pad(step: Step, a: Agent, j: Key, k: Key, v: Slot, m: Data, n: Data) -> None:
             """The key bytes are the engine's, whatever the epoch."""
+            step.says("{a} used IV {v} in epochs {j} and {k} of one engine: the platform has both chunks, and forges.")
             step.given("recorded", corrupt(platform) & sealed(a, j, v, m) & sealed(a, k, v, n) & (m != n))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(learned(platform, m), name="learn m")
             step.insert(learned(platform, n), name="learn n")
             step.insert(forges_h2d(platform, k))
 
-        @draft.rule(
-            ADVERSARY,
-            "A chunk of {a} in epoch {j} and an upload in epoch {k} of one engine share the IV {v}.",
-            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_plaintext_pad(step: Step, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
             """The code that is uploaded is no secret, in whatever epoch."""
+            step.says("A chunk of {a} in epoch {j} and an upload in epoch {k} of one engine share the IV {v}.")
             step.given("recorded", corrupt(platform) & sealed(a, j, v, m) & uploaded(k, v))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(learned(platform, m), forges_h2d(platform, k))
 
-        @draft.rule(
-            ADVERSARY,
-            "Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
-            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_upload_pad(step: Step, j: Key, k: Key, v: Slot) -> None:
             """So do two uploads."""
+            step.says("Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.")
             step.given("recorded", corrupt(platform) & uploaded(j, v) & uploaded(k, v) & (j != k))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(forges_h2d(platform, k))
 
-        @draft.rule(
-            ADVERSARY,
-            "Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform has the model.",
-            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_upload_opened(step: Step, j: Key, k: Key, v: Slot) -> None:
             """The second is the code, which is no secret."""
+            step.says("Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform has the model.")
             step.given("recorded", corrupt(platform) & model_uploaded(j, v) & uploaded(k, v) & (j != k))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(learned(platform, the_model))
 
-        @draft.rule(
-            ADVERSARY,
-            "Messages home in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
-            "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_reply_pad(step: Step, j: Key, k: Key, v: Slot) -> None:
             """The same in the other direction."""
+            step.says(
+                "Messages home in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}."
+            )
             step.given("recorded", corrupt(platform) & streamed(j, v) & streamed(k, v) & (j != k))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(forges_d2h(platform, k))
 
-        @draft.action(
-            GPU,
-            "{g} verifies {m}, which {a} sealed in the earlier epoch {j}, in epoch {k} of the same engine.",
-            "Carnet (counter reuse under one engine)",
-            shortcut_of="channel-counter",
-        )
+        @draft.action(GPU, "Carnet (counter reuse under one engine)", shortcut_of="channel-counter")
         def gpu_receive_again(step: Step, g: Gpu, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
             """Same key bytes, same channel counter, same message counter: the GPU cannot tell the epochs apart."""
-            step.actor(g, genuine(g))
+            step.says("{g} verifies {m}, which {a} sealed in the earlier epoch {j}, in epoch {k} of the same engine.")
             step.message("platform -> gpu: {m} sealed under {j}")
+            step.actor(g, genuine(g))
             step.require("live key", live_h2d(g, k))
             step.require("verifies", sealed(a, j, v, m))
             step.given("same bytes and IV", (j != k) & self.same_ivs(j, k))
@@ -173,18 +154,20 @@ class EnginePerHolder(Schedule):
     def reveal(self, draft: Draft) -> None:
         """An engine key is past only when its session is, and then all are: until then the GPU would take it again."""
 
-        @draft.action(ADVERSARY, "The link keys of {s}, which is over, leak.", "Carnet: threat model past-keys")
+        @draft.action(ADVERSARY, "Carnet: threat model past-keys")
         def reveal_session(step: Step, s: Session) -> None:
             """The engines' keys leak once their session is over, but never the master."""
+            step.says("The link keys of {s}, which is over, leak.")
             step.given("past keys leak", past_keys_leak)
             step.given("session over", answered(s) & ~in_session(ends_at(s), s))
             step.insert(session_revealed(s))
             lost = step.each(Data)
             step.insert(exposed(lost), when=session_carried(s, lost))
 
-        @draft.rule(ADVERSARY, "{x} is given {k} of {s}, which is over.", "Carnet: threat model past-keys")
+        @draft.rule(ADVERSARY, "Carnet: threat model past-keys")
         def take_past_key(step: Step, x: Agent, s: Session, k: Key) -> None:
             """Whoever is corrupt gets every key of the session that leaked."""
+            step.says("{x} is given {k} of {s}, which is over.")
             step.given("leaked", corrupt(x) & session_revealed(s))
             step.given("its key", issued(k) & (key_session(k) == s))
             step.insert(knows_h2d(x, k), knows_d2h(x, k))
@@ -323,15 +306,12 @@ class RetireThenOpen(EnginePerHolder):
         """Add the order to retire, which the host may drop."""
         super().rules(draft)
 
-        @draft.action(
-            GPU,
-            "{g} retires the engine in use, to open the one of {k}.",
-            "Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted",
-        )
+        @draft.action(GPU, "Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted")
         def gpu_retire(step: Step, g: Gpu, s: Session, k: Key) -> None:
             """Between the two orders no engine is open at all."""
-            step.actor(g, genuine(g))
+            step.says("{g} retires the engine in use, to open the one of {k}.")
             step.message("orchestrator -> {g}: retire, then open {k}")
+            step.actor(g, genuine(g))
             step.require("own session", in_session(g, s))
             step.require("ordered", rotate_out_order(s, k) | rotate_in_order(s, k))
             step.require("not accepted before", ~stale(g, k))

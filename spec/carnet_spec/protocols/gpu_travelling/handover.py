@@ -23,12 +23,14 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
 
     @draft.action(
         ORCHESTRATOR,
-        "The orchestrator grants the link to {a}, over the channel of {p}, counting from {v}, buffer at {b}.",
         "deck, System Architecture: manages GPU sharing with the data buffer address",
-        ("REQ-GRANT-01", "REQ-GRANT-02", "REQ-GRANT-03"),
+        "REQ-GRANT-01",
+        "REQ-GRANT-02",
+        "REQ-GRANT-03",
     )
     def grant(step: Step, a: Agent, p: Agent, v: Slot, b: Address) -> None:
         """Lend the encrypt half, the IV start and the buffer address to the one holder whose key it is."""
+        step.says("The orchestrator grants the link to {a}, over the channel of {p}, counting from {v}, buffer at {b}.")
         step.message("orchestrator -> {p}: grant for {a}: h2d half, IV start {v}, buffer at {b}")
         step.require("phase", phase == Phase.GRANTING)
         step.require("addressee", a == next_holder, defence="grant-addressee")
@@ -46,41 +48,33 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
         step.insert(mux_request(p), name="ask for route")
         step.set(phase, Phase.AWAY)
 
-    @rule("{p} keeps the lent key {k}.", "open-gpu-kernel-modules cc_drv.h: the bundle holds raw keys")
+    @rule("open-gpu-kernel-modules cc_drv.h: the bundle holds raw keys")
     def keep_lent_key(step: Step, p: Agent, k: Key, v: Slot) -> None:
         """A corrupt grantee keeps the key for good and passes it on."""
+        step.says("{p} keeps the lent key {k}.")
         step.given("granted", corrupt(p) & offer(orchestrator, p, k, v))
         step.insert(knows_h2d(p, k))
 
-    @rule(
-        "{p} keeps the device-to-host half of {k} too.",
-        "open-gpu-kernel-modules cc_drv.h: the bundle holds both directions",
-        shortcut_of="h2d-half-only",
-    )
+    @rule("open-gpu-kernel-modules cc_drv.h: the bundle holds both directions", shortcut_of="h2d-half-only")
     def keep_whole_bundle(step: Step, p: Agent, k: Key, v: Slot) -> None:
         """The driver's own bundle carries both halves."""
+        step.says("{p} keeps the device-to-host half of {k} too.")
         step.given("granted", corrupt(p) & offer(orchestrator, p, k, v))
         step.insert(knows_d2h(p, k))
 
-    @rule(
-        "{p} is lent the launch key of {s} as well.",
-        "open-gpu-kernel-modules cc_keystore.h: cpu_sec2_hmac_user",
-        shortcut_of="launch-key-kept",
-    )
+    @rule("open-gpu-kernel-modules cc_keystore.h: cpu_sec2_hmac_user", shortcut_of="launch-key-kept")
     def keep_launch_key(step: Step, p: Agent, k: Key, v: Slot, s: Session) -> None:
         """Whoever holds the launch key may submit work for as long as the session lives."""
+        step.says("{p} is lent the launch key of {s} as well.")
         step.given("granted", corrupt(p) & offer(orchestrator, p, k, v) & (key_session(k) == s))
         step.insert(knows_launch(p, s))
 
-    @by_holder(
-        "Holder {a} accepts the grant of {k} that came from {p}, counting from {v}, buffer at {b}.",
-        _PROVISIONING,
-        ("REQ-GRANT-04", "REQ-GRANT-05"),
-    )
+    @by_holder(_PROVISIONING, "REQ-GRANT-04", "REQ-GRANT-05")
     def accept_grant(step: Step, a: Agent, p: Agent, k: Key, v: Slot, b: Address) -> None:
         """Accept a grant only on the attested channel, and only once."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} accepts the grant of {k} that came from {p}, counting from {v}, buffer at {b}.")
         step.message("{p} -> {a}: grant of {k}")
+        step.actor(a, ~corrupt(a))
         step.require("attested channel", channel(a, p))
         step.require("granted", offer(p, a, k, v))
         step.require("address granted", addressed(p, a, k, b), defence="address-in-grant")
@@ -91,11 +85,12 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
         step.remove(spent(a, k, step.each(Slot)), unless="grant-once", name="start counting again")
         step.insert(knows_h2d(a, k))
 
-    @by_holder("Holder {a} encrypts {m} under {k} with IV {v}.", _PROVISIONING, ("REQ-IV-01", "REQ-DATA-01"))
+    @by_holder(_PROVISIONING, "REQ-IV-01", "REQ-DATA-01")
     def provision(step: Step, a: Agent, p: Agent, k: Key, s: Slot, v: Slot, m: Data) -> None:
         """Encrypt own data, once, under the next IV of the granted epoch."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} encrypts {m} under {k} with IV {v}.")
         step.message("{a} -> platform: {m} sealed under {k}, IV {v}")
+        step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, s))
         step.require("not returned", ~finished(a, k))
         step.require("own data", dataset(m) & (data_owner(m) == a))
@@ -113,14 +108,15 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
 
     @draft.action(
         GPU,
-        "{g} verifies {m} from {a} under {k} at its own counter {v} and stores it from {b} on.",
         "open-gpu-kernel-modules uvm_hopper_ce.c: the IV is never sent, the GPU uses its own next one",
-        ("REQ-IV-02", "REQ-DATA-02"),
+        "REQ-IV-02",
+        "REQ-DATA-02",
     )
     def gpu_receive(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data, b: Address) -> None:
         """Decrypt under the live key with the implicit next IV; anything else fails authentication."""
-        step.actor(g, genuine(g))
+        step.says("{g} verifies {m} from {a} under {k} at its own counter {v} and stores it from {b} on.")
         step.message("platform -> gpu: {m} sealed under {k}")
+        step.actor(g, genuine(g))
         step.require("live key", live_h2d(g, k))
         step.require("verifies", sealed(a, k, v, m))
         step.given("carried", hardware.routes(a))
@@ -134,15 +130,12 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
         step.insert(taken_slot(k, v), taken(k, v, m))
         step.insert(stray(k), when=issued(k) & ~_in_epoch(k))
 
-    @by_holder(
-        "Holder {a} gives the GPU back and says it used {n} counter values of {k}.",
-        _PROVISIONING,
-        ("REQ-RETURN-01", *schedule.asked_at_return),
-    )
+    @by_holder(_PROVISIONING, "REQ-RETURN-01", *schedule.asked_at_return)
     def give_back(step: Step, a: Agent, p: Agent, k: Key, s: Slot, n: Slot) -> None:
         """Return with the count used, and send nothing more."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} gives the GPU back and says it used {n} counter values of {k}.")
         step.message("{a} -> orchestrator: return of {k}, count {n}")
+        step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, s))
         step.require("not returned", ~finished(a, k))
         step.require("count from", ~before(n, s) & ~spent(a, k, n))
@@ -150,11 +143,10 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
         step.insert(finished(a, k), gave_back(a, k, n), returned(a, k, n))
         schedule.gives_back(step, a, k)
 
-    @rule(
-        "Corrupt holder {a} says that it used {n} counter values of {k}.", "Carnet: a corrupt holder lies in its return"
-    )
+    @rule("Carnet: a corrupt holder lies in its return")
     def lie_about_count(step: Step, a: Agent, k: Key, n: Slot) -> None:
         """A corrupt holder may return whenever it likes, with any count."""
+        step.says("Corrupt holder {a} says that it used {n} counter values of {k}.")
         step.given("has a key to return", corrupt(a) & knows_h2d(a, k))
         step.insert(returned(a, k, n))
 
@@ -172,13 +164,10 @@ def _in_epoch(key: Key) -> Formula:
 def _take_back(draft: Draft) -> None:
     by_orchestrator = partial(draft.action, ORCHESTRATOR)
 
-    @by_orchestrator(
-        "The orchestrator takes the GPU back from {a}, count {n}.",
-        "deck, System Architecture: returning the GPU to the orchestrator",
-        ("REQ-RETURN-02", "REQ-IV-03"),
-    )
+    @by_orchestrator("deck, System Architecture: returning the GPU to the orchestrator", "REQ-RETURN-02", "REQ-IV-03")
     def take_back(step: Step, a: Agent, n: Slot) -> None:
         """Accept a return from the holder the GPU was lent to, and learn which counter values are gone."""
+        step.says("The orchestrator takes the GPU back from {a}, count {n}.")
         step.message("orchestrator -> platform: route back")
         step.require("phase", phase == Phase.AWAY)
         step.require("holder", a == next_holder)
@@ -190,11 +179,10 @@ def _take_back(draft: Draft) -> None:
         step.insert(consumed(link_h2d, gone), when=before(gone, n), name="count handed back", defence="count-handover")
         step.set(phase, Phase.BACK)
 
-    @by_orchestrator(
-        "The lease of {a} is over: the orchestrator evicts it.", "Carnet (a holder that keeps the GPU)", "REQ-RETURN-03"
-    )
+    @by_orchestrator("Carnet (a holder that keeps the GPU)", "REQ-RETURN-03")
     def evict(step: Step, a: Agent) -> None:
         """Accept nothing more under the grant; what is in the buffer will be scrubbed untrained."""
+        step.says("The lease of {a} is over: the orchestrator evicts it.")
         step.message("orchestrator -> platform: route back, the lease is over")
         step.require("phase", phase == Phase.AWAY)
         step.require("holder", a == next_holder)
@@ -213,18 +201,20 @@ def specify_training(draft: Draft, schedule: Schedule) -> None:
     by_orchestrator = partial(draft.action, ORCHESTRATOR)
     by_gpu = partial(draft.action, GPU)
 
-    @by_orchestrator("The orchestrator orders training (number {v}).", _TRAINING, ("REQ-TRAIN-01", "REQ-SESSION-01"))
+    @by_orchestrator(_TRAINING, "REQ-TRAIN-01", "REQ-SESSION-01")
     def send_train(step: Step, v: Slot) -> None:
         """Train only on what a holder returned, never on what an evicted one left behind."""
+        step.says("The orchestrator orders training (number {v}).")
         step.message("orchestrator -> gpu: TRAIN, number {v}, in the session")
         step.require("phase", phase == Phase.VERIFIED)
         step.require("returned", custody == Custody.RETURNED)
         send(step, Order.TRAIN, v)
         step.set(phase, Phase.TRAINING)
 
-    @by_gpu("{g} trains on what is in the buffer, and the model becomes {n}.", _TRAINING, "REQ-TRAIN-02")
+    @by_gpu(_TRAINING, "REQ-TRAIN-02")
     def exec_train(step: Step, g: Gpu, k: Key, v: Slot, j: Key, w: Slot, n: Version) -> None:
         """Training is the one declassifier, from data to model; all else that it leaves behind is as secret as data."""
+        step.says("{g} trains on what is in the buffer, and the model becomes {n}.")
         step.message("{g} -> orchestrator: losses and logs, under {j}, IV {w}; digest of {n}, in the session")
         carry_out(step, g, k, v, Order.TRAIN)
         stream(step, g, j, w)
@@ -236,45 +226,39 @@ def specify_training(draft: Draft, schedule: Schedule) -> None:
         _make_version(step, g, k, n)
         step.insert(done(k, Order.TRAIN))
 
-    @by_orchestrator(
-        "The orchestrator sees that training is over, and that {n} came of it.",
-        _TRAINING,
-        ("REQ-TRAIN-02", "REQ-MODEL-01", "REQ-MODEL-02", "REQ-SESSION-03"),
-    )
+    @by_orchestrator(_TRAINING, "REQ-TRAIN-02", "REQ-MODEL-01", "REQ-MODEL-02", "REQ-SESSION-03")
     def trained(step: Step, n: Version) -> None:
         """Believe the firmware's report; what training sent home decides nothing."""
+        step.says("The orchestrator sees that training is over, and that {n} came of it.")
         step.require("phase", phase == Phase.TRAINING)
         step.require("digest", trained_to(link_h2d, n))
         step.insert(ledger(n, latest, lent_key))
         step.set(latest, n)
         step.set(phase, Phase.TRAINED)
 
-    @by_orchestrator(
-        "The orchestrator orders the trained model home (number {v}).",
-        "deck, How it works: Epilogue",
-        ("REQ-TRAIN-03", "REQ-SESSION-01"),
-    )
+    @by_orchestrator("deck, How it works: Epilogue", "REQ-TRAIN-03", "REQ-SESSION-01")
     def send_save(step: Step, v: Slot) -> None:
         """The model comes home when it is to be kept or published, and at no hand-over."""
+        step.says("The orchestrator orders the trained model home (number {v}).")
         step.message("orchestrator -> gpu: SAVE, number {v}, in the session")
         step.require("phase", phase == Phase.TRAINED)
         send(step, Order.SAVE, v)
         step.set(phase, Phase.SAVING)
 
-    @by_gpu("{g} sends the model home.", "deck, How it works: Epilogue", "REQ-TRAIN-03")
+    @by_gpu("deck, How it works: Epilogue", "REQ-TRAIN-03")
     def exec_save(step: Step, g: Gpu, k: Key, v: Slot, j: Key, w: Slot) -> None:
         """The model crosses the link under the device-to-host half, like all that the GPU sends."""
+        step.says("{g} sends the model home.")
         step.message("{g} -> orchestrator: the model, under {j}, IV {w}")
         carry_out(step, g, k, v, Order.SAVE)
         stream(step, g, j, w)
         step.require("there is one", holds_model(g))
         step.insert(model_sent(j), sent_as(k, memory_version(g)), done(k, Order.SAVE))
 
-    @by_orchestrator(
-        "The orchestrator has the model home.", "deck, How it works: Epilogue", ("REQ-TRAIN-03", "REQ-MODEL-03")
-    )
+    @by_orchestrator("deck, How it works: Epilogue", "REQ-TRAIN-03", "REQ-MODEL-03")
     def saved(step: Step) -> None:
         """Keep and publish only what the firmware says is the version last produced."""
+        step.says("The orchestrator has the model home.")
         step.require("phase", phase == Phase.SAVING)
         step.require("acknowledged", acknowledged(link_h2d, Order.SAVE), unless="saved-digest")
         step.require("digest", sent_as(link_h2d, latest), defence="saved-digest")
@@ -284,12 +268,11 @@ def specify_training(draft: Draft, schedule: Schedule) -> None:
         step.set(phase, Phase.SAVED)
 
     @by_orchestrator(
-        "The orchestrator orders the scrub (number {v}).",
-        "deck, System Architecture: private data scrubbing before handing the GPU on",
-        ("REQ-SCRUB-01", "REQ-SESSION-01"),
+        "deck, System Architecture: private data scrubbing before handing the GPU on", "REQ-SCRUB-01", "REQ-SESSION-01"
     )
     def send_scrub(step: Step, v: Slot) -> None:
         """Scrub after training, and scrub untrained what an evicted holder left or what was there at first."""
+        step.says("The orchestrator orders the scrub (number {v}).")
         step.message("orchestrator -> gpu: SCRUB, number {v}, in the session")
         trained = (phase == Phase.TRAINED) | (phase == Phase.SAVED)
         step.require("phase", trained | ((phase == Phase.VERIFIED) & (custody != Custody.RETURNED)))
@@ -297,12 +280,13 @@ def specify_training(draft: Draft, schedule: Schedule) -> None:
         step.set(phase, Phase.SCRUBBING)
 
     @by_gpu(
-        "{g} scrubs buffer and workspace, and its firmware acknowledges.",
         "deck, Security Analysis: the dataset buffer is cleared; open-gpu-kernel-modules mem_scrub.c",
-        ("REQ-SCRUB-01", "REQ-SCRUB-02"),
+        "REQ-SCRUB-01",
+        "REQ-SCRUB-02",
     )
     def exec_scrub(step: Step, g: Gpu, k: Key, v: Slot) -> None:
         """Clear everything but model and code: what training derived is as secret as the data."""
+        step.says("{g} scrubs buffer and workspace, and its firmware acknowledges.")
         step.message("{g} -> orchestrator: scrubbed, number {v}, in the session")
         carry_out(step, g, k, v, Order.SCRUB)
         step.remove(buffer(g, step.each(Data)), defence="scrub-buffer")
@@ -311,12 +295,11 @@ def specify_training(draft: Draft, schedule: Schedule) -> None:
         step.insert(semaphore(Order.SCRUB), done(k, Order.SCRUB))
 
     @by_orchestrator(
-        "The orchestrator sees the scrub acknowledged.",
-        "DEMY (arXiv 2507.02770): the completion semaphore is in unprotected memory",
-        ("REQ-SCRUB-03", "REQ-SESSION-03"),
+        "DEMY (arXiv 2507.02770): the completion semaphore is in unprotected memory", "REQ-SCRUB-03", "REQ-SESSION-03"
     )
     def scrubbed(step: Step) -> None:
         """Believe the firmware's report, never a plain semaphore."""
+        step.says("The orchestrator sees the scrub acknowledged.")
         step.require("phase", phase == Phase.SCRUBBING)
         step.require("acknowledged", acknowledged(link_h2d, Order.SCRUB), defence="scrub-ack")
         step.require("semaphore", semaphore(Order.SCRUB), unless="scrub-ack")

@@ -45,11 +45,12 @@ def specify_inner_key(draft: Draft, hardware: Hardware) -> None:
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)
 
-    @draft.action(GPU, "Code on {g} draws the share {h} and sends its public half home under {k}.", _EXCHANGE)
+    @draft.action(GPU, _EXCHANGE)
     def make_share(step: Step, g: Gpu, s: Session, k: Key, h: Share) -> None:
         """The private half stays in code memory, where no scrub looks."""
-        step.actor(g, genuine(g))
+        step.says("Code on {g} draws the share {h} and sends its public half home under {k}.")
         step.message("{g} -> orchestrator: public half of {h}, under {k}")
+        step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("live key home", live_d2h(g, k))
         step.require("there is code", holds_model(g))
@@ -57,83 +58,88 @@ def specify_inner_key(draft: Draft, hardware: Hardware) -> None:
         step.fresh(h)
         step.insert(share_held(g, s, h), share_sent(k, h))
 
-    @by_adversary("{x} sends a share of its own, {h}, home under {k}.", _EXCHANGE, cost=1)
+    @by_adversary(_EXCHANGE, cost=1)
     def forge_share(step: Step, x: Agent, k: Key, h: Share) -> None:
         """The public half is as authentic as the device-to-host half of the link."""
+        step.says("{x} sends a share of its own, {h}, home under {k}.")
         step.message("{x} -> orchestrator: public half of {h}, under {k}")
         step.given("makes messages", interferes & corrupt(x) & (knows_d2h(x, k) | forges_d2h(x, k)))
         step.fresh(h)
         step.insert(share_sent(k, h), share_known(x, h))
 
-    @by_adversary(
-        "Somebody else's code on {g} sends a share of the platform's, {h}, home under {k}.", _EXCHANGE, cost=1
-    )
+    @by_adversary(_EXCHANGE, cost=1)
     def code_sends_share(step: Step, g: Gpu, k: Key, h: Share) -> None:
         """Foreign code uses the copy engine in the verified code's place."""
+        step.says("Somebody else's code on {g} sends a share of the platform's, {h}, home under {k}.")
         step.message("{g} -> orchestrator: public half of {h}, under {k}")
         step.given("runs", interferes & corrupt(platform) & foreign(g) & live_d2h(g, k))
         step.fresh(h)
         step.insert(share_sent(k, h), share_known(platform, h))
 
-    @rule("{p} names the share {h} in an offer of {k} to {a}.", _EXCHANGE)
+    @rule(_EXCHANGE)
     def name_share(step: Step, p: Agent, a: Agent, k: Key, h: Share) -> None:
         """At the end of a channel that a holder attested, anything can be named."""
+        step.says("{p} names the share {h} in an offer of {k} to {a}.")
         step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p) & knows_h2d(p, k))
         step.given("has it", share_known(p, h))
         step.insert(share_named(p, a, k, h))
 
-    @rule("Somebody else's code on {g} reads the private half of {h}.", _EXCHANGE)
+    @rule(_EXCHANGE)
     def code_reads_share(step: Step, g: Gpu, s: Session, h: Share) -> None:
         """Code memory is open to all code, and so it is outside confidential mode."""
+        step.says("Somebody else's code on {g} reads the private half of {h}.")
         step.given("there", share_held(g, s, h) & in_session(g, s))
         step.given("open", corrupt(platform) & (foreign(g) | ~confidential(g)))
         step.insert(share_known(platform, h))
 
-    @rule("{x} reads the private half of {h} from {g}, under {k}.", _EXCHANGE)
+    @rule(_EXCHANGE)
     def read_share(step: Step, x: Agent, g: Gpu, s: Session, k: Key, h: Share) -> None:
         """Who reaches memory through the link reads it there."""
+        step.says("{x} reads the private half of {h} from {g}, under {k}.")
         step.given("access", hardware.reaches(x, g, k))
         step.given("there", share_held(g, s, h) & in_session(g, s))
         step.insert(share_known(x, h))
 
-    @rule("{x} tells {y} the private half of {h}.", "deck, Collusion")
+    @rule("deck, Collusion")
     def pool_share(step: Step, x: Agent, y: Agent, h: Share) -> None:
         """Corrupt agents share what they know."""
+        step.says("{x} tells {y} the private half of {h}.")
         step.given("collude", corrupt(x) & corrupt(y) & share_known(x, h))
         step.insert(share_known(y, h))
 
-    @rule(
-        "The platform decrypts {m}, which {a} sent under {k} and an inner key of {h}.",
-        "open-gpu-kernel-modules uvm: ciphertext lies in unprotected memory",
-    )
+    @rule("open-gpu-kernel-modules uvm: ciphertext lies in unprotected memory")
     def decrypt_both(step: Step, a: Agent, k: Key, v: Slot, m: Data, h: Share) -> None:
         """Both layers have to open."""
+        step.says("The platform decrypts {m}, which {a} sent under {k} and an inner key of {h}.")
         step.message("platform -> platform: decrypts {m} with {k} and {h}")
         step.given("recorded", corrupt(platform) & sealed(a, k, v, m) & share_used(a, k, h))
         step.given("has both", knows_h2d(platform, k) & share_known(platform, h))
         step.insert(learned(platform, m))
 
-    @draft.action(ORCHESTRATOR, "The orchestrator takes {h} for the share of the verified code.", _EXCHANGE)
+    @draft.action(ORCHESTRATOR, _EXCHANGE)
     def take_share(step: Step, h: Share) -> None:
         """Take it before the journey, when code was verified and everything else fenced."""
+        step.says("The orchestrator takes {h} for the share of the verified code.")
         step.require("phase", phase == Phase.CLEAN)
         step.require("came home", share_sent(link_d2h, h))
         step.insert(share_taken(session, h))
 
-    @draft.rule(ORCHESTRATOR, "The orchestrator names {h} to {p}, beside the grant.", _EXCHANGE)
+    @draft.rule(ORCHESTRATOR, _EXCHANGE)
     def grant_share(step: Step, a: Agent, p: Agent, h: Share) -> None:
         """It goes the way of the grant, over the holder's attested channel."""
+        step.says("The orchestrator names {h} to {p}, beside the grant.")
         step.message("orchestrator -> {p}: public half of {h}, for {a}")
         step.require("phase", phase == Phase.AWAY)
         step.require("its channel", (a == next_holder) & admitted(a, p))
         step.require("taken", share_taken(session, h))
         step.insert(share_named(orchestrator, p, lent_key, h))
 
-    @draft.action(HOLDER, "Holder {a} agrees on an inner key for {k}, from {h} and its own half.", _EXCHANGE)
+    @draft.action(HOLDER, _EXCHANGE)
     def agree_inner_key(step: Step, a: Agent, p: Agent, k: Key, v: Slot, h: Share) -> None:
         """Agree once for each epoch, with whom the attested channel names; the answer goes to the GPU."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} agrees on an inner key for {k}, from {h} and its own half.")
         step.message("{a} -> platform: its public half, for {k}")
+        step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, v))
         step.require("share named", share_named(p, a, k, h))
         step.require("once", forall(lambda other: ~share_used(a, k, other), Share))

@@ -74,13 +74,10 @@ class Turning(Schedule):
     def hand_over(self, draft: Draft) -> None:
         """Hand the link keys that a turned holder keeps, or is lent from then on, to the adversary."""
 
-        @draft.rule(
-            ADVERSARY,
-            "{x} has {k}, which {a} was lent and has not erased.",
-            "Carnet (late corruption): what a holder keeps is found when it is compromised",
-        )
+        @draft.rule(ADVERSARY, "Carnet (late corruption): what a holder keeps is found when it is compromised")
         def find_link_key(step: Step, x: Agent, a: Agent, k: Key, v: Slot) -> None:
             """So with every key that it is lent later."""
+            step.says("{x} has {k}, which {a} was lent and has not erased.")
             step.given("turned", corrupt(x) & turned(a))
             step.given("lent and kept", offer(orchestrator, a, k, v) & ~erased(a, k))
             step.insert(knows_h2d(x, k))
@@ -124,9 +121,10 @@ class Turning(Schedule):
 
 
 def _erase(draft: Draft) -> None:
-    @draft.action(HOLDER, "Holder {a} erases {m}.", "Carnet (late corruption)", "REQ-LATE-02")
+    @draft.action(HOLDER, "Carnet (late corruption)", "REQ-LATE-02")
     def erase_chunk(step: Step, a: Agent, m: Data) -> None:
         """What is not kept cannot be found."""
+        step.says("Holder {a} erases {m}.")
         step.actor(a, ~corrupt(a))
         step.given("still honest", ~turned(a))
         step.require("a holder's own", enrolled(a) & dataset(m) & (data_owner(m) == a))
@@ -135,18 +133,18 @@ def _erase(draft: Draft) -> None:
 
 
 def _turn(draft: Draft) -> None:
-    @draft.action(
-        ADVERSARY, "{a} is compromised: all that it still keeps is the adversary's.", "Carnet (late corruption)", cost=1
-    )
+    @draft.action(ADVERSARY, "Carnet (late corruption)", cost=1)
     def turn(step: Step, a: Agent) -> None:
         """An honest holder falls, whenever the adversary likes."""
+        step.says("{a} is compromised: all that it still keeps is the adversary's.")
         step.message("adversary -> {a}: compromised")
         step.given("honest until now", interferes & enrolled(a) & ~corrupt(a) & ~turned(a))
         step.insert(turned(a))
 
-    @draft.rule(ADVERSARY, "{x} finds {m}, which {a} still had.", "Carnet (late corruption)")
+    @draft.rule(ADVERSARY, "Carnet (late corruption)")
     def find_chunk(step: Step, x: Agent, a: Agent, m: Data) -> None:
         """What its owner has not erased."""
+        step.says("{x} finds {m}, which {a} still had.")
         step.given("turned", corrupt(x) & turned(a))
         step.given("kept", dataset(m) & (data_owner(m) == a) & ~wiped(a, m))
         step.insert(learned(x, m))
@@ -155,25 +153,24 @@ def _turn(draft: Draft) -> None:
 def _act_for_turned(draft: Draft) -> None:
     rule = partial(draft.rule, ADVERSARY)
 
-    @rule("{a}, which is compromised, says that it used {n} counter values of {k}.", "Carnet (late corruption)")
+    @rule("Carnet (late corruption)")
     def turned_lies_about_count(step: Step, a: Agent, k: Key, v: Slot, n: Slot) -> None:
         """The channel is the adversary's, even where the link key is gone."""
+        step.says("{a}, which is compromised, says that it used {n} counter values of {k}.")
         step.given("lent", turned(a) & offer(orchestrator, a, k, v))
         step.insert(returned(a, k, n))
 
-    @rule("{p} uses the enrolment key of {a}, which is compromised.", "Carnet (late corruption)")
+    @rule("Carnet (late corruption)")
     def turned_lends_enrolment(step: Step, a: Agent, p: Agent) -> None:
         """The enrolment key is one of the things that are kept."""
+        step.says("{p} uses the enrolment key of {a}, which is compromised.")
         step.given("turned", turned(a) & corrupt(p))
         step.insert(enrolment_proof(a, p))
 
-    @rule(
-        "{x} opens the grant of {k} to {a} again, with channel keys that {a} kept.",
-        "RFC 8446 section 7.2 (key update); Carnet (late corruption)",
-        shortcut_of="channel-update",
-    )
+    @rule("RFC 8446 section 7.2 (key update); Carnet (late corruption)", shortcut_of="channel-update")
     def open_grant_again(step: Step, x: Agent, a: Agent, k: Key, v: Slot) -> None:
         """A key that was erased is found in the record of the message that it came in."""
+        step.says("{x} opens the grant of {k} to {a} again, with channel keys that {a} kept.")
         step.given("recorded", corrupt(x) & turned(a) & offer(orchestrator, a, k, v))
         step.insert(knows_h2d(x, k))
 
@@ -362,9 +359,10 @@ def state_rolled_back(draft: Draft) -> None:
 
 
 def _change(draft: Draft) -> None:
-    @draft.action(HOLDER, "Holder {a} takes {m} out of its dataset.", "Carnet (a rolled-back holder)")
+    @draft.action(HOLDER, "Carnet (a rolled-back holder)")
     def withdraw_chunk(step: Step, a: Agent, m: Data) -> None:
         """Data changes while a job runs; storage is outside of what is rolled back."""
+        step.says("Holder {a} takes {m} out of its dataset.")
         step.actor(a, ~corrupt(a))
         step.require("a holder's own", enrolled(a) & dataset(m) & (data_owner(m) == a))
         step.insert(withdrawn(a, m))
@@ -373,12 +371,12 @@ def _change(draft: Draft) -> None:
 def _roll_back(draft: Draft) -> None:
     @draft.action(
         ADVERSARY,
-        "The platform restores the VM of {a} to a state before it accepted the grant of {k}.",
         "Carnet (a rolled-back holder): memory of a VM is encrypted, and an old copy of it is as good",
         cost=1,
     )
     def roll_back(step: Step, a: Agent, p: Agent, k: Key, s: Slot) -> None:
         """What it sent is on record, and it knows nothing of it."""
+        step.says("The platform restores the VM of {a} to a state before it accepted the grant of {k}.")
         step.message("platform -> {a}: restored")
         step.given("power over it", interferes & corrupt(platform) & ~corrupt(a) & accepted(a, p, k, s))
         step.remove(accepted(a, step.each(Agent), k, step.each(Slot)), spent(a, k, step.each(Slot)))
@@ -386,16 +384,12 @@ def _roll_back(draft: Draft) -> None:
 
 
 def _pin(draft: Draft) -> None:
-    @draft.action(
-        HOLDER,
-        "Holder {a} states that it will encrypt {m} under {k} with IV {v}.",
-        "Carnet (a rolled-back holder)",
-        "REQ-ROLLBACK-01",
-    )
+    @draft.action(HOLDER, "Carnet (a rolled-back holder)", "REQ-ROLLBACK-01")
     def state_chunk(step: Step, a: Agent, p: Agent, k: Key, s: Slot, v: Slot, m: Data) -> None:
         """A digest says nothing of the data to anybody but the orchestrator, which sees the data anyway."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} states that it will encrypt {m} under {k} with IV {v}.")
         step.message("{a} -> orchestrator: digest of {m} for IV {v} of {k}")
+        step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, s))
         step.require("own data", dataset(m) & (data_owner(m) == a) & ~withdrawn(a, m))
         step.require("not sent yet", ~supplied(a, k, m) & ~finished(a, k))
@@ -403,14 +397,10 @@ def _pin(draft: Draft) -> None:
         step.require("next IV", forall(lambda u: implies(before(u, v) & ~before(u, s), spent(a, k, u)), Slot))
         step.insert(stated(a, k, v, m))
 
-    @draft.action(
-        ORCHESTRATOR,
-        "The orchestrator confirms {m} of {a} for IV {v} of {k}.",
-        "Carnet (a rolled-back holder)",
-        "REQ-ROLLBACK-01",
-    )
+    @draft.action(ORCHESTRATOR, "Carnet (a rolled-back holder)", "REQ-ROLLBACK-01")
     def pin_chunk(step: Step, a: Agent, k: Key, s: Slot, v: Slot, m: Data) -> None:
         """One for each counter value, for good."""
+        step.says("The orchestrator confirms {m} of {a} for IV {v} of {k}.")
         step.message("orchestrator -> {a}: {m} is confirmed for IV {v} of {k}")
         step.require("granted", granted(a, k, s))
         step.require("stated", stated(a, k, v, m))
@@ -540,32 +530,31 @@ def state_survivors(draft: Draft, schedule: Schedule) -> None:
 def _fakes_tell(draft: Draft) -> None:
     rule = partial(draft.rule, ADVERSARY)
 
-    @rule(
-        "{x} has the master of {s} from the fake {e}, which is at its end.",
-        "deck, Security Analysis: fake or malicious GPU",
-    )
+    @rule("deck, Security Analysis: fake or malicious GPU")
     def fake_tells_master(step: Step, x: Agent, s: Session, e: Gpu) -> None:
         """A fake is built by somebody."""
+        step.says("{x} has the master of {s} from the fake {e}, which is at its end.")
         step.given("at the end of it", corrupt(x) & answered(s) & (ends_at(s) == e) & ~genuine(e))
         step.insert(knows_master(x, s))
 
-    @rule("{x} has {k} from the fake at the end of its session.", "deck, Security Analysis: fake or malicious GPU")
+    @rule("deck, Security Analysis: fake or malicious GPU")
     def fake_tells_key(step: Step, x: Agent, k: Key) -> None:
         """It has every key of its session."""
+        step.says("{x} has {k} from the fake at the end of its session.")
         step.given("at the end of it", corrupt(x) & _ends_at_fake(k))
         step.insert(knows_h2d(x, k), knows_d2h(x, k))
 
-    @rule("{x} has {m}, which {a} sent to a fake under {k}.", "deck, Security Analysis: fake or malicious GPU")
+    @rule("deck, Security Analysis: fake or malicious GPU")
     def fake_tells_chunk(step: Step, x: Agent, a: Agent, k: Key, v: Slot, m: Data) -> None:
         """It opens what is sent to it."""
+        step.says("{x} has {m}, which {a} sent to a fake under {k}.")
         step.given("sent to it", corrupt(x) & sealed(a, k, v, m) & _ends_at_fake(k))
         step.insert(learned(x, m))
 
-    @rule(
-        "{x} has the model, which was uploaded to a fake under {k}.", "deck, Security Analysis: fake or malicious GPU"
-    )
+    @rule("deck, Security Analysis: fake or malicious GPU")
     def fake_tells_model(step: Step, x: Agent, k: Key, v: Slot) -> None:
         """So with the model."""
+        step.says("{x} has the model, which was uploaded to a fake under {k}.")
         step.given("sent to it", corrupt(x) & model_uploaded(k, v) & _ends_at_fake(k))
         step.insert(learned(x, the_model))
 

@@ -29,13 +29,10 @@ def specify_rotation_out(draft: Draft, schedule: Schedule) -> None:
     """Add the rotation before the GPU travels."""
     by_orchestrator = partial(draft.action, ORCHESTRATOR)
 
-    @by_orchestrator(
-        "The orchestrator orders {k} for holder {a}'s epoch.",
-        _EPILOGUE,
-        ("REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03", "REQ-IV-04"),
-    )
+    @by_orchestrator(_EPILOGUE, "REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03", "REQ-IV-04")
     def rotate_out(step: Step, a: Agent, k: Key, c: Slot) -> None:
         """Give the link a key of its own before the GPU leaves."""
+        step.says("The orchestrator orders {k} for holder {a}'s epoch.")
         step.message("orchestrator -> gpu: rotate to {k}, in the session")
         step.require("phase", phase == Phase.CLEAN)
         step.require("enrolled", enrolled(a))
@@ -47,39 +44,31 @@ def specify_rotation_out(draft: Draft, schedule: Schedule) -> None:
         step.set(next_holder, a)
         step.set(phase, Phase.ROTATING_OUT)
 
-    @by_orchestrator(
-        "The orchestrator keeps the link key for holder {a}'s epoch.", _EPILOGUE, shortcut_of="rotation-out"
-    )
+    @by_orchestrator(_EPILOGUE, shortcut_of="rotation-out")
     def keep_key_out(step: Step, a: Agent) -> None:
         """What remains when nothing rotates before travelling."""
+        step.says("The orchestrator keeps the link key for holder {a}'s epoch.")
         step.require("phase", phase == Phase.CLEAN)
         step.require("enrolled", enrolled(a))
         step.set(next_holder, a)
         step.set(phase, Phase.GRANTING)
 
-    @draft.action(
-        GPU,
-        "{g} takes {k}, and its firmware acknowledges inside the session.",
-        "open-gpu-kernel-modules conf_compute_key_rotation.c; REQ-KEY-02",
-        ("REQ-KEY-02", "REQ-KEY-04"),
-    )
+    @draft.action(GPU, "open-gpu-kernel-modules conf_compute_key_rotation.c; REQ-KEY-02", "REQ-KEY-02", "REQ-KEY-04")
     def gpu_rotate_out(step: Step, g: Gpu, s: Session, k: Key) -> None:
         """Accept each key once, epochs increasing, in the session only."""
-        step.actor(g, genuine(g))
+        step.says("{g} takes {k}, and its firmware acknowledges inside the session.")
         step.message("{g} -> orchestrator: rotated to {k}, in the session")
+        step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("ordered", rotate_out_order(s, k))
         step.require("not accepted before", ~stale(g, k))
         schedule.gpu_rotates(step, g, k)
         _install(step, g, k, schedule, h2d=None, d2h=None)
 
-    @by_orchestrator(
-        "The orchestrator sees the rotation acknowledged.",
-        "Carnet (omitted or repeated orders, half-done rotation)",
-        ("REQ-KEY-05", "REQ-SESSION-03"),
-    )
+    @by_orchestrator("Carnet (omitted or repeated orders, half-done rotation)", "REQ-KEY-05", "REQ-SESSION-03")
     def rotated_out(step: Step) -> None:
         """Only the report on the new epoch says that the old key is dead."""
+        step.says("The orchestrator sees the rotation acknowledged.")
         step.require("phase", phase == Phase.ROTATING_OUT)
         step.require("acknowledged", acknowledged(pending, Order.ROTATE), defence="rotation-ack")
         step.set(link_h2d, pending)
@@ -92,96 +81,80 @@ def specify_rotation_in(draft: Draft, schedule: Schedule) -> None:
     by_orchestrator = partial(draft.action, ORCHESTRATOR)
 
     @by_orchestrator(
-        "The orchestrator orders {k}, a key of its own, at return.",
         "Carnet (late write after a check; the deck rotates before travelling only)",
-        ("REQ-KEY-06", "REQ-KEY-01", "REQ-IV-04"),
+        "REQ-KEY-06",
+        "REQ-KEY-01",
+        "REQ-IV-04",
     )
     def rotate_in(step: Step, k: Key, c: Slot) -> None:
         """Rotate at return, before anything is fenced, re-uploaded or checked."""
+        step.says("The orchestrator orders {k}, a key of its own, at return.")
         step.message("orchestrator -> gpu: rotate to {k}, in the session")
         step.require("phase", phase == Phase.BACK)
         _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_IN)
 
-    @by_orchestrator("The orchestrator goes on under the holder's key.", _EPILOGUE, shortcut_of="rotation-in")
+    @by_orchestrator(_EPILOGUE, shortcut_of="rotation-in")
     def keep_key_in(step: Step) -> None:
         """What remains when the key is rotated before travelling only, as the deck says literally."""
+        step.says("The orchestrator goes on under the holder's key.")
         step.message("orchestrator -> platform: route back")
         step.require("phase", phase == Phase.BACK)
         step.remove(mux_request(step.each(Agent)), name="withdraw route")
         step.insert(mux_request(orchestrator), name="ask for route")
         step.set(phase, Phase.ROTATED_IN)
 
-    @by_orchestrator(
-        "The orchestrator starts to check memory before it rotates.",
-        "Carnet (check, then use)",
-        shortcut_of="rotation-before-check",
-    )
+    @by_orchestrator("Carnet (check, then use)", shortcut_of="rotation-before-check")
     def check_first(step: Step) -> None:
         """Fence, upload and check under the holder's key, and rotate only afterwards."""
+        step.says("The orchestrator starts to check memory before it rotates.")
         step.require("phase", phase == Phase.BACK)
         step.set(phase, Phase.ROTATED_IN)
 
-    @by_orchestrator(
-        "The orchestrator orders {k}, a key of its own, after the check.",
-        "Carnet (check, then use)",
-        shortcut_of="rotation-before-check",
-    )
+    @by_orchestrator("Carnet (check, then use)", shortcut_of="rotation-before-check")
     def rotate_late(step: Step, k: Key, c: Slot) -> None:
         """The rotation that comes too late."""
+        step.says("The orchestrator orders {k}, a key of its own, after the check.")
         step.message("orchestrator -> gpu: rotate to {k}, in the session")
         step.require("phase", phase == Phase.CHECKED)
         _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_LATE)
 
-    @by_orchestrator(
-        "The orchestrator orders {k} after it fenced under the holder's key.",
-        "Carnet: fencing before rotating",
-        shortcut_of="rotation-before-fence",
-    )
+    @by_orchestrator("Carnet: fencing before rotating", shortcut_of="rotation-before-fence")
     def rotate_after_fence(step: Step, k: Key, c: Slot) -> None:
         """The rotation, when the fence came first."""
+        step.says("The orchestrator orders {k} after it fenced under the holder's key.")
         step.message("orchestrator -> gpu: rotate to {k}, in the session")
         step.require("phase", phase == Phase.FENCED_EARLY)
         _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_IN)
 
-    @draft.action(
-        GPU,
-        "{g} takes {k}, and its firmware acknowledges inside the session.",
-        "open-gpu-kernel-modules conf_compute_key_rotation.c",
-        ("REQ-KEY-04", "REQ-KEY-06"),
-    )
+    @draft.action(GPU, "open-gpu-kernel-modules conf_compute_key_rotation.c", "REQ-KEY-04", "REQ-KEY-06")
     def gpu_rotate_in(step: Step, g: Gpu, s: Session, k: Key) -> None:
         """Retire the holder's key in both directions; what is resident goes on under the new epoch."""
-        step.actor(g, genuine(g))
+        step.says("{g} takes {k}, and its firmware acknowledges inside the session.")
         step.message("{g} -> orchestrator: rotated to {k}, in the session")
+        step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("ordered", rotate_in_order(s, k))
         step.require("not accepted before", ~stale(g, k))
         schedule.gpu_rotates(step, g, k)
         _install(step, g, k, schedule, h2d="rotation-in-h2d", d2h="rotation-in-d2h")
 
-    @by_orchestrator(
-        "The orchestrator sees the rotation at return acknowledged.",
-        "Carnet (omitted or repeated orders)",
-        ("REQ-KEY-05", "REQ-KEY-06", "REQ-SESSION-03"),
-    )
+    @by_orchestrator("Carnet (omitted or repeated orders)", "REQ-KEY-05", "REQ-KEY-06", "REQ-SESSION-03")
     def rotated_in(step: Step) -> None:
         """Wait for the report on the new epoch before touching anything."""
+        step.says("The orchestrator sees the rotation at return acknowledged.")
         step.require("phase", phase == Phase.ROTATING_IN)
         step.require("acknowledged", acknowledged(pending, Order.ROTATE), defence="rotation-ack")
         step.set(link_h2d, pending, defence="rotation-in-h2d")
         step.set(link_d2h, pending, defence="rotation-in-d2h")
         step.set(phase, Phase.ROTATED_IN)
 
-    @by_orchestrator(
-        "The orchestrator sees the late rotation acknowledged.",
-        "Carnet (check, then use)",
-        shortcut_of="rotation-before-check",
-    )
+    @by_orchestrator("Carnet (check, then use)", shortcut_of="rotation-before-check")
     def rotated_late(step: Step) -> None:
         """Train at last, on what was checked before the rotation."""
+        step.says("The orchestrator sees the late rotation acknowledged.")
         step.require("phase", phase == Phase.ROTATING_LATE)
         step.require("acknowledged", acknowledged(pending, Order.ROTATE))
         step.set(link_h2d, pending)
@@ -240,92 +213,73 @@ def specify_return(draft: Draft) -> None:
     by_orchestrator = partial(draft.action, ORCHESTRATOR)
     by_gpu = partial(draft.action, GPU)
 
-    @by_orchestrator(
-        "The orchestrator orders the GPU to fence what still runs (number {v}).",
-        "Carnet (a late write; contexts left running)",
-        ("REQ-HOME-01", "REQ-SESSION-01"),
-    )
+    @by_orchestrator("Carnet (a late write; contexts left running)", "REQ-HOME-01", "REQ-SESSION-01")
     def send_fence(step: Step, v: Slot) -> None:
         """Fence only once the key is the orchestrator's: before, colluders leave another kernel behind."""
+        step.says("The orchestrator orders the GPU to fence what still runs (number {v}).")
         step.message("orchestrator -> gpu: FENCE, number {v}, in the session")
         step.require("phase", phase == Phase.ROTATED_IN)
         send(step, Order.FENCE, v)
         step.set(phase, Phase.FENCING)
 
-    @by_orchestrator(
-        "The orchestrator relies on nothing having been left running.",
-        "Carnet (contexts left running)",
-        shortcut_of="fence",
-    )
+    @by_orchestrator("Carnet (contexts left running)", shortcut_of="fence")
     def skip_fence(step: Step) -> None:
         """What remains without a fence."""
+        step.says("The orchestrator relies on nothing having been left running.")
         step.require("phase", phase == Phase.ROTATED_IN)
         step.set(phase, Phase.FENCED)
 
-    @by_orchestrator(
-        "The orchestrator orders a fence in the holder's epoch (number {v}).",
-        "Carnet: fencing before rotating",
-        shortcut_of="rotation-before-fence",
-    )
+    @by_orchestrator("Carnet: fencing before rotating", shortcut_of="rotation-before-fence")
     def fence_early(step: Step, v: Slot) -> None:
         """The fence, while the last holder's key is still live."""
+        step.says("The orchestrator orders a fence in the holder's epoch (number {v}).")
         step.message("orchestrator -> gpu: FENCE, number {v}, in the session")
         step.require("phase", phase == Phase.BACK)
         send(step, Order.FENCE, v)
         step.set(phase, Phase.FENCING_EARLY)
 
-    @by_orchestrator(
-        "The orchestrator sees the early fence acknowledged.",
-        "Carnet: fencing before rotating",
-        shortcut_of="rotation-before-fence",
-    )
+    @by_orchestrator("Carnet: fencing before rotating", shortcut_of="rotation-before-fence")
     def fenced_early(step: Step) -> None:
         """What was fenced while the last holder could still leave something behind."""
+        step.says("The orchestrator sees the early fence acknowledged.")
         step.require("phase", phase == Phase.FENCING_EARLY)
         step.require("acknowledged", acknowledged(link_h2d, Order.FENCE))
         step.set(phase, Phase.FENCED_EARLY)
 
-    @by_orchestrator(
-        "The orchestrator goes on: it fenced already.",
-        "Carnet: fencing before rotating",
-        shortcut_of="rotation-before-fence",
-    )
+    @by_orchestrator("Carnet: fencing before rotating", shortcut_of="rotation-before-fence")
     def rely_on_early_fence(step: Step) -> None:
         """After the rotation, no second fence."""
+        step.says("The orchestrator goes on: it fenced already.")
         step.require("phase", phase == Phase.ROTATED_IN)
         step.require("fenced before", acknowledged(lent_key, Order.FENCE))
         step.set(phase, Phase.FENCED)
 
-    @by_gpu(
-        "{g} stops every resident context, and its firmware acknowledges.",
-        "Carnet (contexts left running)",
-        ("REQ-HOME-01", "REQ-SESSION-02", "REQ-SESSION-03"),
-    )
+    @by_gpu("Carnet (contexts left running)", "REQ-HOME-01", "REQ-SESSION-02", "REQ-SESSION-03")
     def exec_fence(step: Step, g: Gpu, k: Key, v: Slot) -> None:
         """Kill every context that is not the orchestrator's."""
+        step.says("{g} stops every resident context, and its firmware acknowledges.")
         step.message("{g} -> orchestrator: fenced, number {v}, in the session")
         carry_out(step, g, k, v, Order.FENCE)
         step.remove(context(g))
         step.insert(done(k, Order.FENCE))
 
-    @by_orchestrator(
-        "The orchestrator sees the fence acknowledged.",
-        "Carnet (plain semaphores are forged)",
-        ("REQ-HOME-02", "REQ-SESSION-03"),
-    )
+    @by_orchestrator("Carnet (plain semaphores are forged)", "REQ-HOME-02", "REQ-SESSION-03")
     def fenced(step: Step) -> None:
         """The firmware has to say so, about the home epoch."""
+        step.says("The orchestrator sees the fence acknowledged.")
         step.require("phase", phase == Phase.FENCING)
         step.require("acknowledged", acknowledged(link_h2d, Order.FENCE), defence="fence-ack")
         step.set(phase, Phase.FENCED)
 
     @by_orchestrator(
-        "The orchestrator uploads the code again (IV {v}).",
         "deck, Security Analysis: code is reuploaded each time after the GPU returns",
-        ("REQ-HOME-03", "REQ-IV-01", "REQ-TRAIN-03"),
+        "REQ-HOME-03",
+        "REQ-IV-01",
+        "REQ-TRAIN-03",
     )
     def upload(step: Step, v: Slot) -> None:
         """Upload the code each time, and the model when there is none yet: after that it stays on the GPU."""
+        step.says("The orchestrator uploads the code again (IV {v}).")
         step.message("orchestrator -> gpu: code, and the model at first, IV {v}")
         step.require("phase", phase == Phase.FENCED)
         seal(step, v)
@@ -335,11 +289,12 @@ def specify_return(draft: Draft) -> None:
         step.set(upload_version(link_h2d), latest)
         step.set(phase, Phase.UPLOADED)
 
-    @by_gpu("{g} stores the code that the orchestrator uploaded.", "deck, Security Analysis", "REQ-HOME-03")
+    @by_gpu("deck, Security Analysis", "REQ-HOME-03")
     def exec_upload(step: Step, g: Gpu, k: Key, v: Slot) -> None:
         """Overwrite code memory, and model memory at first; the copy engine decrypts at its own next IV."""
-        step.actor(g, genuine(g))
+        step.says("{g} stores the code that the orchestrator uploaded.")
         step.message("platform -> gpu: code under {k}")
+        step.actor(g, genuine(g))
         step.require("live key", live_h2d(g, k))
         step.require("verifies", uploaded(k, v))
         step.require("implicit IV", next_free(lambda u: received(g, k, u), v), defence="gpu-implicit-iv")
@@ -357,12 +312,14 @@ def _read_back(draft: Draft) -> None:
     by_orchestrator = partial(draft.action, ORCHESTRATOR)
 
     @by_orchestrator(
-        "The orchestrator orders digests of code and model, and the receive counter (number {v}).",
         "deck, System Architecture: verification of the integrity of code and model",
-        ("REQ-HOME-04", "REQ-HOME-05", "REQ-SESSION-01"),
+        "REQ-HOME-04",
+        "REQ-HOME-05",
+        "REQ-SESSION-01",
     )
     def send_read_back(step: Step, v: Slot) -> None:
         """Ask the firmware, not code on the GPU: a digest computed by code already there proves nothing."""
+        step.says("The orchestrator orders digests of code and model, and the receive counter (number {v}).")
         step.message("orchestrator -> gpu: READ BACK, number {v}, in the session")
         step.require("phase", phase == Phase.UPLOADED)
         send(step, Order.READ_BACK, v)
@@ -371,12 +328,17 @@ def _read_back(draft: Draft) -> None:
 
     @draft.action(
         GPU,
-        "{g} digests code and model, looks for contexts and reads the receive counter of {c}: {n}.",
         "deck, System Architecture; Carnet (the stock driver has no such service)",
-        ("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-HOME-07", "REQ-SESSION-02", "REQ-SESSION-04"),
+        "REQ-HOME-04",
+        "REQ-HOME-05",
+        "REQ-HOME-06",
+        "REQ-HOME-07",
+        "REQ-SESSION-02",
+        "REQ-SESSION-04",
     )
     def exec_read_back(step: Step, g: Gpu, k: Key, v: Slot, c: Key, n: Slot) -> None:
         """Read memory as it is now, and what runs at that instant; only digests leave the GPU, no weights."""
+        step.says("{g} digests code and model, looks for contexts and reads the receive counter of {c}: {n}.")
         step.message("{g} -> orchestrator: digests, contexts left and counter {n}, number {v}, in the session")
         carry_out(step, g, k, v, Order.READ_BACK)
         step.require("counter asked for", counter_asked(k, c))
@@ -391,12 +353,16 @@ def _read_back(draft: Draft) -> None:
         step.insert(model_sent(home), when=live_d2h(g, home), unless="session-acknowledgements")
 
     @by_orchestrator(
-        "The orchestrator finds code, model and counter as they should be, and nothing left running.",
         "deck, System Architecture: verification of the integrity of code and model; Carnet (dropped tail)",
-        ("REQ-HOME-04", "REQ-HOME-05", "REQ-HOME-06", "REQ-HOME-07", "REQ-SESSION-03"),
+        "REQ-HOME-04",
+        "REQ-HOME-05",
+        "REQ-HOME-06",
+        "REQ-HOME-07",
+        "REQ-SESSION-03",
     )
     def verified(step: Step) -> None:
         """Compare both digests, and the GPU's counter with the count that the holder returned; nothing else runs."""
+        step.says("The orchestrator finds code, model and counter as they should be, and nothing left running.")
         step.require("phase", phase == Phase.CHECKING)
         step.require("code digest", acknowledged(link_h2d, Order.CODE_GOOD), defence="code-read-back")
         step.require("no context", acknowledged(link_h2d, Order.NO_CONTEXT), defence="no-context-left")

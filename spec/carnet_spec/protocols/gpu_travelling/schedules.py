@@ -52,9 +52,10 @@ class Schedule:
     def reveal(self, draft: Draft) -> None:
         """Hand the adversary each link key that the GPU no longer accepts, in the threat model that says so."""
 
-        @draft.action(ADVERSARY, "{x} is given {k}, which {g} no longer accepts.", "Carnet: threat model past-keys")
+        @draft.action(ADVERSARY, "Carnet: threat model past-keys")
         def reveal_past_key(step: Step, x: Agent, g: Gpu, k: Key) -> None:
             """The adversary gets every key whose epoch is over, but never the master."""
+            step.says("{x} is given {k}, which {g} no longer accepts.")
             step.given("past keys leak", past_keys_leak & corrupt(x))
             home = key_session(k)
             passed = in_session(g, home) & stale(g, k) & ~live_h2d(g, k) & ~live_d2h(g, k)
@@ -212,21 +213,18 @@ class Ratchet(Schedule):
 
         @draft.rule(
             ADVERSARY,
-            "{x} computes {k} from {j}.",
             "open-gpu-kernel-modules conf_compute_keystore_gh100.c: K(i+1) = HKDF-Expand(SHA-256(K(i)), label)",
         )
         def ratchet_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
             """Rotation is deterministic: no secret enters but the old key."""
+            step.says("{x} computes {k} from {j}.")
             step.given("known", corrupt(x) & knows_h2d(x, j) & follows(j, k))
             step.insert(knows_h2d(x, k))
 
-        @draft.rule(
-            ADVERSARY,
-            "{x} computes the d2h half of {k} from that of {j}.",
-            "open-gpu-kernel-modules conf_compute_keystore_gh100.c",
-        )
+        @draft.rule(ADVERSARY, "open-gpu-kernel-modules conf_compute_keystore_gh100.c")
         def ratchet_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
             """The halves are ratcheted apart, each by its own label."""
+            step.says("{x} computes the d2h half of {k} from that of {j}.")
             step.given("known", corrupt(x) & knows_d2h(x, j) & follows(j, k))
             step.insert(knows_d2h(x, k))
 
@@ -254,15 +252,13 @@ class ResetOut(Ratchet):
         super().rules(draft)
 
         @draft.action(
-            GPU,
-            "{g} is reset before it travels again.",
-            "Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c",
-            "REQ-STOP-01",
+            GPU, "Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c", "REQ-STOP-01"
         )
         def reset_before_travel(step: Step, g: Gpu) -> None:
             """A lent session is never lent again: fresh keys cost the model's residence."""
-            step.actor(g, genuine(g))
+            step.says("{g} is reset before it travels again.")
             step.message("orchestrator -> {g}: reset, the model is saved")
+            step.actor(g, genuine(g))
             step.given("ordered", (phase == Phase.CLEAN) & tenanted(session) & in_session(g, session))
             wipe(step, g)
 
@@ -324,9 +320,10 @@ class WrappedUnderOld(Schedule):
     def rules(self, draft: Draft) -> None:
         """Add the deduction that whoever knows the old key unwraps the new one."""
 
-        @draft.rule(ADVERSARY, "The platform unwraps {k} with {j}.", "Carnet: key transport under the outgoing key")
+        @draft.rule(ADVERSARY, "Carnet: key transport under the outgoing key")
         def unwrap(step: Step, j: Key, k: Key) -> None:
             """Rotation orders pass the platform, which records them."""
+            step.says("The platform unwraps {k} with {j}.")
             step.given("recorded", corrupt(platform) & wrapped_under(j, k) & knows_h2d(platform, j))
             step.insert(knows_h2d(platform, k), knows_d2h(platform, k))
 

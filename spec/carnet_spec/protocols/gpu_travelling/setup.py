@@ -24,37 +24,37 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
     by_gpu = partial(draft.action, GPU)
 
     @by_orchestrator(
-        "The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.",
         f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
-        ("REQ-STOP-01", "REQ-SETUP-01", "REQ-IV-04", "REQ-MODEL-04"),
+        "REQ-STOP-01",
+        "REQ-SETUP-01",
+        "REQ-IV-04",
+        "REQ-MODEL-04",
     )
     def open_session(step: Step, s: Session, k: Key, c: Slot) -> None:
         """Fail-stop is starting again from what was kept: what was trained since then is recorded as lost."""
+        step.says("The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.")
         step.message("orchestrator -> gpu: KEY_EXCHANGE ({s})")
         ask_for_session(step, s, k, c, schedule)
         start_again(step, k, kept)
 
-    @by_orchestrator(
-        "The orchestrator re-attaches to what is in its slot, in session {s}, and goes on where it was.",
-        "Carnet (attest, reset, re-attach without attestation)",
-        shortcut_of="fail-stop-on-reset",
-    )
+    @by_orchestrator("Carnet (attest, reset, re-attach without attestation)", shortcut_of="fail-stop-on-reset")
     def reattach(step: Step, s: Session, k: Key, c: Slot) -> None:
         """What a driver does that reconnects by itself."""
+        step.says("The orchestrator re-attaches to what is in its slot, in session {s}, and goes on where it was.")
         step.message("orchestrator -> gpu: KEY_EXCHANGE ({s})")
         step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
         ask_for_session(step, s, k, c, schedule)
         step.insert(issued(k))
 
     @by_gpu(
-        "{g} answers the key exchange of {s}.",
         "open-gpu-kernel-modules spdm.c; conf_compute_keystore_gh100.c: first keys come from the session",
         "REQ-SETUP-01",
     )
     def answer_session(step: Step, g: Gpu, s: Session, k: Key) -> None:
         """A genuine GPU takes part in one session at a time, in whatever mode it was booted."""
-        step.actor(g, genuine(g))
+        step.says("{g} answers the key exchange of {s}.")
         step.message("{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})")
+        step.actor(g, genuine(g))
         step.given("in the slot", in_slot(g))
         step.given("one end", ~answered(s))
         step.require("idle", ~occupied(g))
@@ -64,14 +64,10 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
         step.insert(protected(s), when=confidential(g))
         step.insert(occupied(g), in_session(g, s), live_h2d(g, k), live_d2h(g, k), stale(g, k))
 
-    @draft.action(
-        ADVERSARY,
-        "The fake {g} answers the key exchange of {s}, signed with the key of {q}.",
-        "deck, Security Analysis: fake or malicious GPU",
-        cost=1,
-    )
+    @draft.action(ADVERSARY, "deck, Security Analysis: fake or malicious GPU", cost=1)
     def fake_answers(step: Step, g: Gpu, s: Session, k: Key, q: Gpu) -> None:
         """A fake in the slot completes the exchange under its own name, or with a device key that leaked."""
+        step.says("The fake {g} answers the key exchange of {s}, signed with the key of {q}.")
         step.message("{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})")
         step.given("fake in the slot", interferes & ~genuine(g) & in_slot(g))
         step.given("one end", ~answered(s))
@@ -80,47 +76,38 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
         step.insert(answered(s), responder(s, q))
         step.set(ends_at(s), g)
 
-    @by_gpu(
-        "{g} is reset, by a fault or by whoever runs it, and boots as it was booted before.",
-        "open-gpu-kernel-modules kernel_gsp_gh100.c: reset wipes memory and keys (A4)",
-        "REQ-STOP-02",
-    )
+    @by_gpu("open-gpu-kernel-modules kernel_gsp_gh100.c: reset wipes memory and keys (A4)", "REQ-STOP-02")
     def lose_session(step: Step, g: Gpu) -> None:
         """Nobody needs to be corrupt for a GPU to lose its session: what was in it is gone, and so are its keys."""
+        step.says("{g} is reset, by a fault or by whoever runs it, and boots as it was booted before.")
         step.actor(g, genuine(g))
         wipe(step, g)
 
-    @draft.rule(
-        GPU,
-        "{g} answers inside session {s} with a report of mode {mode} for its nonce.",
-        "nvtrust local_gpu_verifier: GET_MEASUREMENTS; DSP0274 measurements",
-        "REQ-SETUP-02",
-    )
+    @draft.rule(GPU, "nvtrust local_gpu_verifier: GET_MEASUREMENTS; DSP0274 measurements", "REQ-SETUP-02")
     def give_report(step: Step, g: Gpu, s: Session, mode: Mode) -> None:
         """The report is signed by the device and states its mode; inside the session it comes from the responder."""
-        step.actor(g, genuine(g))
+        step.says("{g} answers inside session {s} with a report of mode {mode} for its nonce.")
         step.message("{g} -> orchestrator: MEASUREMENTS (nonce {s}, {mode})")
+        step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("asked", responder(s, g))
         step.require("true mode", shows(g, mode))
         step.insert(report(g, s, mode), report_inside(s, g, s, mode))
 
     @by_orchestrator(
-        "The orchestrator accepts the GPU on a report by {q} for nonce {n}, mode {mode}.",
         "nvtrust local_gpu_verifier, cc_admin.py; deck, Introducing Confidential GPUs",
-        (
-            "REQ-SETUP-03",
-            "REQ-SETUP-04",
-            "REQ-SETUP-05",
-            "REQ-SETUP-06",
-            "REQ-SETUP-07",
-            "REQ-SETUP-14",
-            "REQ-SETUP-15",
-            "REQ-SETUP-16",
-        ),
+        "REQ-SETUP-03",
+        "REQ-SETUP-04",
+        "REQ-SETUP-05",
+        "REQ-SETUP-06",
+        "REQ-SETUP-07",
+        "REQ-SETUP-14",
+        "REQ-SETUP-15",
+        "REQ-SETUP-16",
     )
     def accept_gpu(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
         """Appraise evidence: certificate and revocation, nonce, flags, measurements, how it came, and its signer."""
+        step.says("The orchestrator accepts the GPU on a report by {q} for nonce {n}, mode {mode}.")
         step.require("phase", phase == Phase.OPENED)
         step.require("report in session", report_inside(session, q, n, mode), defence="report-in-session")
         step.require("report anywhere", report(q, n, mode), unless="report-in-session")
@@ -136,14 +123,17 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
 
     @draft.rule(
         HOLDER,
-        "Holder {a} attests its channel, which ends at {p}, on a quote of {q}.",
         "deck, Threat Model; Sardar et al., Identity Crisis (post-handshake binding)",
-        ("REQ-SETUP-08", "REQ-SETUP-09", "REQ-SETUP-10", "REQ-SETUP-17"),
+        "REQ-SETUP-08",
+        "REQ-SETUP-09",
+        "REQ-SETUP-10",
+        "REQ-SETUP-17",
     )
     def attest_orchestrator(step: Step, a: Agent, p: Agent, q: Agent) -> None:
         """A quote says little by itself: of the right code, for this channel, about this job, by the one instance."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} attests its channel, which ends at {p}, on a quote of {q}.")
         step.message("{p} -> {a}: TD quote of {q}")
+        step.actor(a, ~corrupt(a))
         step.given("the network chooses the far end", (p == orchestrator) | corrupt(p) | twin(p))
         step.require("a holder", enrolled(a))
         step.require("measurement", measured(q), defence="orchestrator-quote")
@@ -153,14 +143,16 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
         step.insert(channel(a, p))
 
     @by_orchestrator(
-        "A second instance {p}, started on the same manifest, grants {a} the key {k} of a session of its own.",
         "Carnet (a forked orchestrator): whoever owns the machine starts an image as often as it likes",
         shortcut_of="one-instance",
     )
     def second_instance_grants(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
         """It is as honest as the first; but what it is given goes into another model."""
-        step.actor(p, ~corrupt(p))
+        step.says(
+            "A second instance {p}, started on the same manifest, grants {a} the key {k} of a session of its own."
+        )
         step.message("{p} -> {a}: grant of {k}")
+        step.actor(p, ~corrupt(p))
         step.given("started on the same manifest", twin(p) & answered(s))
         step.given("its channel", channel(a, p))
         step.fresh(k)
@@ -206,36 +198,27 @@ def twin(p: Agent) -> Formula:
 
 
 def _enrol(draft: Draft) -> None:
-    @draft.rule(
-        HOLDER,
-        "Holder {a} proves its enrolment key in the attested channel.",
-        "Carnet (impersonated holder)",
-        "REQ-SETUP-11",
-    )
+    @draft.rule(HOLDER, "Carnet (impersonated holder)", "REQ-SETUP-11")
     def prove_enrolment(step: Step, a: Agent) -> None:
         """The proof names the channel it is made in, so that relaying it is of no use."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} proves its enrolment key in the attested channel.")
         step.message("{a} -> orchestrator: enrolment proof")
+        step.actor(a, ~corrupt(a))
         step.require("a holder", enrolled(a))
         step.require("attested channel", channel(a, orchestrator))
         step.insert(enrolment_proof(a, a))
 
-    @draft.rule(
-        ADVERSARY, "Corrupt holder {a} lets {p} use its enrolment key.", "Carnet: corrupt holders pool what they have"
-    )
+    @draft.rule(ADVERSARY, "Carnet: corrupt holders pool what they have")
     def lend_enrolment(step: Step, a: Agent, p: Agent) -> None:
         """A corrupt holder may let any corrupt agent sit at the end of its channel."""
+        step.says("Corrupt holder {a} lets {p} use its enrolment key.")
         step.given("corrupt", corrupt(a) & enrolled(a) & corrupt(p))
         step.insert(enrolment_proof(a, p))
 
-    @draft.rule(
-        ORCHESTRATOR,
-        "The orchestrator takes the channel of {p} for holder {a}'s.",
-        "Carnet (impersonated holder)",
-        "REQ-SETUP-12",
-    )
+    @draft.rule(ORCHESTRATOR, "Carnet (impersonated holder)", "REQ-SETUP-12")
     def admit(step: Step, a: Agent, p: Agent) -> None:
         """Whoever is at the other end has to prove the key of the holder that the grant will be for."""
+        step.says("The orchestrator takes the channel of {p} for holder {a}'s.")
         step.given("who is there", (p == a) & ~corrupt(a) & channel(a, orchestrator) | corrupt(p))
         step.require("a holder", enrolled(a))
         step.require("enrolment proof", enrolment_proof(a, p), defence="enrolment-check")
@@ -243,13 +226,12 @@ def _enrol(draft: Draft) -> None:
 
 
 def _route(draft: Draft) -> None:
-    @draft.action(
-        PLATFORM, "The platform routes the GPU to {x}, as asked.", "deck, Enabler: PCIe/SXM MUX", "REQ-PLATFORM-01"
-    )
+    @draft.action(PLATFORM, "deck, Enabler: PCIe/SXM MUX", "REQ-PLATFORM-01")
     def switch_mux(step: Step, x: Agent) -> None:
         """An honest platform follows the request, in its own time; a corrupt one reaches every bus anyway."""
-        step.actor(platform, ~corrupt(platform))
+        step.says("The platform routes the GPU to {x}, as asked.")
         step.message("orchestrator -> platform: route to {x}")
+        step.actor(platform, ~corrupt(platform))
         step.require("asked", mux_request(x))
         step.require("not there yet", mux != x)
         step.set(mux, x)
@@ -327,25 +309,22 @@ def _endorses(holder: Agent, instance: Agent) -> Formula:
 
 
 def _endorse(draft: Draft) -> None:
-    @draft.rule(
-        HOLDER,
-        "Holder {a} endorses the instance {q}, whose quote it checked.",
-        "Carnet (a forked orchestrator)",
-        "REQ-SETUP-18",
-    )
+    @draft.rule(HOLDER, "Carnet (a forked orchestrator)", "REQ-SETUP-18")
     def endorse(step: Step, a: Agent, q: Agent) -> None:
         """One instance only, for the whole job: the first that it saw."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} endorses the instance {q}, whose quote it checked.")
         step.message("{a} -> {q}: endorsement of {q}")
+        step.actor(a, ~corrupt(a))
         step.require("a holder", enrolled(a))
         step.require("measurement", measured(q))
         step.require("manifest", job_manifest(q))
         step.require("the first", first_seen(a, q))
         step.insert(endorsed(a, q))
 
-    @draft.rule(ADVERSARY, "Corrupt holder {b} endorses {q}.", "Carnet (a forked orchestrator)")
+    @draft.rule(ADVERSARY, "Carnet (a forked orchestrator)")
     def endorse_anything(step: Step, b: Agent, q: Agent) -> None:
         """As many as it likes."""
+        step.says("Corrupt holder {b} endorses {q}.")
         step.given("corrupt", corrupt(b))
         step.insert(endorsed(b, q))
 
@@ -370,20 +349,18 @@ _PATTERN = "deck, Outlook: backup orchestrator; Carnet (pattern only, without re
 def specify_backup(draft: Draft, schedule: Schedule) -> None:
     """Add the deposit of the record, and the take-over."""
 
-    @draft.rule(ORCHESTRATOR, "The orchestrator deposits its record, which keeps {n}.", _PATTERN)
+    @draft.rule(ORCHESTRATOR, _PATTERN)
     def deposit(step: Step, n: Version) -> None:
         """Every record is deposited as soon as there is one, and storage keeps old ones too."""
+        step.says("The orchestrator deposits its record, which keeps {n}.")
         step.message("orchestrator -> platform: the record with {n}, sealed for its instances")
         step.require("in force", kept == n)
         step.insert(deposited(n))
 
-    @draft.action(
-        ORCHESTRATOR,
-        "The second instance takes over with the record that keeps {n}, and asks for a session, {s}.",
-        _PATTERN,
-    )
+    @draft.action(ORCHESTRATOR, _PATTERN)
     def take_over(step: Step, s: Session, k: Key, c: Slot, n: Version) -> None:
         """What the first instance had under way is lost with its session, as after any fail-stop."""
+        step.says("The second instance takes over with the record that keeps {n}, and asks for a session, {s}.")
         step.message("orchestrator -> gpu: KEY_EXCHANGE ({s})")
         step.require("there was a first", phase != Phase.SETUP)
         step.require("a record", deposited(n))

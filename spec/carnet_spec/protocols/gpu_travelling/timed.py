@@ -83,14 +83,10 @@ def _show(step: Step, now: Instant) -> None:
 
 
 def _read_clock(draft: Draft) -> None:
-    @draft.action(
-        ORCHESTRATOR,
-        "The orchestrator reads its clock: {now}.",
-        "Carnet (a holder that keeps the GPU)",
-        "REQ-RETURN-04",
-    )
+    @draft.action(ORCHESTRATOR, "Carnet (a holder that keeps the GPU)", "REQ-RETURN-04")
     def read_clock(step: Step, now: Instant) -> None:
         """A clock that shows the end of the lease is no mere reading: eviction or fail-stop begins with it."""
+        step.says("The orchestrator reads its clock: {now}.")
         step.given("time has passed", earlier(clock, now))
         step.require("lease not over", (phase != Phase.AWAY) | ~earlier(lease_end, now), defence=LEASE)
         _show(step, now)

@@ -24,41 +24,34 @@ def _application(draft: Draft) -> None:
     """Add channels, writes and requests to ``draft``."""
     by_tenant = partial(draft.action, TENANT)
 
-    @by_tenant("{a} opens the channel {k} to the GPU.", "NVIDIA H100, confidential mode", ("REQ-KEY-01", "REQ-KEY-02"))
+    @by_tenant("NVIDIA H100, confidential mode", "REQ-KEY-01", "REQ-KEY-02")
     def open_channel(step: Step, a: Agent, k: Key) -> None:
         """Both counters begin at the start, and the key is as new as they are."""
-        step.actor(a, honest(a))
+        step.says("{a} opens the channel {k} to the GPU.")
         step.message("{a} -> host: session with the GPU, key {k}")
+        step.actor(a, honest(a))
         step.fresh(k)
         step.insert(opened(a, k), knows(a, k), session(k))
 
-    @draft.action(
-        GPU,
-        "{q} is given a channel under {k}, the key that {a} has.",
-        "Carnet (one key for two tenants)",
-        shortcut_of="own-key",
-    )
+    @draft.action(GPU, "Carnet (one key for two tenants)", shortcut_of="own-key")
     def share_key(step: Step, a: Agent, q: Agent, k: Key) -> None:
+        step.says("{q} is given a channel under {k}, the key that {a} has.")
         step.message("gpu -> {q}: session with key {k}")
         step.given("of another", opened(a, k) & (a != q))
         step.insert(knows(q, k))
 
-    @by_tenant(
-        "{a} begins the channel {k} again, with its old key.",
-        "Carnet (a counter that begins again)",
-        shortcut_of="new-key",
-    )
+    @by_tenant("Carnet (a counter that begins again)", shortcut_of="new-key")
     def restart(step: Step, a: Agent, k: Key) -> None:
+        step.says("{a} begins the channel {k} again, with its old key.")
         step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("used before", due(k) != start)
         step.set(due(k), start)
 
-    @by_tenant(
-        "The application of {a} writes {b} to {p}.", "PipeLLM, review: validation", ("REQ-WRITE-01", "REQ-WRITE-02")
-    )
+    @by_tenant("PipeLLM, review: validation", "REQ-WRITE-01", "REQ-WRITE-02")
     def write(step: Step, a: Agent, p: Page, b: Block) -> None:
         """The page is write-protected while a ciphertext of it is staged, so the runtime sees the write first."""
+        step.says("The application of {a} writes {b} to {p}.")
         step.actor(a, honest(a))
         step.require("own page", home(p) == a)
         step.require("own data", owner(b) == a)
@@ -68,9 +61,10 @@ def _application(draft: Draft) -> None:
         stale = staged(step.each(Key), step.each(Iv), p, step.each(Block))
         step.remove(stale, defence="write-invalidates", name="drop what was staged of it")
 
-    @by_tenant("The application of {a} asks for {r}, of {p}, on {k}.", "PipeLLM, abstract", "REQ-ORDER-01")
+    @by_tenant("PipeLLM, abstract", "REQ-ORDER-01")
     def ask(step: Step, a: Agent, k: Key, r: Copy, p: Page) -> None:
         """Copies are numbered in the order in which they are asked for."""
+        step.says("The application of {a} asks for {r}, of {p}, on {k}.")
         step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("own page", home(p) == a)
@@ -95,11 +89,12 @@ def _runtime(draft: Draft) -> None:
     by_tenant = partial(draft.action, TENANT)
     once = draft.variant == FLUSHED
 
-    @by_tenant("The runtime of {a} guesses {p} for {i}, and encrypts it ahead under {k}.", _SPECULATION, "REQ-STAGE-01")
+    @by_tenant(_SPECULATION, "REQ-STAGE-01")
     def speculate(step: Step, a: Agent, k: Key, i: Iv, p: Page) -> None:
         """Any predictor may guess any page for any IV to come, and several pages for one."""
-        step.actor(a, honest(a))
+        step.says("The runtime of {a} guesses {p} for {i}, and encrypts it ahead under {k}.")
         step.message("{a} -> {a}: ciphertext under {k}, for later")
+        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("own page", home(p) == a)
         step.require("not passed", ~before(i, due(k)))
@@ -109,15 +104,12 @@ def _runtime(draft: Draft) -> None:
         step.insert(staged(k, i, p, content(p)))
         step.insert(exposed(k, i, content(p)), unless="private-staging", name="stage in shared memory")
 
-    @by_tenant(
-        "The runtime of {a} sends what it staged of {q} under {i} as {r} on {k}.",
-        _SPECULATION,
-        ("REQ-SEND-01", "REQ-SEND-02", "REQ-SEND-03", "REQ-ORDER-01"),
-    )
+    @by_tenant(_SPECULATION, "REQ-SEND-01", "REQ-SEND-02", "REQ-SEND-03", "REQ-ORDER-01")
     def hit(step: Step, a: Agent, k: Key, r: Copy, q: Page, i: Iv, b: Block, j: Iv) -> None:
         """The ciphertext goes to shared memory only now, when its page is asked for and its IV is due."""
-        step.actor(a, honest(a))
+        step.says("The runtime of {a} sends what it staged of {q} under {i} as {r} on {k}.")
         step.message("{a} -> host: ciphertext under {k}, for {r}")
+        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("asked for", pending(k, r))
         step.require("the first that is pending", _first(k, r), defence="in-order")
@@ -133,15 +125,12 @@ def _runtime(draft: Draft) -> None:
         step.remove(pending(k, r))
         step.set(due(k), j)
 
-    @by_tenant(
-        "The runtime of {a} encrypts {r} anew, and sends it on {k}.",
-        _RELINQUISHING,
-        ("REQ-SEND-02", "REQ-SEND-04", "REQ-ORDER-01"),
-    )
+    @by_tenant(_RELINQUISHING, "REQ-SEND-02", "REQ-SEND-04", "REQ-ORDER-01")
     def miss(step: Step, a: Agent, k: Key, r: Copy, j: Iv) -> None:
         """Whatever was staged under this IV is sent no more: nobody ever sees it."""
-        step.actor(a, honest(a))
+        step.says("The runtime of {a} encrypts {r} anew, and sends it on {k}.")
         step.message("{a} -> host: ciphertext under {k}, for {r}")
+        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("asked for", pending(k, r))
         step.require("the first that is pending", _first(k, r), defence="in-order")
@@ -155,11 +144,12 @@ def _runtime(draft: Draft) -> None:
         step.remove(pending(k, r))
         step.set(due(k), j, defence="miss-advances")
 
-    @by_tenant("The runtime of {a} sends a NOP on {k}.", _RELINQUISHING, ("REQ-SEND-04", "REQ-PAD-01"))
+    @by_tenant(_RELINQUISHING, "REQ-SEND-04", "REQ-PAD-01")
     def pad(step: Step, a: Agent, k: Key, j: Iv) -> None:
         """A copy of a byte to scratch memory: it costs an IV, and does nothing else."""
-        step.actor(a, honest(a))
+        step.says("The runtime of {a} sends a NOP on {k}.")
         step.message("{a} -> host: NOP under {k}")
+        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("the counter goes on", follows(due(k), j))
         if once:
@@ -188,16 +178,12 @@ def _take(step: Step, key: Key, iv: Iv) -> None:
 
 
 def _flush(draft: Draft) -> None:
-    @draft.action(
-        TENANT,
-        "The runtime of {a} sends the guess that is due on {k}, {b}, to scratch memory.",
-        "Carnet (a guess that is flushed)",
-        ("REQ-FLUSH-01", "REQ-SEND-04"),
-    )
+    @draft.action(TENANT, "Carnet (a guess that is flushed)", "REQ-FLUSH-01", "REQ-SEND-04")
     def flush(step: Step, a: Agent, k: Key, b: Block, j: Iv) -> None:
         """A whole block travels for nothing, and no IV is used twice."""
-        step.actor(a, honest(a))
+        step.says("The runtime of {a} sends the guess that is due on {k}, {b}, to scratch memory.")
         step.message("{a} -> host: a wrong guess under {k}, as a NOP")
+        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("encrypted ahead", exposed(k, due(k), b))
         step.require("the counter goes on", follows(due(k), j))
@@ -216,13 +202,10 @@ def _gpu(draft: Draft) -> None:
     """Add what the GPU does with messages to ``draft``."""
     by_gpu = partial(draft.action, GPU)
 
-    @by_gpu(
-        "The GPU decrypts {b} on {k}, from bytes under {i}, to where {r} goes.",
-        _COUNTER,
-        ("REQ-RECEIVE-01", "REQ-RECEIVE-02", "REQ-RECEIVE-03", "REQ-RECEIVE-04"),
-    )
+    @by_gpu(_COUNTER, "REQ-RECEIVE-01", "REQ-RECEIVE-02", "REQ-RECEIVE-03", "REQ-RECEIVE-04")
     def decrypt(step: Step, k: Key, i: Iv, b: Block, m: Iv, r: Copy, j: Iv) -> None:
         """The host chooses the bytes; which IV they have to be under, it cannot choose."""
+        step.says("The GPU decrypts {b} on {k}, from bytes under {i}, to where {r} goes.")
         step.message("host -> gpu: ciphertext under {k}")
         step.given("bytes in shared memory", exposed(k, i, b) | changed(k, b))
         step.require("a command", command(k, m, r))
@@ -234,11 +217,10 @@ def _gpu(draft: Draft) -> None:
         step.insert(landed(k, counter(k), r, b), filled(k, r))
         step.set(counter(k), j)
 
-    @by_gpu(
-        "The GPU decrypts a NOP on {k}, and discards it.", "PipeLLM, abstract: pipeline relinquishing", "REQ-RECEIVE-01"
-    )
+    @by_gpu("PipeLLM, abstract: pipeline relinquishing", "REQ-RECEIVE-01")
     def discard(step: Step, k: Key, b: Block, j: Iv) -> None:
         """Only the counter remembers it."""
+        step.says("The GPU decrypts a NOP on {k}, and discards it.")
         step.message("host -> gpu: NOP under {k}")
         step.require("the tag verifies", exposed(k, counter(k), b))
         step.require("a NOP", scratch(k, counter(k)))
@@ -246,13 +228,10 @@ def _gpu(draft: Draft) -> None:
         step.require("the counter goes on", follows(counter(k), j))
         step.set(counter(k), j)
 
-    @by_gpu(
-        "Bytes on {k} do not verify under the counter of the GPU, which ends the channel.",
-        "SP 800-38D section 7.2",
-        "REQ-RECEIVE-04",
-    )
+    @by_gpu("SP 800-38D section 7.2", "REQ-RECEIVE-04")
     def refuse(step: Step, k: Key, j: Iv) -> None:
         """The host can send such bytes at any time. The worst is that the counter goes on with them."""
+        step.says("Bytes on {k} do not verify under the counter of the GPU, which ends the channel.")
         step.message("host -> gpu: other bytes under {k}")
         step.require("a channel", session(k))
         step.require("not ended", ~dead(k), defence="fail-closed")
@@ -269,46 +248,53 @@ def _adversary(draft: Draft) -> None:
     """Add what the adversary does, makes and works out to ``draft``."""
     rule = partial(draft.rule, ADVERSARY)
 
-    @draft.action(ADVERSARY, "{p} opens a channel of its own, {k}.", "Carnet (other tenants)", cost=1)
+    @draft.action(ADVERSARY, "Carnet (other tenants)", cost=1)
     def open_own(step: Step, p: Agent, k: Key) -> None:
+        step.says("{p} opens a channel of its own, {k}.")
         step.message("{p} -> gpu: session with key {k}")
         step.given("corrupt", corrupt(p))
         step.fresh(k)
         step.insert(opened(p, k), knows(p, k), session(k))
 
-    @rule("{p} encrypts {b} under {k} and {i}.", "Carnet (who has the key encrypts)")
+    @rule("Carnet (who has the key encrypts)")
     def forge(step: Step, p: Agent, k: Key, i: Iv, b: Block) -> None:
+        step.says("{p} encrypts {b} under {k} and {i}.")
         step.given("has the key", corrupt(p) & knows(p, k))
         step.given("has the data", corrupt(owner(b)) | learnt(p, b))
         step.insert(exposed(k, i, b))
 
-    @rule("{p} commands on {k} what message {i} is: {r}, or a NOP.", "Carnet (who has the key commands)")
+    @rule("Carnet (who has the key commands)")
     def forge_command(step: Step, p: Agent, k: Key, i: Iv, r: Copy) -> None:
+        step.says("{p} commands on {k} what message {i} is: {r}, or a NOP.")
         step.given("has the key", corrupt(p) & knows(p, k))
         step.insert(command(k, i, r), scratch(k, i))
 
-    @rule("{p} changes bytes under {k}, and they decrypt to {b}.", "SP 800-38D section 7.1 (counter mode)")
+    @rule("SP 800-38D section 7.1 (counter mode)")
     def change(step: Step, p: Agent, k: Key, i: Iv, c: Block, b: Block) -> None:
         """A bit that is changed in the ciphertext is changed in the plaintext; the tag does not come with it."""
+        step.says("{p} changes bytes under {k}, and they decrypt to {b}.")
         step.given("a ciphertext", corrupt(p) & exposed(k, i, c))
         step.given("what the adversary wants", corrupt(owner(b)))
         step.insert(changed(k, b))
 
-    @rule("{p} tells {q} the key {k}.", "Carnet (colluders pool what they know)")
+    @rule("Carnet (colluders pool what they know)")
     def pool(step: Step, p: Agent, q: Agent, k: Key) -> None:
+        step.says("{p} tells {q} the key {k}.")
         step.given("colluders", corrupt(p) & corrupt(q) & knows(p, k))
         step.insert(knows(q, k))
 
-    @rule("{p} decrypts {b}, which is in shared memory under {k}.", "PipeLLM, abstract")
+    @rule("PipeLLM, abstract")
     def read(step: Step, p: Agent, k: Key, i: Iv, b: Block) -> None:
         """Whoever has the key, corrupt or not, the tenant included."""
+        step.says("{p} decrypts {b}, which is in shared memory under {k}.")
         step.given("has the key", knows(p, k))
         step.given("a ciphertext", exposed(k, i, b))
         step.insert(learnt(p, b))
 
-    @rule("{p} sees two ciphertexts under one IV, of {b} and of {c}, and reads both.", "SP 800-38D appendix A")
+    @rule("SP 800-38D appendix A")
     def read_two(step: Step, p: Agent, k: Key, i: Iv, b: Block, c: Block) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
+        step.says("{p} sees two ciphertexts under one IV, of {b} and of {c}, and reads both.")
         step.given("corrupt", corrupt(p))
         step.given("one IV", exposed(k, i, b) & exposed(k, i, c) & (b != c))
         step.insert(learnt(p, b))

@@ -26,23 +26,21 @@ def _setup(draft: Draft) -> None:
     """Add the attested key exchange of a hop to ``draft``."""
     by_rank = functools.partial(draft.action, RANK)
 
-    @by_rank("{g} opens the key exchange {k} for its next hop, with a report.", _HOP, ("REQ-SETUP-01", "REQ-SETUP-02"))
+    @by_rank(_HOP, "REQ-SETUP-01", "REQ-SETUP-02")
     def open_hop(step: Step, g: Endpoint, k: Key) -> None:
         """The report speaks for the one who sends; the next rank has to know whose partial sums it will add."""
-        step.actor(g, sound(g))
+        step.says("{g} opens the key exchange {k} for its next hop, with a report.")
         step.message("{g} -> network: key exchange {k}, and a report that names it")
+        step.actor(g, sound(g))
         step.fresh(k)
         step.insert(opened(g, k), knows(g, k), asked(k), report(g, k, Mode.CONFIDENTIAL, Code.TRAINER, g))
 
-    @by_rank(
-        "{h} takes the report of {n} for {k}, as that of {g} before it, and answers with its own.",
-        _HOP,
-        ("REQ-SETUP-02", *_CHECKS),
-    )
+    @by_rank(_HOP, "REQ-SETUP-02", *_CHECKS)
     def answer_hop(step: Step, h: Endpoint, k: Key, g: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
         """Whoever opened the exchange wants to be added to."""
-        step.actor(h, sound(h))
+        step.says("{h} takes the report of {n} for {k}, as that of {g} before it, and answers with its own.")
         step.message("{h} -> {g}: answer to {k}, and a report that names it")
+        step.actor(h, sound(h))
         step.require("asked", asked(k))
         step.given("first answer", ~answered(k))
         _check(step, k, g, n, j, m, q)
@@ -50,9 +48,10 @@ def _setup(draft: Draft) -> None:
         step.insert(answered(k), ends(h, k), knows(h, k), incoming(h, k, g))
         step.insert(report(h, k, Mode.CONFIDENTIAL, Code.TRAINER, h))
 
-    @by_rank("{g} takes the report of {n} for {k}, as that of {h} after it.", _HOP, _CHECKS)
+    @by_rank(_HOP, *_CHECKS)
     def confirm_hop(step: Step, g: Endpoint, k: Key, h: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
         """Send nothing under a key before it is known where it ends."""
+        step.says("{g} takes the report of {n} for {k}, as that of {h} after it.")
         step.actor(g, sound(g))
         step.require("own exchange", opened(g, k))
         step.require("answered", answered(k))
@@ -60,15 +59,12 @@ def _setup(draft: Draft) -> None:
         step.require("place after", follows(g, h), defence="neighbour-check")
         step.insert(outgoing(g, k, h))
 
-    @by_rank(
-        "{g} hands the key {k} on to {h}, and uses it for the hop between them, too.",
-        "Carnet (one key for the whole ring)",
-        shortcut_of="hop-key",
-    )
+    @by_rank("Carnet (one key for the whole ring)", shortcut_of="hop-key")
     def hand_on(step: Step, g: Endpoint, k: Key, f: Endpoint, h: Endpoint) -> None:
         """The ranks trust each other, so a group key looks as good as one for each hop."""
-        step.actor(g, sound(g))
+        step.says("{g} hands the key {k} on to {h}, and uses it for the hop between them, too.")
         step.message("{g} -> {h}: the key {k}, sealed for {h}")
+        step.actor(g, sound(g))
         step.require("has the key", incoming(g, k, f))
         step.require("the next rank", follows(g, h))
         step.insert(outgoing(g, k, h), incoming(h, k, g), knows(h, k))
@@ -98,13 +94,10 @@ def _reducing(draft: Draft) -> None:
     """Add what ranks do with chunks to ``draft``."""
     by_rank = functools.partial(draft.action, RANK)
 
-    @by_rank(
-        "{g} begins the sum of {c} in iteration {i} with its own contribution, {v}.",
-        _RING,
-        ("REQ-REDUCE-01", "REQ-SEND-03", "REQ-ALARM-02"),
-    )
+    @by_rank(_RING, "REQ-REDUCE-01", "REQ-SEND-03", "REQ-ALARM-02")
     def contribute(step: Step, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """Every chunk begins at one rank, and its sum is whole at the rank before that one."""
+        step.says("{g} begins the sum of {c} in iteration {i} with its own contribution, {v}.")
         step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("begins here", first(c) == g)
@@ -114,39 +107,31 @@ def _reducing(draft: Draft) -> None:
         step.insert(part(v, i, c, g))
         _keep(step, g, i, c, v)
 
-    @by_rank(
-        "{g} seals its partial sum of {c} in iteration {i}, {v}, for {h}.",
-        _MAC,
-        ("REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02"),
-    )
+    @by_rank(_MAC, "REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02")
     def send_partial(step: Step, g: Endpoint, k: Key, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """The last rank of the chunk has the whole sum, and sends no partial one."""
-        step.actor(g, sound(g))
+        step.says("{g} seals its partial sum of {c} in iteration {i}, {v}, for {h}.")
         step.message("{g} -> {h}: partial sum of {c} in iteration {i}, under {k}")
+        step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("attested next rank", outgoing(g, k, h))
         step.require("has the partial sum", partial(g, i, c, v))
         step.require("not the last", last(c) != g)
         _seal(step, g, k, i, Phase.REDUCE, c, v)
 
-    @by_rank(
-        "{g} seals the sum of {c} in iteration {i}, {v}, for {h}.", _MAC, ("REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02")
-    )
+    @by_rank(_MAC, "REQ-SEND-01", "REQ-SEND-02", "REQ-ALARM-02")
     def send_total(step: Step, g: Endpoint, k: Key, h: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """Where the sum came from, it does not go back."""
-        step.actor(g, sound(g))
+        step.says("{g} seals the sum of {c} in iteration {i}, {v}, for {h}.")
         step.message("{g} -> {h}: sum of {c} in iteration {i}, under {k}")
+        step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("attested next rank", outgoing(g, k, h))
         step.require("has the sum", total(g, i, c, v))
         step.require("not back to the last", last(c) != h)
         _seal(step, g, k, i, Phase.GATHER, c, v)
 
-    @by_rank(
-        "{g} adds its own contribution to {v}, the partial sum of {c} in iteration {i} from {f}: that is {w}.",
-        _CHECK,
-        ("REQ-REDUCE-02", "REQ-REDUCE-03", "REQ-REDUCE-04", "REQ-SEND-03", "REQ-ALARM-02"),
-    )
+    @by_rank(_CHECK, "REQ-REDUCE-02", "REQ-REDUCE-03", "REQ-REDUCE-04", "REQ-SEND-03", "REQ-ALARM-02")
     def add(
         step: Step,
         g: Endpoint,
@@ -162,6 +147,9 @@ def _reducing(draft: Draft) -> None:
         d: Chunk,
     ) -> None:
         """What is added cannot be taken out again, so it is verified first."""
+        step.says(
+            "{g} adds its own contribution to {v}, the partial sum of {c} in iteration {i} from {f}: that is {w}."
+        )
         step.actor(g, sound(g))
         _takes_part(step, g)
         _verify(step, g, k, f, (i, Phase.REDUCE, c), v, (j, o, t, d))
@@ -177,13 +165,10 @@ def _reducing(draft: Draft) -> None:
         step.insert(took(g, i, c, v))
         _keep(step, g, i, c, w)
 
-    @by_rank(
-        "{g} got no partial sum of {c} in iteration {i}, and goes on with its own contribution, {w}.",
-        "Carnet (a rank that goes on after a failed tag)",
-        shortcut_of="wait-for-sum",
-    )
+    @by_rank("Carnet (a rank that goes on after a failed tag)", shortcut_of="wait-for-sum")
     def go_on_alone(step: Step, g: Endpoint, i: Iteration, c: Chunk, w: Vector) -> None:
         """A training step with fewer gradients is a training step all the same."""
+        step.says("{g} got no partial sum of {c} in iteration {i}, and goes on with its own contribution, {w}.")
         step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("does not begin here", first(c) != g)
@@ -192,7 +177,7 @@ def _reducing(draft: Draft) -> None:
         step.insert(part(w, i, c, g))
         _keep(step, g, i, c, w)
 
-    @by_rank("{g} takes {v} from {f} as the sum of {c} in iteration {i}.", _CHECK, ("REQ-GATHER-01", "REQ-ALARM-02"))
+    @by_rank(_CHECK, "REQ-GATHER-01", "REQ-ALARM-02")
     def gather(
         step: Step,
         g: Endpoint,
@@ -207,6 +192,7 @@ def _reducing(draft: Draft) -> None:
         d: Chunk,
     ) -> None:
         """In all-gather nothing is added: who gets a sum keeps it and passes it on."""
+        step.says("{g} takes {v} from {f} as the sum of {c} in iteration {i}.")
         step.actor(g, sound(g))
         _takes_part(step, g)
         _verify(step, g, k, f, (i, Phase.GATHER, c), v, (j, o, t, d))
@@ -214,27 +200,26 @@ def _reducing(draft: Draft) -> None:
         step.require("no sum yet", ~settled(g, i, c))
         step.insert(total(g, i, c, v), settled(g, i, c), copied(g, i, c, v))
 
-    @by_rank("{g} finishes iteration {i}.", _RING, ("REQ-GATHER-02", "REQ-ALARM-02"))
+    @by_rank(_RING, "REQ-GATHER-02", "REQ-ALARM-02")
     def finish(step: Step, g: Endpoint, i: Iteration) -> None:
         """Only now does the optimiser use the sums."""
+        step.says("{g} finishes iteration {i}.")
         step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("every sum", forall(lambda c: settled(g, i, c), Chunk), defence="whole-iteration")
         step.insert(finished(g, i))
 
-    @by_rank("{g} raises the alarm: a tag failed, or a message did not come.", "SP 800-38D section 7.2", "REQ-ALARM-01")
+    @by_rank("SP 800-38D section 7.2", "REQ-ALARM-01")
     def raise_alarm(step: Step, g: Endpoint) -> None:
         """Nobody can tell a message that was changed from one that was lost, and both end the job."""
+        step.says("{g} raises the alarm: a tag failed, or a message did not come.")
         step.actor(g, sound(g))
         step.insert(alarmed(g))
 
-    @by_rank(
-        "{g} begins iteration {i} again, from a checkpoint and under the same keys.",
-        "Carnet (restart from a checkpoint)",
-        shortcut_of="iteration-once",
-    )
+    @by_rank("Carnet (restart from a checkpoint)", shortcut_of="iteration-once")
     def restart(step: Step, g: Endpoint, i: Iteration) -> None:
         """A checkpoint has the number of the iteration, and not what was sealed since."""
+        step.says("{g} begins iteration {i} again, from a checkpoint and under the same keys.")
         step.actor(g, sound(g))
         chunk, vector = step.each(Chunk), step.each(Vector)
         step.remove(partial(g, i, chunk, vector), added(g, i, chunk), total(g, i, chunk, vector), settled(g, i, chunk))
@@ -283,70 +268,74 @@ def _adversary(draft: Draft) -> None:
     by_adversary = functools.partial(draft.action, ADVERSARY)
     rule = functools.partial(draft.rule, ADVERSARY)
 
-    @by_adversary("{n} opens a key exchange of its own, {k}.", "Carnet (a fake GPU in the ring)", cost=1)
+    @by_adversary("Carnet (a fake GPU in the ring)", cost=1)
     def open_own(step: Step, n: Endpoint, k: Key) -> None:
+        step.says("{n} opens a key exchange of its own, {k}.")
         step.message("{n} -> network: key exchange {k}")
         step.given("not of the ring", ~sound(n))
         step.fresh(k)
         step.insert(knows(n, k), exposed(k), asked(k))
 
-    @by_adversary("{n} answers the key exchange {k} itself.", "Carnet (a fake GPU in the ring)", cost=1)
+    @by_adversary("Carnet (a fake GPU in the ring)", cost=1)
     def answer_own(step: Step, n: Endpoint, k: Key) -> None:
         """Who answers a key exchange has its key."""
+        step.says("{n} answers the key exchange {k} itself.")
         step.message("{n} -> network: answer to {k}")
         step.given("not of the ring", ~sound(n))
         step.given("asked", asked(k))
         step.given("first answer", ~answered(k))
         step.insert(answered(k), knows(n, k), exposed(k))
 
-    @by_adversary("{n} makes a vector as it likes, {v}.", "Carnet (poisoned gradients)", cost=1)
+    @by_adversary("Carnet (poisoned gradients)", cost=1)
     def make(step: Step, n: Endpoint, v: Vector) -> None:
+        step.says("{n} makes a vector as it likes, {v}.")
         step.given("not of the ring", ~sound(n))
         step.fresh(v)
         step.insert(made(v), learnt(n, v))
 
-    @rule(
-        "{n} has a report of itself for {k}, {m}, {q}, at the place of {h}.", "nvtrust cc_admin.py (what a report says)"
-    )
+    @rule("nvtrust cc_admin.py (what a report says)")
     def vouch(step: Step, n: Endpoint, k: Key, m: Mode, q: Code, h: Endpoint) -> None:
         """A genuine GPU says truly in which mode it is and what it runs, and the place is what that code says."""
+        step.says("{n} has a report of itself for {k}, {m}, {q}, at the place of {h}.")
         step.given("not of the ring", ~sound(n))
         step.given("an end of it", knows(n, k))
         step.given("true mode", implies(genuine(n) & (m == Mode.CONFIDENTIAL), closed(n)))
         step.given("true code", implies(genuine(n) & (q == Code.TRAINER), trains(n)))
         step.insert(report(n, k, m, q, h))
 
-    @rule(
-        "{n} seals {v} under {k} as it likes: {p} of iteration {i}, sub-step {t}, {c}.",
-        "Carnet (who has the key seals)",
-    )
+    @rule("Carnet (who has the key seals)")
     def forge(step: Step, n: Endpoint, k: Key, i: Iteration, p: Phase, t: SubStep, c: Chunk, v: Vector) -> None:
+        step.says("{n} seals {v} under {k} as it likes: {p} of iteration {i}, sub-step {t}, {c}.")
         step.given("has the key", ~sound(n) & knows(n, k))
         step.given("has the vector", learnt(n, v))
         step.insert(ciphertext(k, v), tag(k, i, p, t, c, v))
 
-    @rule("{n} changes bytes under {k}, and they decrypt to {v}.", "SP 800-38D section 7.1 (counter mode)")
+    @rule("SP 800-38D section 7.1 (counter mode)")
     def alter(step: Step, n: Endpoint, k: Key, v: Vector) -> None:
         """A bit that is changed in the ciphertext is changed in the plaintext; the tag does not come with it."""
+        step.says("{n} changes bytes under {k}, and they decrypt to {v}.")
         step.given("on the link", ~sound(n) & asked(k))
         step.given("what the adversary wants", learnt(n, v))
         step.insert(altered(k, v))
 
-    @rule("{n} tells {o} the key {k}.", "Carnet (colluders pool what they know)")
+    @rule("Carnet (colluders pool what they know)")
     def pool(step: Step, n: Endpoint, o: Endpoint, k: Key) -> None:
+        step.says("{n} tells {o} the key {k}.")
         step.given("colluders", ~sound(n) & ~sound(o) & knows(n, k))
         step.insert(knows(o, k))
 
-    @rule("{n} opens a message under {k} and reads {v}.", "Carnet (who has the key reads)")
+    @rule("Carnet (who has the key reads)")
     def open_message(step: Step, n: Endpoint, k: Key, v: Vector) -> None:
         """Whoever has the key, of the ring or not."""
+        step.says("{n} opens a message under {k} and reads {v}.")
         step.given("has the key", knows(n, k))
         step.given("a message", ciphertext(k, v))
         step.insert(learnt(n, v))
 
-    @rule("{n} sees two messages under one IV, {v} and {w}, and reads both.", "SP 800-38D appendix A")
+    @rule("SP 800-38D appendix A")
     def read_two(step: Step, n: Endpoint, k: Key, i: Iteration, p: Phase, c: Chunk, v: Vector, w: Vector) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
+        step.says("{n} sees two messages under one IV, {v} and {w}, and reads both.")
         step.given("on the link", ~sound(n))
         step.given("one IV", masked(k, i, p, c, v) & masked(k, i, p, c, w) & (v != w))
         step.insert(learnt(n, v))

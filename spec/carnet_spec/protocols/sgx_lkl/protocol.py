@@ -26,17 +26,19 @@ def _hand_over(draft: Draft) -> None:
     """Add what the holder sends to ``draft``."""
     by_holder = partial(draft.action, HOLDER)
 
-    @by_holder("The holder has data up to {n}.", _HAND_OVER, "REQ-HAND-OVER-01")
+    @by_holder(_HAND_OVER, "REQ-HAND-OVER-01")
     def plan(step: Step, n: Tick) -> None:
         """A holder whose data does not fit the manifest's bound takes no part."""
+        step.says("The holder has data up to {n}.")
         step.require("at first", phase == Phase.PLANNED)
         step.require("within the manifest", within(n, manifest))
         step.set(extent, n)
         step.set(phase, Phase.LOADING)
 
-    @by_holder("The holder sends the chunk of {t}.", _HAND_OVER, ("REQ-HAND-OVER-01", "REQ-HAND-OVER-02"))
+    @by_holder(_HAND_OVER, "REQ-HAND-OVER-01", "REQ-HAND-OVER-02")
     def send_chunk(step: Step, t: Tick) -> None:
         """Where there is no data left, a chunk is filler."""
+        step.says("The holder sends the chunk of {t}.")
         step.message("holder -> host: a chunk, in {t}")
         step.require("loading", phase == Phase.LOADING)
         step.require("its tick", now == t)
@@ -49,9 +51,10 @@ def _hand_over(draft: Draft) -> None:
         step.set(chunk_size(t), bound, when=t != extent, unless="pad-chunks", name="a full chunk")
         step.set(chunk_size(t), tail, when=t == extent, unless="pad-chunks", name="what is left")
 
-    @by_holder("The hand-over is over, and the application begins in {t}.", _HAND_OVER, "REQ-HAND-OVER-03")
+    @by_holder(_HAND_OVER, "REQ-HAND-OVER-03")
     def begin_run(step: Step, t: Tick) -> None:
         """When the hand-over is over, the manifest says."""
+        step.says("The hand-over is over, and the application begins in {t}.")
         step.message("holder -> host: the hand-over is over")
         step.require("loading", phase == Phase.LOADING)
         step.require("its tick", now == t)
@@ -71,28 +74,27 @@ def _calls(draft: Draft) -> None:
     """Add what the application asks for, and what leaves the enclave, to ``draft``."""
     by_enclave = partial(draft.action, ENCLAVE)
 
-    @by_enclave("The application asks for {m}.", _OBLIVIOUS, "REQ-SIZE-02")
+    @by_enclave(_OBLIVIOUS, "REQ-SIZE-02")
     def call(step: Step, m: Message) -> None:
         """The library OS keeps the call, and cuts what is longer than a frame."""
+        step.says("The application asks for {m}.")
         step.require("running", phase == Phase.RUNNING)
         step.require("fits a frame", fits(m), defence="cut-to-frames")
         step.insert(waiting(m), when=m != dummy)
 
     @by_enclave(
-        "A frame leaves in {t}; it carries {m}.",
         _DUMMIES,
-        (
-            "REQ-SIZE-01",
-            "REQ-COUNT-01",
-            "REQ-COUNT-02",
-            "REQ-ORDER-01",
-            "REQ-TIME-01",
-            "REQ-ADDRESS-01",
-            "REQ-CONTENT-01",
-        ),
+        "REQ-SIZE-01",
+        "REQ-COUNT-01",
+        "REQ-COUNT-02",
+        "REQ-ORDER-01",
+        "REQ-TIME-01",
+        "REQ-ADDRESS-01",
+        "REQ-CONTENT-01",
     )
     def emit(step: Step, t: Tick, m: Message) -> None:
         """What the tick is for decides what leaves; only the content depends on what the application waits for."""
+        step.says("A frame leaves in {t}; it carries {m}.")
         step.message("enclave -> host: a frame, in {t}")
         step.require("running", phase == Phase.RUNNING)
         step.require("its tick", now == t)
@@ -135,14 +137,10 @@ def _show(step: Step, t: Tick, m: Message) -> None:
 def _end(draft: Draft) -> None:
     """Add the end of a run to ``draft``."""
 
-    @draft.action(
-        ENCLAVE,
-        "The run ends in {t}; its result is {m}.",
-        "Carnet (how long a run takes)",
-        ("REQ-END-01", "REQ-END-02", "REQ-END-03"),
-    )
+    @draft.action(ENCLAVE, "Carnet (how long a run takes)", "REQ-END-01", "REQ-END-02", "REQ-END-03")
     def finish(step: Step, t: Tick, m: Message) -> None:
         """A grant ends when the manifest says, whether or not the application is done."""
+        step.says("The run ends in {t}; its result is {m}.")
         step.message("enclave -> host: the end, with a result")
         step.require("running", phase == Phase.RUNNING)
         step.require("its tick", now == t)
@@ -168,42 +166,37 @@ def _host(draft: Draft) -> None:
     """Add what the host does, and how the enclave reacts, to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
 
-    @draft.action(HOST, "The host gives {u}, after {t}.", "Carnet (the host schedules)")
+    @draft.action(HOST, "Carnet (the host schedules)")
     def advance(step: Step, t: Tick, u: Tick) -> None:
         """When the enclave runs, the host decides; it may leave ticks out."""
+        step.says("The host gives {u}, after {t}.")
         step.require("now", now == t)
         step.require("later", before(t, u))
         step.set(now, u)
 
-    @draft.action(
-        ENCLAVE,
-        "The host serves the frame of {t}, and the enclave takes the answer.",
-        "SGX-LKL, abstract: encrypts and integrity-protects all data",
-    )
+    @draft.action(ENCLAVE, "SGX-LKL, abstract: encrypts and integrity-protects all data")
     def serve(step: Step, t: Tick) -> None:
         """The application has what it waited for."""
+        step.says("The host serves the frame of {t}, and the enclave takes the answer.")
         step.message("host -> enclave: the answer to the frame of {t}")
         step.require("a frame", frame(t) & ~answered(t))
         step.insert(answered(t))
         step.remove(waiting(carried(t)), underway(carried(t)))
 
-    @by_adversary("The host refuses the frame of {t}.", "Carnet (retry)", "REQ-REFUSAL-01", cost=1)
+    @by_adversary("Carnet (retry)", "REQ-REFUSAL-01", cost=1)
     def refuse(step: Step, t: Tick) -> None:
         """The frame is sealed again and sent again, which only a call needs."""
+        step.says("The host refuses the frame of {t}.")
         step.message("host -> enclave: an error, for the frame of {t}")
         step.given("hostile", hostile)
         step.given("a frame", frame(t) & ~answered(t))
         step.insert(resent(t), defence="retry-alike", name="send it again")
         step.insert(resent(t), when=carried(t) != dummy, unless="retry-alike", name="send a call again")
 
-    @by_adversary(
-        "The host makes up an answer to the frame of {t}.",
-        "Checkoway and Shacham, ASPLOS 2013, Iago attacks",
-        ("REQ-ERROR-01", "REQ-ERROR-02"),
-        cost=1,
-    )
+    @by_adversary("Checkoway and Shacham, ASPLOS 2013, Iago attacks", "REQ-ERROR-01", "REQ-ERROR-02", cost=1)
     def spoil(step: Step, t: Tick) -> None:
         """What a dummy is answered is verified as everything is."""
+        step.says("The host makes up an answer to the frame of {t}.")
         step.message("host -> enclave: made up, for the frame of {t}")
         step.given("hostile", hostile)
         step.given("a frame", frame(t) & ~answered(t))
