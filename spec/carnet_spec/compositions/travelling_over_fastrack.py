@@ -344,21 +344,12 @@ COMPOSITION.leave_open(
 )
 COMPOSITION.leave_open(
     End.UPPER,
-    "A5",
-    "A10",
-    "A14",
-    "A22",
+    *("A5", "A10", "A14", "A22"),
     why="Orchestrator, enrolment and the choice of one instance are above the link.",
 )
 COMPOSITION.leave_open(
     End.UPPER,
-    "A6",
-    "A7",
-    "A8",
-    "A11",
-    "A16",
-    "A18",
-    "A20",
+    *("A6", "A7", "A8", "A11", "A16", "A18", "A20"),
     why="What code, training, scrub and firmware do on the GPU: Fastrack moves data and says nothing of it.",
 )
 COMPOSITION.leave_open(

@@ -23,7 +23,6 @@ _DIRECT = "Fastrack, abstract: direct GPU TEE communication"
 
 
 def _setup(draft: Draft) -> None:
-    """Add key exchange, report and the launch of kernels to ``draft``."""
     by_user = partial(draft.action, USER)
     by_gpu = partial(draft.action, GPU)
 
@@ -82,7 +81,6 @@ _PARALLEL = "Fastrack, abstract: parallelized authentication"
 
 
 def _sending(draft: Draft) -> None:
-    """Add what users send and take to ``draft``."""
     by_user = partial(draft.action, USER)
 
     @by_user("RFC 5116 section 3.1", "REQ-SEND-01")
@@ -131,7 +129,6 @@ _OVERLAP = "Fastrack, abstract: overlapping decryption with PCI-e transmission"
 
 
 def _receiving(draft: Draft) -> None:
-    """Add what the GPU does with a transfer to ``draft``."""
     by_gpu = partial(draft.action, GPU)
 
     @by_gpu(_OVERLAP, "REQ-RECEIVE-01")
@@ -224,7 +221,6 @@ def _marked(mark: Mark, place: Position, last: Position) -> Formula:
 
 
 def _adversary(draft: Draft) -> None:
-    """Add what the adversary does, makes and works out to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)
 

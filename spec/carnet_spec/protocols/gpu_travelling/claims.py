@@ -463,7 +463,6 @@ def _state_answers(draft: Draft) -> None:
 
 
 def _answered(draft: Draft, order: str, waiting: Phase, fair: tuple[str, str], **given: Individual) -> None:
-    """Add that the orchestrator sees an order carried out, if the GPU is fair to it, unless the session ends."""
     draft.eventually(
         f"{order}-answered",
         phase == waiting,

@@ -21,7 +21,6 @@ def specify(draft: Draft) -> None:
 
 
 def _application(draft: Draft) -> None:
-    """Add channels, writes and requests to ``draft``."""
     by_tenant = partial(draft.action, TENANT)
 
     @by_tenant("NVIDIA H100, confidential mode", "REQ-KEY-01", "REQ-KEY-02")
@@ -199,7 +198,6 @@ _COUNTER = "PipeLLM, abstract: speculative pipelined encryption"
 
 
 def _gpu(draft: Draft) -> None:
-    """Add what the GPU does with messages to ``draft``."""
     by_gpu = partial(draft.action, GPU)
 
     @by_gpu(_COUNTER, "REQ-RECEIVE-01", "REQ-RECEIVE-02", "REQ-RECEIVE-03", "REQ-RECEIVE-04")
@@ -245,7 +243,6 @@ def _gpu(draft: Draft) -> None:
 
 
 def _adversary(draft: Draft) -> None:
-    """Add what the adversary does, makes and works out to ``draft``."""
     rule = partial(draft.rule, ADVERSARY)
 
     @draft.action(ADVERSARY, "Carnet (other tenants)", cost=1)

@@ -23,7 +23,6 @@ _CHECKS = ("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-
 
 
 def _setup(draft: Draft) -> None:
-    """Add the attested key exchange of a hop to ``draft``."""
     by_rank = functools.partial(draft.action, RANK)
 
     @by_rank(_HOP, "REQ-SETUP-01", "REQ-SETUP-02")
@@ -91,7 +90,6 @@ _Label = tuple[Iteration, Phase, SubStep, Chunk]
 
 
 def _reducing(draft: Draft) -> None:
-    """Add what ranks do with chunks to ``draft``."""
     by_rank = functools.partial(draft.action, RANK)
 
     @by_rank(_RING, "REQ-REDUCE-01", "REQ-SEND-03", "REQ-ALARM-02")
@@ -264,7 +262,6 @@ def _verify(
 
 
 def _adversary(draft: Draft) -> None:
-    """Add what the adversary does, makes and works out to ``draft``."""
     by_adversary = functools.partial(draft.action, ADVERSARY)
     rule = functools.partial(draft.rule, ADVERSARY)
 

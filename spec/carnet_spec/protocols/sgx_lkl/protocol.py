@@ -23,7 +23,6 @@ _HAND_OVER = "Carnet (the shape of a hand-over)"
 
 
 def _hand_over(draft: Draft) -> None:
-    """Add what the holder sends to ``draft``."""
     by_holder = partial(draft.action, HOLDER)
 
     @by_holder(_HAND_OVER, "REQ-HAND-OVER-01")
@@ -71,7 +70,6 @@ _DUMMIES = "SGX-LKL, abstract: dummy packets for constant bit rates"
 
 
 def _calls(draft: Draft) -> None:
-    """Add what the application asks for, and what leaves the enclave, to ``draft``."""
     by_enclave = partial(draft.action, ENCLAVE)
 
     @by_enclave(_OBLIVIOUS, "REQ-SIZE-02")
@@ -135,7 +133,6 @@ def _show(step: Step, t: Tick, m: Message) -> None:
 
 
 def _end(draft: Draft) -> None:
-    """Add the end of a run to ``draft``."""
 
     @draft.action(ENCLAVE, "Carnet (how long a run takes)", "REQ-END-01", "REQ-END-02", "REQ-END-03")
     def finish(step: Step, t: Tick, m: Message) -> None:
@@ -163,7 +160,6 @@ def _end(draft: Draft) -> None:
 
 
 def _host(draft: Draft) -> None:
-    """Add what the host does, and how the enclave reacts, to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
 
     @draft.action(HOST, "Carnet (the host schedules)")

@@ -23,7 +23,6 @@ _COMMITTEE = "Teechain, abstract: committee chains"
 
 
 def _setup(draft: Draft) -> None:
-    """Add how the first chain is opened, and how replicas join one."""
     by_replica = partial(draft.action, REPLICA)
 
     @by_replica(_COMMITTEE, "REQ-SETUP-01")
@@ -81,7 +80,6 @@ _COUNTER = "Teechan: monotonic counters; Carnet"
 
 
 def _issuing(draft: Draft) -> None:
-    """Add how an epoch is issued."""
     by_replica = partial(draft.action, REPLICA)
 
     @by_replica(_CHAIN, "REQ-ISSUE-01", "REQ-TAKE-02")
@@ -165,7 +163,6 @@ _STORE = "Teechan: monotonic counters; Carnet (rollback)"
 
 
 def _taking_over(draft: Draft) -> None:
-    """Add how a chain is frozen and taken over, and how a replica starts again."""
     by_replica = partial(draft.action, REPLICA)
 
     @by_replica(_FREEZE, "REQ-TAKE-01", "REQ-TAKE-03")
@@ -239,7 +236,6 @@ def _taking_over(draft: Draft) -> None:
 
 
 def _adversary(draft: Draft) -> None:
-    """Add what the adversary does, makes and works out to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)
 

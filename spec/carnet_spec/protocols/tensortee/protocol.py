@@ -83,7 +83,6 @@ _UNIFIED = "TensorTEE, abstract: unified granularity"
 
 
 def _setup(draft: Draft) -> None:
-    """Add sessions to ``draft``."""
     by_cpu = partial(draft.action, CPU)
 
     @by_cpu(_UNIFIED, "REQ-KEY-01", "REQ-KEY-02", "REQ-KEY-03")
@@ -122,7 +121,6 @@ _DIRECT = "TensorTEE, abstract: direct data transfer without re-encryption"
 
 
 def _cpu(draft: Draft) -> None:
-    """Add what the CPU enclave writes, hands over and reads to ``draft``."""
     by_cpu = partial(draft.action, CPU)
 
     @by_cpu(_DETECTED, "REQ-WRITE-01", "REQ-WRITE-02")
@@ -199,7 +197,6 @@ _PREDICTIVE = "TensorTEE, abstract: tensor-granularity MAC management with predi
 
 
 def _npu(draft: Draft) -> None:
-    """Add what the NPU enclave loads, computes and writes to ``draft``."""
     by_npu = partial(draft.action, NPU)
 
     @by_npu(_DIRECT, "REQ-HAND-03", "REQ-LOAD-01")
@@ -327,7 +324,6 @@ _EXPORT = "Carnet, after TensorTEE, abstract: predictive execution"
 
 
 def _exporting(draft: Draft) -> None:
-    """Add hand-over and release of results to ``draft``."""
     by_npu = partial(draft.action, NPU)
 
     @by_npu(_DIRECT, "REQ-HAND-01", "REQ-HAND-02", "REQ-EXPORT-01", "REQ-VERIFY-03")
@@ -366,7 +362,6 @@ def _settled(key: Key, tensor: Tensor) -> Formula:
 
 
 def _adversary(draft: Draft) -> None:
-    """Add what the adversary does, makes and works out to ``draft``."""
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)
 
