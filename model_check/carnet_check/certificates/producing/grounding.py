@@ -1,0 +1,667 @@
+"""The ground instances of an obligation that contradict each other, with the terms and formulas they are made of.
+
+Terms and formulas have numbers, so that equal ones are compared at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from carnet_check.kernel import checker
+
+BOUND: Final = "bound"
+EIGEN: Final = "eigen"
+MEMBER: Final = "member"
+APPLY: Final = "apply"
+CONST: Final = "const"
+HOLDS: Final = "holds"
+EQUAL: Final = "equal"
+NOT: Final = "not"
+AND: Final = "and"
+OR: Final = "or"
+IMPLIES: Final = "implies"
+CHOOSE: Final = "choose"
+FORALL: Final = "forall"
+EXISTS: Final = "exists"
+ATOMS: Final = (HOLDS, EQUAL)
+QUANTIFIERS: Final = (FORALL, EXISTS)
+
+Env = tuple[int, ...]
+"""Ground terms for bound variables, the innermost first."""
+Closure = tuple[Env, int]
+"""A formula with terms for its bound variables."""
+
+
+class Node(NamedTuple):
+    """A term or a formula: its kind, a name if it has one, and the numbers of its parts.
+
+    The part of a bound variable is its index, of an eigenvariable its number, of a constant formula 0 or 1.
+    """
+
+    kind: str
+    name: str
+    parts: tuple[int, ...]
+
+
+class Fact(NamedTuple):
+    """Whether a formula holds. Atoms are ground and have no ``env``."""
+
+    sign: bool
+    env: Env
+    formula: int
+
+
+class Bank:
+    """The terms and formulas of one obligation, and those that a search adds."""
+
+    def __init__(self, obligation: checker.Obligation) -> None:
+        functions, members = obligation.functions.items(), obligation.members.items()
+        self.functions = {str(name): (tuple(map(str, sorts)), str(result)) for name, (sorts, result) in functions}
+        self.members = {str(name): str(sort) for name, sort in members}
+        self.nodes: list[Node] = []
+        self.eigens: list[str] = []
+        """The sort of each eigenvariable."""
+        self._numbers: dict[Node, int] = {}
+        self._eigens_in: dict[int, frozenset[int]] = {}
+        self._order: dict[int, tuple[object, ...]] = {}
+        self.scope: Env = tuple(self.eigen(str(sort)) for sort in obligation.constants)
+        listed = obligation.enumerations.items()
+        self.enumerations = {
+            str(sort): tuple(self.number(MEMBER, str(name)) for name in names) for sort, names in listed
+        }
+        self.hypotheses = tuple(map(self.node, obligation.hypotheses))
+
+    # -- numbers ------------------------------------------------------------------------------------
+
+    def number(self, kind: str, name: str = "", parts: tuple[int, ...] = ()) -> int:
+        """Return the number of a node."""
+        node = Node(kind, name, parts)
+        found = self._numbers.get(node)
+        if found is None:
+            found = self._numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+        return found
+
+    def eigen(self, sort: str) -> int:
+        """Return a new eigenvariable."""
+        self.eigens.append(sort)
+        return self.number(EIGEN, "", (len(self.eigens) - 1,))
+
+    def node(self, node: checker.Node) -> int:
+        """Return the number of a term or a formula."""
+        kind, name, parts = node
+        if kind in {"true", "false"}:
+            return self.number(CONST, "", (int(kind == "true"),))
+        if isinstance(name, int):
+            return self.number(kind, "", (name,))
+        return self.number(kind, name, tuple(map(self.node, parts)))
+
+    # -- terms --------------------------------------------------------------------------------------
+
+    def ground(self, env: Env, term: int) -> int:
+        """Return a term with its bound variables replaced."""
+        kind, name, parts = self.nodes[term]
+        if kind == BOUND:
+            return env[parts[0]]
+        if kind == APPLY and parts:
+            return self.number(APPLY, name, tuple(self.ground(env, part) for part in parts))
+        return term
+
+    def sort(self, term: int) -> str:
+        """Return the sort of a ground term."""
+        kind, name, parts = self.nodes[term]
+        if kind == EIGEN:
+            return self.eigens[parts[0]]
+        return self.members[name] if kind == MEMBER else self.functions[name][1]
+
+    def eigens_in(self, term: int) -> frozenset[int]:
+        """Return the eigenvariables in a ground term, as terms."""
+        found = self._eigens_in.get(term)
+        if found is None:
+            node = self.nodes[term]
+            inside = node.parts if node.kind == APPLY else ()
+            own = frozenset((term,)) if node.kind == EIGEN else frozenset()
+            found = self._eigens_in[term] = own.union(*map(self.eigens_in, inside))
+        return found
+
+    def order(self, term: int) -> tuple[object, ...]:
+        """Return what ground terms are ordered by: members first, small before large; contexts keep the order."""
+        found = self._order.get(term)
+        if found is None:
+            kind, name, parts = self.nodes[term]
+            inside = [self.order(part) for part in parts] if kind == APPLY else []
+            size = sum((int(str(each[0])) for each in inside), 0 if kind == MEMBER else 1)
+            rank = (0, str(parts[0])) if kind == EIGEN else (1, name)
+            found = self._order[term] = (size, *rank, *inside)
+        return found
+
+    # -- facts --------------------------------------------------------------------------------------
+
+    def noted(self, sign: bool, env: Env, formula: int) -> tuple[Fact, ...]:
+        """Take note of a formula as the kernel does, the newest fact first."""
+        kind, name, parts = self.nodes[formula]
+        if kind in ATOMS:
+            return (Fact(sign, (), self.number(kind, name, tuple(self.ground(env, part) for part in parts))),)
+        if kind == NOT:
+            return self.noted(not sign, env, parts[0])
+        if (kind, sign) in {(AND, True), (OR, False)}:
+            return self.noted(sign, env, parts[1]) + self.noted(sign, env, parts[0])
+        if kind == IMPLIES and not sign:
+            return self.noted(False, env, parts[1]) + self.noted(True, env, parts[0])
+        return (Fact(sign, env, formula),)
+
+    def ways(self, fact: Fact) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+        """Return what either branch of a split takes note of."""
+        sign, env, formula = fact
+        kind, _, parts = self.nodes[formula]
+        if kind == CHOOSE:
+            test, yes, no = parts
+            return (
+                self.noted(sign, env, yes) + self.noted(True, env, test),
+                self.noted(sign, env, no) + self.noted(False, env, test),
+            )
+        first, second = parts
+        left = not sign if kind == IMPLIES else sign
+        return self.noted(left, env, first), self.noted(sign, env, second) + self.noted(not left, env, first)
+
+    def is_general(self, fact: Fact) -> bool:
+        """Whether a fact speaks of all elements of a sort."""
+        return self.nodes[fact.formula].kind == (FORALL if fact.sign else EXISTS)
+
+    def body(self, formula: int, binders: int = 1) -> int:
+        """Return what stands under so many binders of a formula."""
+        for _ in range(binders):
+            (formula,) = self.nodes[formula].parts
+        return formula
+
+
+# --------------------------------------------------------------------------------------------------
+# Which ground instances contradict each other: found in rounds, from models of what is there so far.
+#
+# A model that makes a general formula true and one of its instances false asks for that instance. When there is no
+# model any more, the instances that are needed for that are left.
+
+ROUNDS = 400
+"""The most models that are looked at."""
+MOST_WAYS = 100
+"""The most ways in which a formula can be false that are told apart."""
+AT_ONCE = 3
+"""The most instances of one formula that a model asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What a proof needs: terms for variables of general formulas, and terms whose cases are told apart."""
+
+    instances: dict[Closure, list[Env]] = field(default_factory=dict)
+    cases: list[int] = field(default_factory=list)
+
+
+_Want = tuple[Closure, Env] | int
+"""An instance of a closure at terms, or a term whose cases have to be told apart."""
+
+
+def needed(grounding: Grounding, deadline: float = math.inf) -> Needed | None:
+    """Return what contradicts itself, or nothing if none was found before the process has had so much CPU time."""
+    wants: dict[str, _Want] = {}
+    switches: list[Any] = []
+    for _ in range(ROUNDS):
+        if time.process_time() > deadline:
+            return None
+        grounding.close()
+        if grounding.solver.check(*switches) == grounding.z3.unsat:
+            return _sorted_out([wants[name] for name in _smallest(grounding, switches)])
+        model = _Model(grounding, deadline)
+        known = set(wants.values())
+        fresh: list[_Want] = [want for want in model.instances() if want not in known]
+        fresh = fresh or [term for term in model.outside() if term not in known]
+        if not fresh and not grounding.deepen():
+            return None
+        for want in fresh:
+            switch = grounding.z3.Bool(f"i!{len(switches)}", grounding.context)
+            wants[str(switch)] = want
+            switches.append(switch)
+            grounding.solver.add(grounding.z3.Implies(switch, _said(grounding, want)))
+    return None
+
+
+def _said(grounding: Grounding, want: _Want) -> Any:
+    """Return what an instance or a case says."""
+    z3, bank = grounding.z3, grounding.bank
+    if isinstance(want, int):
+        members = bank.enumerations[bank.sort(want)]
+        return z3.Or(*(grounding.term(want) == grounding.term(member) for member in members))
+    (env, formula), terms = want
+    proxy = grounding.proxies[env, formula]
+    body = grounding.formula((*reversed(terms), *env), bank.body(formula, len(terms)))
+    if bank.nodes[formula].kind == FORALL:
+        return z3.Implies(proxy, body)
+    return z3.Implies(z3.Not(proxy), z3.Not(body))
+
+
+def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
+    """Return the names of switches that contradict each other, and do not without any of them."""
+    solver, unsat = grounding.solver, grounding.z3.unsat
+    core = sorted(solver.unsat_core(), key=_age)
+    place = 0
+    while place < len(core):
+        fewer = core[:place] + core[place + 1 :]
+        if solver.check(*fewer) == unsat:
+            still = set(map(str, solver.unsat_core()))
+            core = [switch for switch in fewer if str(switch) in still]
+            place = 0 if len(core) < len(fewer) else place
+        else:
+            place += 1
+    return [str(switch) for switch in core]
+
+
+def _age(switch: Any) -> int:
+    return int(str(switch).partition("!")[2])
+
+
+def _sorted_out(wants: list[_Want]) -> Needed:
+    found = Needed()
+    for want in wants:
+        if isinstance(want, int):
+            found.cases.append(want)
+        else:
+            found.instances.setdefault(want[0], []).append(want[1])
+    return found
+
+
+Values = tuple[int, ...]
+"""What Z3 calls the values of terms."""
+Scope = tuple[int | None, ...]
+"""Terms for bound variables, as far as they have been chosen."""
+
+
+class _Matching(NamedTuple):
+    """A search for terms at which ``body`` is not as ``wanted``; the first places of ``scope`` are to be filled."""
+
+    scope: Scope
+    sorts: list[str]
+    body: int
+    wanted: bool
+
+
+class _Model:
+    """A model of what is there so far; values are known by number."""
+
+    def __init__(self, grounding: Grounding, deadline: float) -> None:
+        self._deadline = deadline
+        self._ground = grounding
+        self._bank = grounding.bank
+        self._model = grounding.solver.model()
+        self._kept: list[Any] = []
+        self._values: dict[int, int] = {}
+        self._applied: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._true: dict[Closure, bool] = {
+            closure: self._is_true(proxy) for closure, proxy in grounding.proxies.items()
+        }
+        self._of_value: dict[int, int] = {}
+        self._usable: dict[int, int] = {}
+        """For values, the terms that variables are replaced by."""
+        self._tables: dict[str, dict[Values, bool]] = {}
+        self._representatives: dict[str, list[int]] = {}
+        self._choose_representatives()
+
+    def _choose_representatives(self) -> None:
+        """Choose for every value of a sort the smallest term of it whose eigenvariables stand for something."""
+        named, bank = self._ground.named, self._bank
+        live = {
+            eigen for closure, eigen in named.items() if self._true[closure] == (bank.nodes[closure[1]].kind == EXISTS)
+        }
+        live.update(bank.scope)
+        for sort, terms in self._ground.pool.items():
+            usable = sorted((term for term in terms if bank.eigens_in(term) <= live), key=bank.order)
+            found: dict[int, int] = {}
+            for term in usable:
+                found.setdefault(self.value(term), term)
+            self._representatives[sort] = list(found.values())
+            self._usable.update(found)
+
+    def _is_true(self, expression: Any) -> bool:
+        return bool(self._ground.z3.is_true(self._model.eval(expression, model_completion=True)))
+
+    def value(self, term: int) -> int:
+        """Return the value of a ground term."""
+        found = self._values.get(term)
+        if found is None:
+            found = self._values[term] = self._number_of(self._ground.expression(term))
+            self._of_value.setdefault(found, term)
+        return found
+
+    # -- what the model asks for --------------------------------------------------------------------
+
+    def instances(self) -> Iterator[tuple[Closure, Env]]:
+        """Yield instances that are false although the general formula is true."""
+        for closure, holds in list(self._true.items()):
+            kind = self._bank.nodes[closure[1]].kind
+            if holds == (kind == FORALL):
+                found = _once(self._falsified(closure, self._sorts(closure[1]), kind == FORALL))
+                yield from ((closure, terms) for _, terms in zip(range(AT_ONCE), found, strict=False))
+
+    def outside(self) -> Iterator[int]:
+        """Yield terms of enumerations that are none of its members."""
+        for sort, members in self._bank.enumerations.items():
+            values = set(map(self.value, members))
+            yield from (term for term in list(self._ground.pool.get(sort, ())) if self.value(term) not in values)
+
+    def _sorts(self, formula: int) -> list[str]:
+        """Return the sorts of the quantifiers of one kind at the front of a formula."""
+        kind, sorts = self._bank.nodes[formula].kind, []
+        while self._bank.nodes[formula].kind == kind:
+            sorts.append(self._bank.nodes[formula].name)
+            formula = self._bank.body(formula)
+        return sorts
+
+    def _falsified(self, closure: Closure, sorts: list[str], wanted: bool) -> Iterator[Env]:
+        """Yield terms at which the body is not as wanted."""
+        env, formula = closure
+        body = self._bank.body(formula, len(sorts))
+        matching = _Matching((*[None] * len(sorts), *env), sorts, body, wanted)
+        for asked in dict.fromkeys(self._asked(body, not wanted)):
+            yield from self._matched(matching, sorted(asked, key=self._choices))
+
+    def _choices(self, atom: int) -> int:
+        """Return how many choices an atom leaves that is asked for."""
+        kind, name, _ = self._bank.nodes[atom]
+        return len(self._rows(name)) if kind == HOLDS else 0
+
+    def _matched(self, matching: _Matching, asked: Sequence[int]) -> Iterator[Env]:
+        """Yield terms that make the atoms true that are asked for, leaving branches as soon as that is in vain."""
+        scope, sorts, body, wanted = matching
+        if time.process_time() > self._deadline or self._holds(scope, body) is wanted:
+            return
+        if asked:
+            for extended in self._ways(scope, asked[0]):
+                yield from self._matched(matching._replace(scope=extended), asked[1:])
+            return
+        open = [place for place in range(len(sorts)) if scope[place] is None]
+        if not open:
+            yield tuple(term for term in reversed(scope[: len(sorts)]) if term is not None)
+            return
+        for term in self._representatives.get(sorts[-1 - open[-1]], ()):
+            filled = (*scope[: open[-1]], term, *scope[open[-1] + 1 :])
+            yield from self._matched(matching._replace(scope=filled), ())
+
+    def _asked(self, formula: int, sign: bool) -> list[tuple[int, ...]]:
+        """Return the ways in which a formula can be so, each by atoms that must be true then."""
+        kind, _, parts = self._bank.nodes[formula]
+        if kind == CONST:
+            return [()] if bool(parts[0]) == sign else []
+        if kind == NOT:
+            return self._asked(parts[0], not sign)
+        if kind not in {AND, OR, IMPLIES}:
+            return [(formula,)] if kind in ATOMS and sign else [()]
+        first, second = self._asked(parts[0], sign != (kind == IMPLIES)), self._asked(parts[1], sign)
+        if (kind == AND) != sign:
+            return list(dict.fromkeys(first + second))
+        if len(first) * len(second) > MOST_WAYS:
+            return first
+        return [one + other for one in first for other in second]
+
+    def _ways(self, scope: Scope, atom: int) -> Iterator[Scope]:
+        """Yield the ways in which an atom can be true, by terms for further variables."""
+        kind, name, parts = self._bank.nodes[atom]
+        if kind == HOLDS:
+            rows = (self._extended(scope, parts, row) for row in self._rows(name))
+            yield from (extended for extended in rows if extended is not None)
+            return
+        value = next((found for part in parts if (found := self._value_of(scope, part)) is not None), None)
+        extended = scope if value is None else self._extended(scope, parts, (value, value))
+        if extended is not None:
+            yield extended
+
+    def _rows(self, relation: str) -> list[Values]:
+        """Return the rows at which a relation holds."""
+        return [row for row, holds in self._table(relation).items() if holds]
+
+    def _table(self, relation: str) -> dict[Values, bool]:
+        """Return where a relation holds and where not, as far as that matters; elsewhere it does not hold."""
+        if relation not in self._tables:
+            atoms = self._ground.atoms.get(relation, {}).items()
+            self._tables[relation] = {
+                tuple(map(self.value, terms)): self._is_true(expression) for terms, expression in atoms
+            }
+        return self._tables[relation]
+
+    def _extended(self, scope: Scope, parts: Env, row: Values) -> Scope | None:
+        """Return terms for further variables, at which terms have given values; nothing if they cannot have them."""
+        found = list(scope)
+        for part, value in zip(parts, row, strict=True):
+            node = self._bank.nodes[part]
+            if node.kind == BOUND and found[node.parts[0]] is None:
+                if value not in self._usable:
+                    return None
+                found[node.parts[0]] = self._usable[value]
+            elif self._value_of(tuple(found), part) not in {None, value}:
+                return None
+        return tuple(found)
+
+    # -- truth, as far as variables have terms ------------------------------------------------------
+
+    def _holds(self, env: Scope, formula: int) -> bool | None:
+        kind, name, parts = self._bank.nodes[formula]
+        if kind == CONST:
+            return bool(parts[0])
+        if kind == EQUAL:
+            left, right = (self._value_of(env, part) for part in parts)
+            return None if left is None or right is None else left == right
+        if kind == HOLDS:
+            row = self._row(env, parts)
+            return None if row is None else self._table(name).get(row, False)
+        if kind in QUANTIFIERS:
+            return None if None in env else self._true.get((tuple(term for term in env if term is not None), formula))
+        return joined(kind, (partial(self._holds, env, part) for part in parts))
+
+    def _value_of(self, env: Scope, term: int) -> int | None:
+        kind, name, parts = self._bank.nodes[term]
+        if kind == BOUND:
+            stands = env[parts[0]]
+            return None if stands is None else self.value(stands)
+        if kind != APPLY or not parts:
+            return self.value(term)
+        row = self._row(env, parts)
+        if row is None:
+            return None
+        if (name, row) not in self._applied:
+            inside = tuple(self._of_value[value] for value in row)
+            self._applied[name, row] = self.value(self._bank.number(APPLY, name, inside))
+        return self._applied[name, row]
+
+    def _row(self, env: Scope, terms: Env) -> Values | None:
+        values = tuple(value for term in terms if (value := self._value_of(env, term)) is not None)
+        return values if len(values) == len(terms) else None
+
+    def _number_of(self, expression: Any) -> int:
+        """Return a number for the value of an expression; it stays that value's own as long as the value is kept."""
+        value = self._model.eval(expression, model_completion=True)
+        self._kept.append(value)
+        return int(value.get_id())
+
+
+def _once(found: Iterator[Env]) -> Iterator[Env]:
+    """Yield everything once."""
+    seen: set[Env] = set()
+    for each in found:
+        if each not in seen:
+            seen.add(each)
+            yield each
+
+
+def joined(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None:
+    """Return the truth of a connective; ``parts`` say theirs when they are called."""
+    first = next(parts)()
+    if kind == NOT:
+        return None if first is None else not first
+    if kind == CHOOSE:
+        yes, no = parts
+        if first is None:
+            return None
+        chosen = (yes, no)[not first]
+        return chosen()
+    if kind == IMPLIES:
+        first = None if first is None else not first
+    decided = kind != AND
+    if first is decided:
+        return decided
+    second = next(parts)()
+    return second if second is decided or first is not None else None
+
+
+# -- What is known of an obligation without its quantifiers, as Z3 sees it -------------------------
+#
+# A quantified formula with terms for its variables is a proposition; if it claims that something exists, it brings an
+# eigenvariable for that. Sorts are uninterpreted, and of an enumeration it is only said that its members differ.
+
+DEEPEST = 3
+"""The most functions around anything in a term that is made to instantiate with."""
+DEEPEST_MET = 4
+"""The same for terms that formulas bring."""
+
+
+class Grounding:
+    """A solver, and what stands in it for terms and closures."""
+
+    def __init__(self, bank: Bank) -> None:
+        import z3
+
+        self.z3 = z3
+        self.bank = bank
+        self.context = z3.Context()
+        self.solver = z3.SimpleSolver(ctx=self.context)
+        self.pool: dict[str, dict[int, int]] = {}
+        """The ground terms of each sort that variables are replaced by, with their depths."""
+        self.proxies: dict[Closure, Any] = {}
+        """The proposition of each quantified closure."""
+        self.named: dict[Closure, int] = {}
+        """The eigenvariable of each."""
+        self.depth = 0
+        """How deep terms are that are there only because functions can be applied."""
+        self.atoms: dict[str, dict[Env, Any]] = {}
+        """For each relation, the terms that something is said of."""
+        self._sorts: dict[str, Any] = {}
+        self._symbols: dict[str, Any] = {}
+        self._terms: dict[int, Any] = {}
+        self._depths: dict[int, int] = {}
+        self._formulas: dict[Closure, Any] = {}
+        for members in bank.enumerations.values():
+            self.solver.add(z3.Distinct(*map(self.term, members)))
+        for name, (domain, _) in bank.functions.items():
+            if not domain:
+                self.term(bank.number(APPLY, name))
+        for term in bank.scope:
+            self.term(term)
+        for formula in bank.hypotheses:
+            self.solver.add(self.formula(bank.scope, formula))
+
+    # -- terms --------------------------------------------------------------------------------------
+
+    def term(self, term: int) -> Any:
+        """Return a ground term, which becomes one that variables are replaced by."""
+        if term not in self._terms:
+            node = self.bank.nodes[term]
+            inside = [self.term(part) for part in node.parts] if node.kind == APPLY else []
+            self._terms[term] = self.applied(term, inside)
+            depth = self._depths[term] = 1 + max(self._depths[part] for part in node.parts) if inside else 0
+            if depth <= DEEPEST_MET:
+                self.pool.setdefault(self.bank.sort(term), {})[term] = depth
+        return self._terms[term]
+
+    def expression(self, term: int) -> Any:
+        """Return a ground term; variables are not replaced by it for that."""
+        if term in self._terms:
+            return self._terms[term]
+        node = self.bank.nodes[term]
+        return self.applied(term, list(map(self.expression, node.parts)) if node.kind == APPLY else [])
+
+    def applied(self, term: int, inside: list[Any]) -> Any:
+        """Return the symbol of a ground term, applied to ``inside``."""
+        kind, name, parts = self.bank.nodes[term]
+        if kind == APPLY:
+            return self._symbol(name, *self.bank.functions[name])(*inside)
+        label = f"m!{name}" if kind == MEMBER else f"e!{parts[0]}"
+        return self.z3.Const(label, self._sort(self.bank.sort(term)))
+
+    def _symbol(self, name: str, domain: tuple[str, ...], result: str) -> Any:
+        if name not in self._symbols:
+            self._symbols[name] = self.z3.Function(name, *map(self._sort, domain), self._sort(result))
+        return self._symbols[name]
+
+    def _sort(self, name: str) -> Any:
+        if name not in self._sorts:
+            make = self.z3.DeclareSort if name else lambda _, ctx: self.z3.BoolSort(ctx)
+            self._sorts[name] = make(name, ctx=self.context)
+        return self._sorts[name]
+
+    def deepen(self) -> bool:
+        """Apply functions to terms from now on, or to deeper ones than before; say whether that adds any terms."""
+        before = self._count()
+        while self.depth < DEEPEST and self._count() == before:
+            self.depth += 1
+            self.close()
+        return self._count() > before
+
+    def _count(self) -> int:
+        return sum(map(len, self.pool.values()))
+
+    def close(self) -> None:
+        """Apply functions to terms, up to the depth, until there are no new terms."""
+        functions = [
+            (name, domain)
+            for name, (domain, result) in self.bank.functions.items()
+            if domain and result not in self.bank.enumerations
+        ]
+        grown = True
+        while grown:
+            grown = False
+            for name, domain in functions:
+                shallow = [[t for t, deep in self.pool.get(sort, {}).items() if deep < self.depth] for sort in domain]
+                for arguments in itertools.product(*shallow):
+                    term = self.bank.number(APPLY, name, arguments)
+                    if term not in self._terms:
+                        self.term(term)
+                        grown = True
+
+    # -- formulas -----------------------------------------------------------------------------------
+
+    def formula(self, env: Env, formula: int) -> Any:
+        """Return a closure as a ground formula."""
+        key = (env, formula)
+        if key not in self._formulas:
+            self._formulas[key] = self._made(env, formula)
+        return self._formulas[key]
+
+    def _made(self, env: Env, formula: int) -> Any:
+        kind, name, parts = self.bank.nodes[formula]
+        if kind == CONST:
+            return self.z3.BoolVal(bool(parts[0]), self.context)
+        if kind in ATOMS:
+            grounded = [self.bank.ground(env, part) for part in parts]
+            inside = [self.term(term) for term in grounded]
+            if kind == EQUAL:
+                return inside[0] == inside[1]
+            atom = self._symbol(name, tuple(map(self.bank.sort, grounded)), "")(*inside)
+            return self.atoms.setdefault(name, {}).setdefault(tuple(grounded), atom)
+        if kind in QUANTIFIERS:
+            return self._quantified(env, formula)
+        join = {NOT: "Not", AND: "And", OR: "Or", IMPLIES: "Implies", CHOOSE: "If"}[kind]
+        return getattr(self.z3, join)(*(self.formula(env, part) for part in parts))
+
+    def _quantified(self, env: Env, formula: int) -> Any:
+        proxy = self.z3.Bool(f"q!{len(self.proxies)}", self.context)
+        self._formulas[env, formula] = self.proxies[env, formula] = proxy
+        kind, sort, (body,) = self.bank.nodes[formula]
+        eigen = self.named[env, formula] = self.bank.eigen(sort)
+        self.term(eigen)
+        inside = self.formula((eigen, *env), body)
+        z3 = self.z3
+        self.solver.add(z3.Implies(proxy, inside) if kind == EXISTS else z3.Implies(z3.Not(proxy), z3.Not(inside)))
+        return proxy

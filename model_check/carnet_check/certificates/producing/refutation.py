@@ -1,0 +1,644 @@
+"""A refutation of an obligation, as a tableau that is pruned to what closes its branches.
+
+What is found is for the kernel to judge.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from carnet_check.certificates.producing import grounding as b
+from carnet_check.certificates.producing.grounding import Bank, Closure, Env, Fact, Grounding, Needed, joined, needed
+from carnet_check.kernel import checker
+from carnet_check.kernel.checker import Obligation, Step
+
+# --------------------------------------------------------------------------------------------------
+# The end of a branch: the fewest facts that contradict each other, and the rewritings that show it.
+
+MOST_REWRITINGS = 200
+
+
+class NotFound(Exception):
+    """The search for a refutation ended without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Facts that contradict each other after rewriting by some of them: places among them, and directions."""
+
+    facts: tuple[Fact, ...]
+    rewritings: tuple[tuple[int, bool], ...]
+
+
+def closed(bank: Bank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Closed:
+    """Return how a branch ends whose facts contradict each other.
+
+    Raises:
+        NotFound: rewriting does not show it.
+    """
+    equations = [fact for fact in facts if is_equation(bank, fact) and fact not in contradiction]
+    needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
+    rewritings: list[tuple[int, bool]] = []
+    now = needed
+    while not _is_absurd(bank, now):
+        if len(rewritings) == MOST_REWRITINGS:
+            raise NotFound("rewriting does not end")
+        found = min(_possible(bank, now), key=lambda each: each[0], default=None)
+        if found is None:
+            raise NotFound("rewriting shows no contradiction")
+        _, place, backwards, now = found
+        rewritings.append((place, backwards))
+    return Closed(tuple(needed), tuple(rewritings))
+
+
+def is_equation(bank: Bank, fact: Fact) -> bool:
+    """Whether a fact says that two terms are equal."""
+    return fact.sign and bank.nodes[fact.formula].kind == b.EQUAL
+
+
+def _fewest(bank: Bank, equations: list[Fact], contradiction: Sequence[Fact]) -> list[Fact]:
+    """Leave out equations, many at a time first, as long as there is a contradiction."""
+    size = len(equations)
+    while size:
+        place = 0
+        while place < len(equations):
+            fewer = equations[:place] + equations[place + size :]
+            if Congruence(bank, (*contradiction, *fewer)).contradiction is not None:
+                equations = fewer
+            else:
+                place += size
+        size //= 2
+    return equations
+
+
+def _possible(bank: Bank, facts: Sequence[Fact]) -> Iterator[tuple[tuple[object, ...], int, bool, list[Fact]]]:
+    """Yield every rewriting from a larger term to a smaller one that changes something, with its outcome."""
+    for place, fact in enumerate(facts):
+        if not is_equation(bank, fact):
+            continue
+        left, right = bank.nodes[fact.formula].parts
+        backwards = bank.order(left) < bank.order(right)
+        large, small = (right, left) if backwards else (left, right)
+        changed = [x if at == place else _rewritten(bank, large, small, x) for at, x in enumerate(facts)]
+        if changed != list(facts):
+            yield (bank.order(large), place), place, backwards, changed
+
+
+def _rewritten(bank: Bank, large: int, small: int, fact: Fact) -> Fact:
+    kind, name, parts = bank.nodes[fact.formula]
+    if kind not in b.ATOMS:
+        return fact
+    changed = tuple(_replaced(bank, large, small, part) for part in parts)
+    return fact if changed == parts else Fact(fact.sign, (), bank.number(kind, name, changed))
+
+
+def _replaced(bank: Bank, large: int, small: int, term: int) -> int:
+    if term == large:
+        return small
+    kind, name, parts = bank.nodes[term]
+    if kind != b.APPLY or not parts:
+        return term
+    return bank.number(kind, name, tuple(_replaced(bank, large, small, part) for part in parts))
+
+
+def _is_absurd(bank: Bank, facts: Sequence[Fact]) -> bool:
+    known = set(facts)
+    return any(_alone(bank, fact) or fact._replace(sign=not fact.sign) in known for fact in facts)
+
+
+def _alone(bank: Bank, fact: Fact) -> bool:
+    kind, _, parts = bank.nodes[fact.formula]
+    if kind == b.CONST:
+        return fact.sign != bool(parts[0])
+    if kind != b.EQUAL:
+        return False
+    members = all(bank.nodes[part].kind == b.MEMBER for part in parts)
+    return (parts[0] != parts[1]) and members if fact.sign else parts[0] == parts[1]
+
+
+# --------------------------------------------------------------------------------------------------
+# From the instances that contradict each other to a refutation: a tree of facts, pruned to what its ends use.
+
+MOST_BRANCHES = 20_000
+
+# -- refutations ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A hypothesis is taken note of."""
+
+    hypothesis: int
+    rest: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Instantiated:
+    """A general fact is taken at terms."""
+
+    fact: Fact
+    terms: Env
+    rest: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """An element of which a fact says that it exists is called by an eigenvariable."""
+
+    fact: Fact
+    named: int
+    rest: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Branched:
+    """A fact can be in two ways."""
+
+    fact: Fact
+    first: Tree
+    second: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A term is one of the members of an enumeration."""
+
+    term: int
+    each: tuple[Tree, ...]
+
+
+Tree = Used | Instantiated | Witnessed | Branched | Told | Closed
+_Need = Fact | int
+"""What a refutation needs: facts, and eigenvariables that have been named."""
+_Found = tuple[Tree, frozenset[_Need]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """A step with one consequence: it needs ``parents`` and adds ``added``."""
+
+    step: Used | Instantiated | Witnessed
+    parents: frozenset[_Need]
+    added: frozenset[_Need]
+
+    def before(self, rest: Tree) -> Tree:
+        """Return the step, with ``rest`` after it."""
+        match self.step:
+            case Used(hypothesis):
+                return Used(hypothesis, rest)
+            case Instantiated(fact, terms):
+                return Instantiated(fact, terms, rest)
+            case Witnessed(fact, named):
+                return Witnessed(fact, named, rest)
+
+
+_NOTHING = Closed((), ())
+"""Stands for what comes after a step while that is not known."""
+
+
+class Search:
+    """Looks for a refutation of the hypotheses of a bank."""
+
+    def __init__(self, bank: Bank, needed: Needed, named: dict[Closure, int]) -> None:
+        self.bank = bank
+        self.needed = needed
+        self.named = named
+        """The eigenvariable of each closure that claims that something exists."""
+        self.branches = 0
+        self.of_goal = set(bank.noted(True, bank.scope, bank.hypotheses[-1]))
+        """The facts that come from the goal alone: they are split first, since every other fact serves few of them."""
+
+    def refutation(self) -> Tree:
+        """Return a refutation.
+
+        Raises:
+            NotFound: there is none with the instances that are needed.
+        """
+        branch = _Branch(self, {}, frozenset())
+        for place, formula in enumerate(self.bank.hypotheses):
+            branch.apply(Used(place, _NOTHING), (), self.bank.noted(True, self.bank.scope, formula))
+        tree, needs = branch.refuted()
+        assert needs <= set(self.bank.scope), "a refutation rests on what nothing gives"
+        return tree
+
+    def refute(self, known: dict[_Need, None], added: Sequence[_Need], done: frozenset[_Need]) -> _Found:
+        """Refute a branch that has further facts."""
+        self.branches += 1
+        if self.branches > MOST_BRANCHES:
+            raise NotFound("more branches than any refutation should have")
+        branch = _Branch(self, known, done)
+        branch.take(added)
+        return branch.refuted()
+
+
+class _Branch:
+    """A branch of a refutation: what it knows, and the steps that it has taken."""
+
+    def __init__(self, search: Search, known: dict[_Need, None], done: frozenset[_Need]) -> None:
+        self.search = search
+        self.bank = search.bank
+        self.known: dict[_Need, None] = dict(known) or dict.fromkeys(self.bank.scope)
+        self.done = done
+        """The facts that were split and the terms whose cases were told apart."""
+        self.todo: list[Fact] = []
+        self.taken: list[_Applied] = []
+
+    def take(self, needs: Iterable[_Need]) -> None:
+        """Take note of facts and names."""
+        for each in needs:
+            if each not in self.known:
+                self.known[each] = None
+                if isinstance(each, Fact):
+                    self.todo.append(each)
+
+    def apply(self, step: Used | Instantiated | Witnessed, parents: Iterable[_Need], added: Iterable[_Need]) -> None:
+        """Take a step, if it adds anything."""
+        new = frozenset(each for each in added if each not in self.known)
+        if new:
+            self.taken.append(_Applied(step, frozenset(parents), new))
+            self.take(each for each in added if each in new)
+
+    def finished(self, tree: Tree, needs: frozenset[_Need]) -> _Found:
+        """Return a refutation with those of the steps before it that it needs."""
+        for applied in reversed(self.taken):
+            if needs & applied.added:
+                tree, needs = applied.before(tree), (needs - applied.added) | applied.parents
+        return tree, needs
+
+    # -- steps with one consequence -----------------------------------------------------------------
+
+    def expand(self) -> None:
+        """Take every step with one consequence."""
+        while self.todo or self._instantiate():
+            while self.todo:
+                self._quantified(self.todo.pop())
+
+    def _quantified(self, fact: Fact) -> None:
+        sign, env, formula = fact
+        if self.bank.nodes[formula].kind not in b.QUANTIFIERS:
+            return
+        closure = (env, formula)
+        if not self.bank.is_general(fact):
+            if closure not in self.search.named:
+                self.search.named[closure] = self.bank.eigen(self.bank.nodes[formula].name)
+            named = self.search.named[closure]
+            added = self.bank.noted(sign, (named, *env), self.bank.body(formula))
+            self.apply(Witnessed(fact, named, _NOTHING), (fact,), (named, *added))
+            self._inherit(fact, added)
+
+    def _inherit(self, fact: Fact, added: Iterable[Fact]) -> None:
+        """What comes from a fact of the goal alone is one, too."""
+        if fact in self.search.of_goal:
+            self.search.of_goal.update(added)
+
+    def _wanted(self) -> Iterator[tuple[Fact, Env]]:
+        """Yield the general facts of the branch with the terms that they are needed at."""
+        for fact in list(self.known):
+            if isinstance(fact, Fact):
+                wanted = self.search.needed.instances.get((fact.env, fact.formula), ())
+                if wanted and self.bank.is_general(fact):
+                    yield from ((fact, terms) for terms in wanted)
+
+    def _instantiate(self) -> bool:
+        for fact, terms in self._wanted():
+            if all(self.is_named(term) for term in terms):
+                self.instance(fact, terms)
+        return bool(self.todo)
+
+    def is_named(self, term: int) -> bool:
+        """Whether the branch has named everything in a term."""
+        return all(eigen in self.known for eigen in self.bank.eigens_in(term))
+
+    def instance(self, fact: Fact, terms: Env) -> None:
+        """Take a general fact at terms."""
+        eigens = frozenset().union(*map(self.bank.eigens_in, terms))
+        added = self.bank.noted(fact.sign, (*reversed(terms), *fact.env), self.bank.body(fact.formula, len(terms)))
+        self.apply(Instantiated(fact, terms, _NOTHING), (fact, *eigens), added)
+
+    # -- the rest -----------------------------------------------------------------------------------
+
+    def refuted(self) -> _Found:
+        """Return a refutation of this branch, and what it needs."""
+        while True:
+            self.expand()
+            facts = [fact for fact in self.known if isinstance(fact, Fact)]
+            congruence = Congruence(self.bank, facts)
+            if congruence.contradiction is not None:
+                end = closed(self.bank, facts, congruence.contradiction)
+                return self.finished(end, frozenset(end.facts))
+            split = self._best_split(facts, congruence)
+            if split is not None:
+                return self.finished(*self._split(split, congruence))
+            term = next((term for term in self.search.needed.cases if term not in self.done), None)
+            if term is not None and self.is_named(term):
+                return self.finished(*self._cases(term))
+            if not self._with_other_terms():
+                raise NotFound("a branch that nothing closes")
+
+    def _best_split(self, facts: Iterable[Fact], congruence: Congruence) -> Fact | None:
+        """Return the fact to split: one way is known to be false, if possible, and it is short."""
+        best: tuple[tuple[int, bool, int], Fact] | None = None
+        for fact in facts:
+            if fact in self.done or self.bank.nodes[fact.formula].kind in (*b.ATOMS, *b.QUANTIFIERS, b.CONST):
+                continue
+            if congruence.follows(fact):
+                continue
+            truths = [[congruence.holds(each) for each in way] for way in self.bank.ways(fact)]
+            open = sum(False not in way for way in truths)
+            score = (open, open == 2 and fact not in self.search.of_goal, self._weight(fact.formula))
+            if best is None or score < best[0]:
+                best = (score, fact)
+                if not score[0]:
+                    break
+        return best[1] if best else None
+
+    def _weight(self, formula: int) -> int:
+        kind, _, parts = self.bank.nodes[formula]
+        return 1 + sum(map(self._weight, () if kind in (*b.ATOMS, b.CONST) else parts))
+
+    def _split(self, fact: Fact, congruence: Congruence) -> _Found:
+        """Refute both ways, one that is known to be false first; a way that needs nothing new is enough."""
+        ways = self.bank.ways(fact)
+        self._inherit(fact, (*ways[0], *ways[1]))
+        order = sorted((0, 1), key=lambda way: all(congruence.holds(each) is not False for each in ways[way]))
+        found: dict[int, _Found] = {}
+        for way in order:
+            new = frozenset(each for each in ways[way] if each not in self.known)
+            tree, needs = self.search.refute(self.known, ways[way], self.done | {fact})
+            if not needs & new:
+                return tree, needs
+            found[way] = (tree, needs - new)
+        (first, one), (second, other) = found[0], found[1]
+        return Branched(fact, first, second), one | other | {fact}
+
+    def _cases(self, term: int) -> _Found:
+        """Refute that a term is any of the members of its enumeration."""
+        trees: list[Tree] = []
+        needs: frozenset[_Need] = frozenset(self.bank.eigens_in(term))
+        for member in self.bank.enumerations[self.bank.sort(term)]:
+            case = Fact(True, (), self.bank.number(b.EQUAL, "", (term, member)))
+            tree, needed = self.search.refute(self.known, (case,), self.done | {term})
+            if case not in needed:
+                return tree, needed
+            trees.append(tree)
+            needs |= needed - {case}
+        return Told(term, tuple(trees)), needs
+
+    def _with_other_terms(self) -> bool:
+        """Replace eigenvariables that nothing is known of here by something else, which does as well."""
+        for fact, terms in self._wanted():
+            if not all(self.is_named(term) for term in terms):
+                choices = [self._choices(term) for term in terms]
+                for chosen in itertools.islice(itertools.product(*choices), 200):
+                    self.instance(fact, chosen)
+        return bool(self.todo)
+
+    def _choices(self, term: int) -> list[int]:
+        if self.is_named(term):
+            return [term]
+        sort = self.bank.sort(term)
+        named = (each for each in self.known if not isinstance(each, Fact) and self.bank.sort(each) == sort)
+        constants = (
+            self.bank.number(b.APPLY, name)
+            for name, (domain, result) in self.bank.functions.items()
+            if not domain and result == sort
+        )
+        return [*named, *constants, *self.bank.enumerations.get(sort, ())]
+
+
+# --------------------------------------------------------------------------------------------------
+# What ground atoms say together: which terms are equal, which other atoms are decided, and whether they contradict.
+
+
+class Congruence:
+    """The closure of some facts under equality. Facts that are no atoms take part by name alone.
+
+    ``contradiction`` has the facts that contradict each other when equals are equal, or nothing at all if two members
+    of an enumeration became equal; without a contradiction it is ``None``.
+    """
+
+    def __init__(self, bank: Bank, facts: Iterable[Fact]) -> None:
+        self._bank = bank
+        self._leader: dict[int, int] = {}
+        self._applied: dict[tuple[str, Env], int] = {}
+        self._member: dict[int, int] = {}
+        self._atoms: dict[tuple[str, Env], Fact] = {}
+        self._closures: dict[Closure, Fact] = {}
+        self.contradiction: tuple[Fact, ...] | None = None
+        facts = list(facts)
+        self._merge(facts)
+        self._find_members()
+        for fact in facts:
+            self._take(fact)
+
+    # -- equality -----------------------------------------------------------------------------------
+
+    def _merge(self, facts: Iterable[Fact]) -> None:
+        for sign, _, formula in facts:
+            kind, _, parts = self._bank.nodes[formula]
+            if kind in b.ATOMS:
+                for part in parts:
+                    self._add(part)
+                if kind == b.EQUAL and sign:
+                    self._join(*parts)
+        while self._congruent():
+            pass
+
+    def _add(self, term: int) -> None:
+        if term not in self._leader:
+            kind, _, parts = self._bank.nodes[term]
+            for part in parts if kind == b.APPLY else ():
+                self._add(part)
+            self._leader[term] = term
+
+    def _join(self, one: int, other: int) -> bool:
+        one, other = self._led(one), self._led(other)
+        if one != other:
+            self._leader[max(one, other)] = min(one, other)
+        return one != other
+
+    def _led(self, term: int) -> int:
+        while (leader := self._leader[term]) != term:
+            term = leader
+        return term
+
+    def _congruent(self) -> bool:
+        """Join applications to equal arguments once, and say whether anything changed."""
+        self._applied = {}
+        joined_any = False
+        for term in self._leader:
+            kind, name, parts = self._bank.nodes[term]
+            if kind == b.APPLY and parts:
+                key = (name, tuple(map(self._led, parts)))
+                joined_any |= self._join(self._applied.setdefault(key, term), term)
+        return joined_any
+
+    def _find_members(self) -> None:
+        for term in self._leader:
+            if self._bank.nodes[term].kind == b.MEMBER and self._member.setdefault(self._led(term), term) != term:
+                self.contradiction = ()
+
+    def representative(self, term: int) -> int:
+        """Return the term that stands for everything equal to ``term``."""
+        if term in self._leader:
+            return self._led(term)
+        kind, name, parts = self._bank.nodes[term]
+        if kind != b.APPLY or not parts:
+            return term
+        inside = tuple(map(self.representative, parts))
+        known = self._applied.get((name, inside))
+        return self._bank.number(kind, name, inside) if known is None else self._led(known)
+
+    # -- facts --------------------------------------------------------------------------------------
+
+    def _take(self, fact: Fact) -> None:
+        """Take note of a fact, and of a contradiction with an earlier one."""
+        kind, name, parts = self._bank.nodes[fact.formula]
+        if kind == b.CONST:
+            if fact.sign != bool(parts[0]):
+                self._contradict(fact)
+        elif kind == b.HOLDS:
+            before = self._atoms.setdefault((name, tuple(map(self._led, parts))), fact)
+            if before.sign != fact.sign:
+                self._contradict(before, fact)
+        elif kind == b.EQUAL:
+            self._distinguish(fact, *map(self._led, parts))
+        else:
+            before = self._closures.setdefault((fact.env, fact.formula), fact)
+            if before.sign != fact.sign:
+                self._contradict(before, fact)
+
+    def _distinguish(self, fact: Fact, left: int, right: int) -> None:
+        if fact.sign:
+            return
+        if left == right:
+            self._contradict(fact)
+        self._atoms[b.EQUAL, (left, right)] = self._atoms[b.EQUAL, (right, left)] = fact
+
+    def _contradict(self, *facts: Fact) -> None:
+        if self.contradiction is None:
+            self.contradiction = facts
+
+    # -- truth --------------------------------------------------------------------------------------
+
+    def truth(self, env: Env, formula: int) -> bool | None:
+        """Return whether a closure holds, if the facts decide it."""
+        known = self._closures.get((env, formula))
+        return self._composed(env, formula) if known is None else known.sign
+
+    def _composed(self, env: Env, formula: int) -> bool | None:
+        """Return what the parts of a closure decide."""
+        kind, name, parts = self._bank.nodes[formula]
+        if kind == b.CONST:
+            return bool(parts[0])
+        if kind == b.HOLDS:
+            found = self._atoms.get((name, tuple(self._representative_at(env, part) for part in parts)))
+            return None if found is None else found.sign
+        if kind == b.EQUAL:
+            return self._equal(*(self._representative_at(env, part) for part in parts))
+        if kind in b.QUANTIFIERS:
+            return None
+        return joined(kind, (partial(self.truth, env, part) for part in parts))
+
+    def _representative_at(self, env: Env, term: int) -> int:
+        return self.representative(self._bank.ground(env, term))
+
+    def _equal(self, left: int, right: int) -> bool | None:
+        if left == right:
+            return True
+        if (b.EQUAL, (left, right)) in self._atoms:
+            return False
+        members = [self._member.get(side, side) for side in (left, right)]
+        differ = all(self._bank.nodes[member].kind == b.MEMBER for member in members) and members[0] != members[1]
+        return False if differ else None
+
+    def holds(self, fact: Fact) -> bool | None:
+        """Return whether a fact is one, if the others decide it."""
+        truth = self.truth(fact.env, fact.formula)
+        return None if truth is None else truth == fact.sign
+
+    def follows(self, fact: Fact) -> bool:
+        """Whether the parts of a fact say it already."""
+        return self._composed(fact.env, fact.formula) is fact.sign
+
+
+# --------------------------------------------------------------------------------------------------
+# Finding a refutation of an obligation. What is found is for the kernel to judge.
+
+
+def found(obligation: Obligation, deadline: float = math.inf) -> list[Step]:
+    """Return a refutation; give up when the process has had so much CPU time.
+
+    Raises:
+        NotFound: the search ended without one.
+    """
+    bank = Bank(obligation)
+    grounding = Grounding(bank)
+    wanted = needed(grounding, deadline)
+    if wanted is None:
+        raise NotFound("no instances contradict each other")
+    return list(steps_of(bank, Search(bank, wanted, grounding.named).refutation()))
+
+
+# --------------------------------------------------------------------------------------------------
+# From a refutation by name to the steps that the kernel follows: facts by their places, eigenvariables in order.
+
+
+class _At(NamedTuple):
+    """Where in a refutation a tree stands: the eigenvariables named so far, and the facts, the newest first."""
+
+    named: tuple[int, ...]
+    facts: tuple[Fact, ...]
+
+    def with_facts(self, *new: Fact) -> _At:
+        """Return the place after further facts."""
+        return self._replace(facts=new + self.facts)
+
+
+def steps_of(bank: Bank, tree: Tree) -> Iterator[Step]:
+    """Yield the steps of a refutation in prefix order."""
+    waiting: list[tuple[Tree, _At]] = [(tree, _At(bank.scope, ()))]
+    while waiting:
+        node, at = waiting.pop()
+        step, rest = _step(bank, node, at)
+        yield step
+        waiting += reversed(rest)
+
+
+def _step(bank: Bank, node: Tree, at: _At) -> tuple[Step, list[tuple[Tree, _At]]]:
+    """Return a step, and what follows it with the places where that stands."""
+    match node:
+        case Used(hypothesis, rest):
+            step: Step = ("use", (hypothesis,), (), ())
+            return step, [(rest, at.with_facts(*bank.noted(True, bank.scope, bank.hypotheses[hypothesis])))]
+        case Instantiated(fact, terms, rest):
+            env, body = (*reversed(terms), *fact.env), bank.body(fact.formula, len(terms))
+            step = ("instance", (at.facts.index(fact),), tuple(_term(bank, at, term) for term in terms), ())
+            return step, [(rest, at.with_facts(*bank.noted(fact.sign, env, body)))]
+        case Witnessed(fact, named, rest):
+            new = bank.noted(fact.sign, (named, *fact.env), bank.body(fact.formula))
+            after = _At((*at.named, named), new + at.facts)
+            return ("witness", (at.facts.index(fact),), (), ()), [(rest, after)]
+        case Branched(fact, first, second):
+            one, other = bank.ways(fact)
+            branches: list[tuple[Tree, _At]] = [(first, at.with_facts(*one)), (second, at.with_facts(*other))]
+            return ("split", (at.facts.index(fact),), (), ()), branches
+        case Told(term, each):
+            members = bank.enumerations[bank.sort(term)]
+            facts = [Fact(True, (), bank.number(b.EQUAL, "", (term, member))) for member in members]
+            told = [(tree, at.with_facts(fact)) for tree, fact in zip(each, facts, strict=True)]
+            return ("cases", (), (_term(bank, at, term),), ()), told
+        case Closed(facts, rewritings):
+            return ("close", tuple(map(at.facts.index, facts)), (), rewritings), []
+
+
+def _term(bank: Bank, at: _At, term: int) -> checker.Node:
+    kind, name, parts = bank.nodes[term]
+    if kind == b.EIGEN:
+        return kind, at.named.index(term), ()
+    return kind, name, tuple(_term(bank, at, part) for part in parts)
