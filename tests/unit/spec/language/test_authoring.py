@@ -2,10 +2,21 @@
 
 import pytest
 
-from carnet_spec.language import Draft, Formula, Individual, Kind, Profile, SpecificationError, Variant, relation
+from carnet_spec.language import (
+    Draft,
+    Finding,
+    Formula,
+    Individual,
+    Kind,
+    Profile,
+    SpecificationError,
+    Variant,
+    relation,
+)
 from carnet_spec.language.authoring import (
     HONEST,
     Claims,
+    Findings,
     amounts_in_words,
     assumptions_from,
     by_name,
@@ -14,6 +25,8 @@ from carnet_spec.language.authoring import (
     fact,
     first_names,
     numbered_names,
+    sizes_for,
+    sizes_in_words,
     unary,
 )
 from carnet_spec.language.requirements import NormativeText
@@ -128,3 +141,21 @@ def test_amounts_are_joined_without_those_that_are_zero() -> None:
 def test_variants_and_profiles_go_by_their_names() -> None:
     assert list(by_name(Variant("main", "as written"), Variant("loose", "without"))) == ["main", "loose"]
     assert by_name(Profile("tiny", {}))["tiny"].scale == {}
+
+
+def test_a_finding_has_what_its_table_has_unless_it_says_another_thing() -> None:
+    finding = Findings("collusion", "the paper")
+    assert finding(1, "loose", "secrecy")("it leaks") == Finding(
+        "finding-1", "it leaks", "collusion", "secrecy", "loose", about="the paper"
+    )
+    other = finding(2, "", "secrecy", threat="outsider", about="the code", without=("lock",))("it leaks")
+    assert other == Finding("finding-2", "it leaks", "outsider", "secrecy", "", ("lock",), "the code")
+
+
+def test_sizes_have_defaults_and_words() -> None:
+    sizes = {"users": (1, "user"), "fakes": (0, "fake")}
+    size = sizes_for({"fakes": 2}, sizes, "a protocol")
+    assert size == {"users": 1, "fakes": 2}
+    assert sizes_in_words(size, sizes) == "1 user, 2 fakes"
+    with pytest.raises(SpecificationError, match="no size 'user' in a protocol"):
+        sizes_for({"user": 2}, sizes, "a protocol")

@@ -226,6 +226,25 @@ def test_expressions_build_the_terms_they_show() -> None:
     assert isinstance((~ready).term, Not)
 
 
+def test_a_step_says_its_sentence_and_its_message_and_changes_several_facts() -> None:
+    draft = drafted()
+
+    @draft.action(PARTY, "a source", "REQ-1", "REQ-2")
+    def send(step: Step, a: Agent, k: Key) -> None:
+        step.says("{a} sends {k}.")
+        step.message("{a} -> boss: {k}")
+        step.insert(sent(a, k), seen(a), when=enrolled(a))
+
+    (action,) = draft.actions
+    assert (action.by, action.source, action.enforces) == (PARTY, "a source", ("REQ-1", "REQ-2"))
+    assert (action.says, action.message) == ("{a} sends {k}.", "{a} -> boss: {k}")
+    assert [(update.name, update.symbol) for update in action.updates] == [
+        ("insert sent", sent.symbol),
+        ("insert seen", seen.symbol),
+    ]
+    assert {update.when for update in action.updates} == {enrolled(Agent(action.params[0])).term}
+
+
 # -- layers ---------------------------------------------------------------------------------------
 
 

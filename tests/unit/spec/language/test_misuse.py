@@ -224,6 +224,20 @@ def _insert_relation(step: Step, a: Agent) -> None:
     step.insert(anything_of(sent))
 
 
+def _insert_nothing(step: Step) -> None:
+    step.insert()
+
+
+def _two_sentences(step: Step) -> None:
+    step.says("this")
+    step.says("that")
+
+
+def _two_messages(step: Step) -> None:
+    step.message("boss -> boss: this")
+    step.message("boss -> boss: that")
+
+
 def _when_relation(step: Step, a: Agent, k: Key) -> None:
     step.insert(sent(a, k), when=anything_of(enrolled))
 
@@ -266,6 +280,9 @@ STEPS: dict[str, tuple[Callable[[], object], str]] = {
     "set of a relation": (_action(_set_relation), "set needs a variable or a function"),
     "set to another sort": (_action(_set_wrong_sort), "chosen holds a Key"),
     "set to a string": (_action(_set_formula), "phase holds a Phase, not 'END'"),
+    "insert of nothing": (_action(_insert_nothing), "insert needs a relation applied to arguments"),
+    "two sentences": (_action(_two_sentences), "a step is one sentence, and it says '"),
+    "two messages": (_action(_two_messages), "a step has one message, and sends 'boss -> boss: this' already"),
     "insert of a comparison": (_action(_insert_comparison), "insert needs a relation applied to arguments"),
     "insert of a bare relation": (_action(_insert_relation), "insert needs a relation applied to arguments"),
     "condition not applied": (_action(_when_relation), "'when' needs a formula: apply enrolled"),
