@@ -14,7 +14,7 @@ from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Eventually, Protocol
-from carnet_spec.language.lints.polarity import hasty_reads
+from carnet_spec.language.lints.shape import hasty_reads
 from tests.fixtures.thorough import share
 from tests.property.fair_runs import Runs, TooManyError
 from tests.property.random_protocols import Sample, lively_samples, staged_samples

@@ -18,8 +18,7 @@ from carnet_spec.language import (
     rigid_function,
     rigid_relation,
 )
-from carnet_spec.language.composition import Composition, End
-from carnet_spec.language.interpretation import Interpretation
+from carnet_spec.language.composition import Composition, End, Interpretation
 from carnet_spec.protocols.gpu_travelling import FAMILY as TRAVELLING
 from carnet_spec.protocols.gpu_travelling import vocabulary as job
 from carnet_spec.protocols.gpu_travelling.engines import session_carried

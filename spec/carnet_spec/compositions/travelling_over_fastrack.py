@@ -8,8 +8,7 @@ the orchestrator checked.
 from __future__ import annotations
 
 from carnet_spec.language import Formula, constant, exists, false
-from carnet_spec.language.composition import Composition, End
-from carnet_spec.language.interpretation import Interpretation
+from carnet_spec.language.composition import Composition, End, Interpretation
 from carnet_spec.protocols.fastrack import FAMILY as FASTRACK
 from carnet_spec.protocols.fastrack import vocabulary as link
 from carnet_spec.protocols.gpu_travelling import FAMILY as TRAVELLING

@@ -17,7 +17,7 @@ from carnet_spec.language.analysis.stratification import stratification
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
-from carnet_spec.language.lints import conflicts, families, polarity, shape, visibility, wording
+from carnet_spec.language.lints import conflicts, families, shape, visibility, wording
 from carnet_spec.language.lints.common import Findings, at
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import BOOL, Apply, Kind, Symbol, conjunction
@@ -261,7 +261,7 @@ RULES: dict[str, _Rule] = {
     "insert-only": shape.insert_only,
     "defences": shape.defences,
     "conflicts": conflicts.conflicts,
-    "monotone": polarity.hasty_reads,
+    "monotone": shape.hasty_reads,
     "stratified": _stratified,
 }
 """Rules about each part by itself: they hold of a draft if they hold of all it may contain."""

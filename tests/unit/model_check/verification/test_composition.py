@@ -8,7 +8,7 @@ from carnet_check.engines.interface import ComparesFormulas
 from carnet_check.engines.registry import able
 from carnet_check.verification.composition import Standing, cases, judge, spelled
 from carnet_spec.language import Formula, exists, false, forall, implies
-from carnet_spec.language.interpretation import Interpretation
+from carnet_spec.language.composition import Interpretation
 from carnet_spec.language.notation import show
 from tests.fixtures.composed import Guest, Visitor, composed, inside, invited, let_in, listed, masked, thief
 

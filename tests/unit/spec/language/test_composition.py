@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_spec.language import Kind, SpecificationError, relation, rigid_relation
-from carnet_spec.language.composition import End
-from carnet_spec.language.interpretation import Interpretation
+from carnet_spec.language.composition import End, Interpretation
 from carnet_spec.language.notation import show
 from tests.fixtures.composed import DOOR, HOUSE, Guest, Visitor, composed, inside, invited, let_in, read, thief
 

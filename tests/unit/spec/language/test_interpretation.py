@@ -21,7 +21,7 @@ from carnet_spec.language import (
     rigid_function,
     used,
 )
-from carnet_spec.language.interpretation import Interpretation
+from carnet_spec.language.composition import Interpretation
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import Forall, Var
 from tests.unit.spec.language.vocabulary import Agent, Key, Phase, boss, corrupt, enrolled, home, knows, sent
