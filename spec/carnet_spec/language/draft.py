@@ -73,14 +73,17 @@ class Draft:
         message: str = "",
         cost: int = 0,
         shortcut_of: str | None = None,
+        actor: Callable[..., Formula] | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
         """Trace the decorated function into an action, which enforces the ``requirements``.
 
         ``says`` is a sentence with ``{parameter}`` places. ``message`` reads ``sender -> receiver: text`` and draws the
         arrow of a sequence diagram. The function may say both itself, with :meth:`Step.says` and :meth:`Step.message`.
-        ``cost`` is what the step counts against an adversary budget.
+        ``cost`` is what the step counts against an adversary budget. With ``actor`` the first parameter takes the step,
+        as by :meth:`Step.actor`, and ``actor`` says of it that it follows the protocol.
         """
-        return self._traced(by, says, source, message, (*requirements, *_ids(enforces)), cost, False, shortcut_of)
+        ids = (*requirements, *_ids(enforces))
+        return self._traced(by, says, source, message, ids, cost, False, shortcut_of, actor)
 
     def rule(
         self,
@@ -108,6 +111,7 @@ class Draft:
         cost: int,
         deduction: bool,
         shortcut_of: str | None,
+        actor: Callable[..., Formula] | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
         def trace(function: Callable[..., None]) -> Action:
             if cost < 0:
@@ -115,7 +119,14 @@ class Draft:
                     f"{function.__name__}: a cost counts active moves, and {cost} is less than none"
                 )
             params = parameters(function, skip=1)
-            step = traced(function, params, lambda: Step(function.__name__, params, by, deduction, says, message))
+
+            def begin() -> Step:
+                step = Step(function.__name__, params, by, deduction, says, message)
+                if actor is not None:
+                    step.actor(params[0], actor(params[0]))
+                return step
+
+            step = traced(function, params, begin)
             action = Action(
                 name=name_of(function, "a step"),
                 by=by,

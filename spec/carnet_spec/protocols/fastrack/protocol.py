@@ -23,15 +23,14 @@ _DIRECT = "Fastrack, abstract: direct GPU TEE communication"
 
 
 def _setup(draft: Draft) -> None:
-    by_user = partial(draft.action, USER)
-    by_gpu = partial(draft.action, GPU)
+    by_user = partial(draft.action, USER, actor=honest)
+    by_gpu = partial(draft.action, GPU, actor=genuine)
 
     @by_user(_DIRECT, "REQ-SETUP-01")
     def open_exchange(step: Step, a: Agent, k: Key) -> None:
         """The CPU TEE forwards the exchange as it forwards everything: it is part of the network."""
         step.says("{a} opens the key exchange {k}.")
         step.message("{a} -> cpu: key exchange {k}, for a GPU")
-        step.actor(a, honest(a))
         step.fresh(k)
         step.insert(opened(a, k), knows(a, k), asked(k))
 
@@ -40,7 +39,6 @@ def _setup(draft: Draft) -> None:
         """A genuine GPU answers everybody, and says in which mode it is."""
         step.says("{g} answers the key exchange {k}, with a report of its mode.")
         step.message("{g} -> cpu: report that names {k}")
-        step.actor(g, genuine(g))
         step.require("asked", asked(k))
         step.given("first answer", ~answered(k))
         step.insert(answered(k), holds(g, k))
@@ -52,7 +50,6 @@ def _setup(draft: Draft) -> None:
         """Send nothing under a key before it is known where it ends."""
         step.says("{a} takes the report of {g} for {k}, and names {c} as the code to run.")
         step.message("{a} -> {g}: under {k}, code {c}")
-        step.actor(a, honest(a))
         step.require("own exchange", opened(a, k))
         step.require("answered", answered(k))
         step.require("a report", report(g, j, m))
@@ -68,7 +65,6 @@ def _setup(draft: Draft) -> None:
         """Whoever submits work decides nothing: the CPU TEE is no longer trusted with the data."""
         step.says("{g} runs {c}, which somebody submitted, on the data under {k}.")
         step.message("cpu -> {g}: launch {c} on the data under {k}")
-        step.actor(g, genuine(g))
         step.require("own key", holds(g, k))
         step.require("named by the user", named(k, c), defence="kernel-named")
         step.insert(runs(g, k, c))
@@ -81,13 +77,12 @@ _PARALLEL = "Fastrack, abstract: parallelized authentication"
 
 
 def _sending(draft: Draft) -> None:
-    by_user = partial(draft.action, USER)
+    by_user = partial(draft.action, USER, actor=honest)
 
     @by_user("RFC 5116 section 3.1", "REQ-SEND-01")
     def begin(step: Step, a: Agent, k: Key, g: Gpu, x: Transfer, n: Position) -> None:
         """The IV is made of the transfer and the place, so a number that comes back brings its IVs back."""
         step.says("{a} begins transfer {x} under {k}, up to place {n}.")
-        step.actor(a, honest(a))
         step.require("attested", attested(a, k, g))
         step.require("number not used", ~begun(a, k, x), defence="transfer-fresh")
         step.remove(spent(a, k, x, step.each(Position)), unless="transfer-fresh", name="begin anew")
@@ -99,7 +94,6 @@ def _sending(draft: Draft) -> None:
         """The tag says where the chunk belongs, so that the CPU TEE may forward chunks in any order."""
         step.says("A worker of {a} seals {b} for place {i} of transfer {x} under {k}.")
         step.message("{a} -> cpu: chunk {i} of transfer {x} under {k}")
-        step.actor(a, honest(a))
         step.require("begun", begun(a, k, x))
         step.require("a place of it", within(i, extent(k, x)))
         step.require("own data", owner(b) == a)
@@ -115,7 +109,6 @@ def _sending(draft: Draft) -> None:
     def take_answer(step: Step, a: Agent, k: Key, x: Transfer, y: Transfer) -> None:
         """Who gets an answer knows that the whole transfer arrived."""
         step.says("{a} takes the answer to {y} under {k} as the one to {x}.")
-        step.actor(a, honest(a))
         step.require("begun", begun(a, k, x))
         step.require("an answer", answer(k, y))
         step.require("about this transfer", y == x, defence="answer-bound")
@@ -129,14 +122,13 @@ _OVERLAP = "Fastrack, abstract: overlapping decryption with PCI-e transmission"
 
 
 def _receiving(draft: Draft) -> None:
-    by_gpu = partial(draft.action, GPU)
+    by_gpu = partial(draft.action, GPU, actor=genuine)
 
     @by_gpu(_OVERLAP, "REQ-RECEIVE-01")
     def start(step: Step, g: Gpu, k: Key, x: Transfer, n: Position) -> None:
         """What the host says of the length is not authenticated: only tags tell."""
         step.says("{g} is told of transfer {x} under {k}, up to place {n}, and makes room for it.")
         step.message("cpu -> {g}: transfer {x} under {k}, up to place {n}")
-        step.actor(g, genuine(g))
         step.require("own key", holds(g, k))
         step.require("not begun before", ~started(g, k, x), defence="transfer-once")
         step.remove(done(g, k, x), unless="transfer-once", name="begin anew")
@@ -148,7 +140,6 @@ def _receiving(draft: Draft) -> None:
         """Decryption does not wait for the tag; what it gives is nothing yet, and the host chose the chunk."""
         step.says("A chunk arrives at place {i} of transfer {x} under {k}, and {g} decrypts it to {b}.")
         step.message("cpu -> {g}: a chunk for place {i} of transfer {x}")
-        step.actor(g, genuine(g))
         step.given("some bytes", ciphertext(k, b) | changed(k, b))
         step.require("begun", started(g, k, x))
         step.require("a place of it", within(i, expected(g, k, x)))
@@ -164,7 +155,6 @@ def _receiving(draft: Draft) -> None:
     ) -> None:
         """Each chunk is verified by itself, in any order, by any worker."""
         step.says("{g} verifies the tag of place {i} of transfer {x} under {k}.")
-        step.actor(g, genuine(g))
         step.require("staged", staged(g, k, x, i, b))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
         step.require("a tag", tag(k, y, j, n, m, b))
@@ -178,7 +168,6 @@ def _receiving(draft: Draft) -> None:
     def release(step: Step, g: Gpu, k: Key, x: Transfer) -> None:
         """All at once: a kernel that has begun cannot be told afterwards that a tag failed."""
         step.says("{g} lets kernels read transfer {x} under {k}.")
-        step.actor(g, genuine(g))
         step.require("begun", started(g, k, x))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
         whole = forall(lambda i: implies(within(i, expected(g, k, x)), arrived(g, k, x, i)), Position)
@@ -196,7 +185,6 @@ def _receiving(draft: Draft) -> None:
     def give_up(step: Step, g: Gpu, k: Key, x: Transfer) -> None:
         """A tag that fails, or a chunk that does not come, ends the transfer: nothing of it is released."""
         step.says("{g} gives transfer {x} under {k} up, and clears what was staged.")
-        step.actor(g, genuine(g))
         step.require("begun", started(g, k, x))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
         step.remove(staged(g, k, x, step.each(Position), step.each(Block)), name="clear")
@@ -207,7 +195,6 @@ def _receiving(draft: Draft) -> None:
         """Only what kernels were given as a whole is answered."""
         step.says("{g} answers transfer {x} under {k}.")
         step.message("{g} -> cpu: answer to transfer {x} under {k}")
-        step.actor(g, genuine(g))
         step.require("done", done(g, k, x))
         step.insert(answer(k, x))
 

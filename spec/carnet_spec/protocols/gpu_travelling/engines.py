@@ -138,12 +138,11 @@ class EnginePerHolder(Schedule):
             step.given("same IV", self.same_ivs(j, k))
             step.insert(forges_d2h(platform, k))
 
-        @draft.action(GPU, "Carnet (counter reuse under one engine)", shortcut_of="channel-counter")
+        @draft.action(GPU, "Carnet (counter reuse under one engine)", shortcut_of="channel-counter", actor=genuine)
         def gpu_receive_again(step: Step, g: Gpu, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
             """Same key bytes, same channel counter, same message counter: the GPU cannot tell the epochs apart."""
             step.says("{g} verifies {m}, which {a} sealed in the earlier epoch {j}, in epoch {k} of the same engine.")
             step.message("platform -> gpu: {m} sealed under {j}")
-            step.actor(g, genuine(g))
             step.require("live key", live_h2d(g, k))
             step.require("verifies", sealed(a, j, v, m))
             step.given("same bytes and IV", (j != k) & self.same_ivs(j, k))
@@ -306,12 +305,13 @@ class RetireThenOpen(EnginePerHolder):
         """Add the order to retire, which the host may drop."""
         super().rules(draft)
 
-        @draft.action(GPU, "Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted")
+        @draft.action(
+            GPU, "Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted", actor=genuine
+        )
         def gpu_retire(step: Step, g: Gpu, s: Session, k: Key) -> None:
             """Between the two orders no engine is open at all."""
             step.says("{g} retires the engine in use, to open the one of {k}.")
             step.message("orchestrator -> {g}: retire, then open {k}")
-            step.actor(g, genuine(g))
             step.require("own session", in_session(g, s))
             step.require("ordered", rotate_out_order(s, k) | rotate_in_order(s, k))
             step.require("not accepted before", ~stale(g, k))

@@ -19,7 +19,7 @@ _PROVISIONING = "deck, How it works: Data Provisioning"
 def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -> None:
     """Add grant, acceptance, provisioning, return and eviction."""
     rule = partial(draft.rule, ADVERSARY)
-    by_holder = partial(draft.action, HOLDER)
+    by_holder = partial(draft.action, HOLDER, actor=honest)
 
     @draft.action(
         ORCHESTRATOR,
@@ -74,7 +74,6 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
         """Accept a grant only on the attested channel, and only once."""
         step.says("Holder {a} accepts the grant of {k} that came from {p}, counting from {v}, buffer at {b}.")
         step.message("{p} -> {a}: grant of {k}")
-        step.actor(a, ~corrupt(a))
         step.require("attested channel", channel(a, p))
         step.require("granted", offer(p, a, k, v))
         step.require("address granted", addressed(p, a, k, b), defence="address-in-grant")
@@ -90,7 +89,6 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
         """Encrypt own data, once, under the next IV of the granted epoch."""
         step.says("Holder {a} encrypts {m} under {k} with IV {v}.")
         step.message("{a} -> platform: {m} sealed under {k}, IV {v}")
-        step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, s))
         step.require("not returned", ~finished(a, k))
         step.require("own data", dataset(m) & (data_owner(m) == a))
@@ -111,12 +109,12 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
         "open-gpu-kernel-modules uvm_hopper_ce.c: the IV is never sent, the GPU uses its own next one",
         "REQ-IV-02",
         "REQ-DATA-02",
+        actor=genuine,
     )
     def gpu_receive(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data, b: Address) -> None:
         """Decrypt under the live key with the implicit next IV; anything else fails authentication."""
         step.says("{g} verifies {m} from {a} under {k} at its own counter {v} and stores it from {b} on.")
         step.message("platform -> gpu: {m} sealed under {k}")
-        step.actor(g, genuine(g))
         step.require("live key", live_h2d(g, k))
         step.require("verifies", sealed(a, k, v, m))
         step.given("carried", hardware.routes(a))
@@ -135,7 +133,6 @@ def specify_handover(draft: Draft, schedule: Schedule, hardware: Hardware = PLAI
         """Return with the count used, and send nothing more."""
         step.says("Holder {a} gives the GPU back and says it used {n} counter values of {k}.")
         step.message("{a} -> orchestrator: return of {k}, count {n}")
-        step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, s))
         step.require("not returned", ~finished(a, k))
         step.require("count from", ~before(n, s) & ~spent(a, k, n))

@@ -45,12 +45,11 @@ def specify_inner_key(draft: Draft, hardware: Hardware) -> None:
     by_adversary = partial(draft.action, ADVERSARY)
     rule = partial(draft.rule, ADVERSARY)
 
-    @draft.action(GPU, _EXCHANGE)
+    @draft.action(GPU, _EXCHANGE, actor=genuine)
     def make_share(step: Step, g: Gpu, s: Session, k: Key, h: Share) -> None:
         """The private half stays in code memory, where no scrub looks."""
         step.says("Code on {g} draws the share {h} and sends its public half home under {k}.")
         step.message("{g} -> orchestrator: public half of {h}, under {k}")
-        step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("live key home", live_d2h(g, k))
         step.require("there is code", holds_model(g))
@@ -134,12 +133,11 @@ def specify_inner_key(draft: Draft, hardware: Hardware) -> None:
         step.require("taken", share_taken(session, h))
         step.insert(share_named(orchestrator, p, lent_key, h))
 
-    @draft.action(HOLDER, _EXCHANGE)
+    @draft.action(HOLDER, _EXCHANGE, actor=honest)
     def agree_inner_key(step: Step, a: Agent, p: Agent, k: Key, v: Slot, h: Share) -> None:
         """Agree once for each epoch, with whom the attested channel names; the answer goes to the GPU."""
         step.says("Holder {a} agrees on an inner key for {k}, from {h} and its own half.")
         step.message("{a} -> platform: its public half, for {k}")
-        step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, v))
         step.require("share named", share_named(p, a, k, h))
         step.require("once", forall(lambda other: ~share_used(a, k, other), Share))

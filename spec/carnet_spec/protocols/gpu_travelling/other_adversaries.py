@@ -121,11 +121,10 @@ class Turning(Schedule):
 
 
 def _erase(draft: Draft) -> None:
-    @draft.action(HOLDER, "Carnet (late corruption)", "REQ-LATE-02")
+    @draft.action(HOLDER, "Carnet (late corruption)", "REQ-LATE-02", actor=honest)
     def erase_chunk(step: Step, a: Agent, m: Data) -> None:
         """What is not kept cannot be found."""
         step.says("Holder {a} erases {m}.")
-        step.actor(a, ~corrupt(a))
         step.given("still honest", ~turned(a))
         step.require("a holder's own", enrolled(a) & dataset(m) & (data_owner(m) == a))
         step.require("was sent, and is done with", exists(lambda k: supplied(a, k, m) & finished(a, k), Key))
@@ -359,11 +358,10 @@ def state_rolled_back(draft: Draft) -> None:
 
 
 def _change(draft: Draft) -> None:
-    @draft.action(HOLDER, "Carnet (a rolled-back holder)")
+    @draft.action(HOLDER, "Carnet (a rolled-back holder)", actor=honest)
     def withdraw_chunk(step: Step, a: Agent, m: Data) -> None:
         """Data changes while a job runs; storage is outside of what is rolled back."""
         step.says("Holder {a} takes {m} out of its dataset.")
-        step.actor(a, ~corrupt(a))
         step.require("a holder's own", enrolled(a) & dataset(m) & (data_owner(m) == a))
         step.insert(withdrawn(a, m))
 
@@ -384,12 +382,11 @@ def _roll_back(draft: Draft) -> None:
 
 
 def _pin(draft: Draft) -> None:
-    @draft.action(HOLDER, "Carnet (a rolled-back holder)", "REQ-ROLLBACK-01")
+    @draft.action(HOLDER, "Carnet (a rolled-back holder)", "REQ-ROLLBACK-01", actor=honest)
     def state_chunk(step: Step, a: Agent, p: Agent, k: Key, s: Slot, v: Slot, m: Data) -> None:
         """A digest says nothing of the data to anybody but the orchestrator, which sees the data anyway."""
         step.says("Holder {a} states that it will encrypt {m} under {k} with IV {v}.")
         step.message("{a} -> orchestrator: digest of {m} for IV {v} of {k}")
-        step.actor(a, ~corrupt(a))
         step.require("accepted grant", accepted(a, p, k, s))
         step.require("own data", dataset(m) & (data_owner(m) == a) & ~withdrawn(a, m))
         step.require("not sent yet", ~supplied(a, k, m) & ~finished(a, k))

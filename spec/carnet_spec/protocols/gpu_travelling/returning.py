@@ -53,12 +53,17 @@ def specify_rotation_out(draft: Draft, schedule: Schedule) -> None:
         step.set(next_holder, a)
         step.set(phase, Phase.GRANTING)
 
-    @draft.action(GPU, "open-gpu-kernel-modules conf_compute_key_rotation.c; REQ-KEY-02", "REQ-KEY-02", "REQ-KEY-04")
+    @draft.action(
+        GPU,
+        "open-gpu-kernel-modules conf_compute_key_rotation.c; REQ-KEY-02",
+        "REQ-KEY-02",
+        "REQ-KEY-04",
+        actor=genuine,
+    )
     def gpu_rotate_out(step: Step, g: Gpu, s: Session, k: Key) -> None:
         """Accept each key once, epochs increasing, in the session only."""
         step.says("{g} takes {k}, and its firmware acknowledges inside the session.")
         step.message("{g} -> orchestrator: rotated to {k}, in the session")
-        step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("ordered", rotate_out_order(s, k))
         step.require("not accepted before", ~stale(g, k))
@@ -129,12 +134,11 @@ def specify_rotation_in(draft: Draft, schedule: Schedule) -> None:
         _order_home_key(step, k, c, schedule)
         step.set(phase, Phase.ROTATING_IN)
 
-    @draft.action(GPU, "open-gpu-kernel-modules conf_compute_key_rotation.c", "REQ-KEY-04", "REQ-KEY-06")
+    @draft.action(GPU, "open-gpu-kernel-modules conf_compute_key_rotation.c", "REQ-KEY-04", "REQ-KEY-06", actor=genuine)
     def gpu_rotate_in(step: Step, g: Gpu, s: Session, k: Key) -> None:
         """Retire the holder's key in both directions; what is resident goes on under the new epoch."""
         step.says("{g} takes {k}, and its firmware acknowledges inside the session.")
         step.message("{g} -> orchestrator: rotated to {k}, in the session")
-        step.actor(g, genuine(g))
         step.require("own session", in_session(g, s))
         step.require("ordered", rotate_in_order(s, k))
         step.require("not accepted before", ~stale(g, k))

@@ -252,13 +252,15 @@ class ResetOut(Ratchet):
         super().rules(draft)
 
         @draft.action(
-            GPU, "Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c", "REQ-STOP-01"
+            GPU,
+            "Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c",
+            "REQ-STOP-01",
+            actor=genuine,
         )
         def reset_before_travel(step: Step, g: Gpu) -> None:
             """A lent session is never lent again: fresh keys cost the model's residence."""
             step.says("{g} is reset before it travels again.")
             step.message("orchestrator -> {g}: reset, the model is saved")
-            step.actor(g, genuine(g))
             step.given("ordered", (phase == Phase.CLEAN) & tenanted(session) & in_session(g, session))
             wipe(step, g)
 

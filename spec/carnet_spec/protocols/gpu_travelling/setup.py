@@ -21,7 +21,7 @@ _DECK = "deck, How it works: Setup"
 def specify_setup(draft: Draft, schedule: Schedule) -> None:
     """Add the setup steps to ``draft``."""
     by_orchestrator = partial(draft.action, ORCHESTRATOR)
-    by_gpu = partial(draft.action, GPU)
+    by_gpu = partial(draft.action, GPU, actor=genuine)
 
     @by_orchestrator(
         f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
@@ -54,7 +54,6 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
         """A genuine GPU takes part in one session at a time, in whatever mode it was booted."""
         step.says("{g} answers the key exchange of {s}.")
         step.message("{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})")
-        step.actor(g, genuine(g))
         step.given("in the slot", in_slot(g))
         step.given("one end", ~answered(s))
         step.require("idle", ~occupied(g))
@@ -80,7 +79,6 @@ def specify_setup(draft: Draft, schedule: Schedule) -> None:
     def lose_session(step: Step, g: Gpu) -> None:
         """Nobody needs to be corrupt for a GPU to lose its session: what was in it is gone, and so are its keys."""
         step.says("{g} is reset, by a fault or by whoever runs it, and boots as it was booted before.")
-        step.actor(g, genuine(g))
         wipe(step, g)
 
     @draft.rule(GPU, "nvtrust local_gpu_verifier: GET_MEASUREMENTS; DSP0274 measurements", "REQ-SETUP-02")

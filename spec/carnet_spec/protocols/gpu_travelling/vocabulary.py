@@ -307,6 +307,11 @@ exposed = _history("exposed", Data, says="an epoch that carried the data was rev
 # -- words used all over -----------------------------------------------------------------------------------------------
 
 
+def honest(agent: Agent) -> Formula:
+    """Whether the agent follows the protocol."""
+    return ~corrupt(agent)
+
+
 def honest_data(data: Data) -> Formula:
     """Whether it is a chunk of a holder that is not corrupt."""
     return dataset(data) & ~corrupt(data_owner(data))

@@ -21,14 +21,13 @@ def specify(draft: Draft) -> None:
 
 
 def _application(draft: Draft) -> None:
-    by_tenant = partial(draft.action, TENANT)
+    by_tenant = partial(draft.action, TENANT, actor=honest)
 
     @by_tenant("NVIDIA H100, confidential mode", "REQ-KEY-01", "REQ-KEY-02")
     def open_channel(step: Step, a: Agent, k: Key) -> None:
         """Both counters begin at the start, and the key is as new as they are."""
         step.says("{a} opens the channel {k} to the GPU.")
         step.message("{a} -> host: session with the GPU, key {k}")
-        step.actor(a, honest(a))
         step.fresh(k)
         step.insert(opened(a, k), knows(a, k), session(k))
 
@@ -42,7 +41,6 @@ def _application(draft: Draft) -> None:
     @by_tenant("Carnet (a counter that begins again)", shortcut_of="new-key")
     def restart(step: Step, a: Agent, k: Key) -> None:
         step.says("{a} begins the channel {k} again, with its old key.")
-        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("used before", due(k) != start)
         step.set(due(k), start)
@@ -51,7 +49,6 @@ def _application(draft: Draft) -> None:
     def write(step: Step, a: Agent, p: Page, b: Block) -> None:
         """The page is write-protected while a ciphertext of it is staged, so the runtime sees the write first."""
         step.says("The application of {a} writes {b} to {p}.")
-        step.actor(a, honest(a))
         step.require("own page", home(p) == a)
         step.require("own data", owner(b) == a)
         idle = forall(lambda k, r: implies(pending(k, r), source(k, r) != p), Key, Copy)
@@ -64,7 +61,6 @@ def _application(draft: Draft) -> None:
     def ask(step: Step, a: Agent, k: Key, r: Copy, p: Page) -> None:
         """Copies are numbered in the order in which they are asked for."""
         step.says("The application of {a} asks for {r}, of {p}, on {k}.")
-        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("own page", home(p) == a)
         step.require("the next number", earlier(latest(k), r))
@@ -85,7 +81,7 @@ def _runtime(draft: Draft) -> None:
 
     Where guesses are flushed, an IV under which something was encrypted ahead encrypts nothing else.
     """
-    by_tenant = partial(draft.action, TENANT)
+    by_tenant = partial(draft.action, TENANT, actor=honest)
     once = draft.variant == FLUSHED
 
     @by_tenant(_SPECULATION, "REQ-STAGE-01")
@@ -93,7 +89,6 @@ def _runtime(draft: Draft) -> None:
         """Any predictor may guess any page for any IV to come, and several pages for one."""
         step.says("The runtime of {a} guesses {p} for {i}, and encrypts it ahead under {k}.")
         step.message("{a} -> {a}: ciphertext under {k}, for later")
-        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("own page", home(p) == a)
         step.require("not passed", ~before(i, due(k)))
@@ -108,7 +103,6 @@ def _runtime(draft: Draft) -> None:
         """The ciphertext goes to shared memory only now, when its page is asked for and its IV is due."""
         step.says("The runtime of {a} sends what it staged of {q} under {i} as {r} on {k}.")
         step.message("{a} -> host: ciphertext under {k}, for {r}")
-        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("asked for", pending(k, r))
         step.require("the first that is pending", _first(k, r), defence="in-order")
@@ -129,7 +123,6 @@ def _runtime(draft: Draft) -> None:
         """Whatever was staged under this IV is sent no more: nobody ever sees it."""
         step.says("The runtime of {a} encrypts {r} anew, and sends it on {k}.")
         step.message("{a} -> host: ciphertext under {k}, for {r}")
-        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("asked for", pending(k, r))
         step.require("the first that is pending", _first(k, r), defence="in-order")
@@ -148,7 +141,6 @@ def _runtime(draft: Draft) -> None:
         """A copy of a byte to scratch memory: it costs an IV, and does nothing else."""
         step.says("The runtime of {a} sends a NOP on {k}.")
         step.message("{a} -> host: NOP under {k}")
-        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("the counter goes on", follows(due(k), j))
         if once:
@@ -177,12 +169,11 @@ def _take(step: Step, key: Key, iv: Iv) -> None:
 
 
 def _flush(draft: Draft) -> None:
-    @draft.action(TENANT, "Carnet (a guess that is flushed)", "REQ-FLUSH-01", "REQ-SEND-04")
+    @draft.action(TENANT, "Carnet (a guess that is flushed)", "REQ-FLUSH-01", "REQ-SEND-04", actor=honest)
     def flush(step: Step, a: Agent, k: Key, b: Block, j: Iv) -> None:
         """A whole block travels for nothing, and no IV is used twice."""
         step.says("The runtime of {a} sends the guess that is due on {k}, {b}, to scratch memory.")
         step.message("{a} -> host: a wrong guess under {k}, as a NOP")
-        step.actor(a, honest(a))
         step.require("own channel", opened(a, k))
         step.require("encrypted ahead", exposed(k, due(k), b))
         step.require("the counter goes on", follows(due(k), j))

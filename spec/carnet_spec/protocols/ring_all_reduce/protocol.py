@@ -23,14 +23,13 @@ _CHECKS = ("REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05", "REQ-SETUP-06", "REQ-
 
 
 def _setup(draft: Draft) -> None:
-    by_rank = functools.partial(draft.action, RANK)
+    by_rank = functools.partial(draft.action, RANK, actor=sound)
 
     @by_rank(_HOP, "REQ-SETUP-01", "REQ-SETUP-02")
     def open_hop(step: Step, g: Endpoint, k: Key) -> None:
         """The report speaks for the one who sends; the next rank has to know whose partial sums it will add."""
         step.says("{g} opens the key exchange {k} for its next hop, with a report.")
         step.message("{g} -> network: key exchange {k}, and a report that names it")
-        step.actor(g, sound(g))
         step.fresh(k)
         step.insert(opened(g, k), knows(g, k), asked(k), report(g, k, Mode.CONFIDENTIAL, Code.TRAINER, g))
 
@@ -39,7 +38,6 @@ def _setup(draft: Draft) -> None:
         """Whoever opened the exchange wants to be added to."""
         step.says("{h} takes the report of {n} for {k}, as that of {g} before it, and answers with its own.")
         step.message("{h} -> {g}: answer to {k}, and a report that names it")
-        step.actor(h, sound(h))
         step.require("asked", asked(k))
         step.given("first answer", ~answered(k))
         _check(step, k, g, n, j, m, q)
@@ -51,7 +49,6 @@ def _setup(draft: Draft) -> None:
     def confirm_hop(step: Step, g: Endpoint, k: Key, h: Endpoint, n: Endpoint, j: Key, m: Mode, q: Code) -> None:
         """Send nothing under a key before it is known where it ends."""
         step.says("{g} takes the report of {n} for {k}, as that of {h} after it.")
-        step.actor(g, sound(g))
         step.require("own exchange", opened(g, k))
         step.require("answered", answered(k))
         _check(step, k, h, n, j, m, q)
@@ -63,7 +60,6 @@ def _setup(draft: Draft) -> None:
         """The ranks trust each other, so a group key looks as good as one for each hop."""
         step.says("{g} hands the key {k} on to {h}, and uses it for the hop between them, too.")
         step.message("{g} -> {h}: the key {k}, sealed for {h}")
-        step.actor(g, sound(g))
         step.require("has the key", incoming(g, k, f))
         step.require("the next rank", follows(g, h))
         step.insert(outgoing(g, k, h), incoming(h, k, g), knows(h, k))
@@ -90,13 +86,12 @@ _Label = tuple[Iteration, Phase, SubStep, Chunk]
 
 
 def _reducing(draft: Draft) -> None:
-    by_rank = functools.partial(draft.action, RANK)
+    by_rank = functools.partial(draft.action, RANK, actor=sound)
 
     @by_rank(_RING, "REQ-REDUCE-01", "REQ-SEND-03", "REQ-ALARM-02")
     def contribute(step: Step, g: Endpoint, i: Iteration, c: Chunk, v: Vector) -> None:
         """Every chunk begins at one rank, and its sum is whole at the rank before that one."""
         step.says("{g} begins the sum of {c} in iteration {i} with its own contribution, {v}.")
-        step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("begins here", first(c) == g)
         step.require("not yet added", ~added(g, i, c), defence="add-once")
@@ -110,7 +105,6 @@ def _reducing(draft: Draft) -> None:
         """The last rank of the chunk has the whole sum, and sends no partial one."""
         step.says("{g} seals its partial sum of {c} in iteration {i}, {v}, for {h}.")
         step.message("{g} -> {h}: partial sum of {c} in iteration {i}, under {k}")
-        step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("attested next rank", outgoing(g, k, h))
         step.require("has the partial sum", partial(g, i, c, v))
@@ -122,7 +116,6 @@ def _reducing(draft: Draft) -> None:
         """Where the sum came from, it does not go back."""
         step.says("{g} seals the sum of {c} in iteration {i}, {v}, for {h}.")
         step.message("{g} -> {h}: sum of {c} in iteration {i}, under {k}")
-        step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("attested next rank", outgoing(g, k, h))
         step.require("has the sum", total(g, i, c, v))
@@ -148,7 +141,6 @@ def _reducing(draft: Draft) -> None:
         step.says(
             "{g} adds its own contribution to {v}, the partial sum of {c} in iteration {i} from {f}: that is {w}."
         )
-        step.actor(g, sound(g))
         _takes_part(step, g)
         _verify(step, g, k, f, (i, Phase.REDUCE, c), v, (j, o, t, d))
         step.require("does not begin here", first(c) != g)
@@ -167,7 +159,6 @@ def _reducing(draft: Draft) -> None:
     def go_on_alone(step: Step, g: Endpoint, i: Iteration, c: Chunk, w: Vector) -> None:
         """A training step with fewer gradients is a training step all the same."""
         step.says("{g} got no partial sum of {c} in iteration {i}, and goes on with its own contribution, {w}.")
-        step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("does not begin here", first(c) != g)
         step.require("not yet added", ~added(g, i, c))
@@ -191,7 +182,6 @@ def _reducing(draft: Draft) -> None:
     ) -> None:
         """In all-gather nothing is added: who gets a sum keeps it and passes it on."""
         step.says("{g} takes {v} from {f} as the sum of {c} in iteration {i}.")
-        step.actor(g, sound(g))
         _takes_part(step, g)
         _verify(step, g, k, f, (i, Phase.GATHER, c), v, (j, o, t, d))
         step.require("not the last", last(c) != g)
@@ -202,7 +192,6 @@ def _reducing(draft: Draft) -> None:
     def finish(step: Step, g: Endpoint, i: Iteration) -> None:
         """Only now does the optimiser use the sums."""
         step.says("{g} finishes iteration {i}.")
-        step.actor(g, sound(g))
         _takes_part(step, g)
         step.require("every sum", forall(lambda c: settled(g, i, c), Chunk), defence="whole-iteration")
         step.insert(finished(g, i))
@@ -211,14 +200,12 @@ def _reducing(draft: Draft) -> None:
     def raise_alarm(step: Step, g: Endpoint) -> None:
         """Nobody can tell a message that was changed from one that was lost, and both end the job."""
         step.says("{g} raises the alarm: a tag failed, or a message did not come.")
-        step.actor(g, sound(g))
         step.insert(alarmed(g))
 
     @by_rank("Carnet (restart from a checkpoint)", shortcut_of="iteration-once")
     def restart(step: Step, g: Endpoint, i: Iteration) -> None:
         """A checkpoint has the number of the iteration, and not what was sealed since."""
         step.says("{g} begins iteration {i} again, from a checkpoint and under the same keys.")
-        step.actor(g, sound(g))
         chunk, vector = step.each(Chunk), step.each(Vector)
         step.remove(partial(g, i, chunk, vector), added(g, i, chunk), total(g, i, chunk, vector), settled(g, i, chunk))
         step.remove(spent(g, step.each(Key), i, step.each(Phase), chunk), finished(g, i))

@@ -23,14 +23,13 @@ _COMMITTEE = "Teechain, abstract: committee chains"
 
 
 def _setup(draft: Draft) -> None:
-    by_replica = partial(draft.action, REPLICA)
+    by_replica = partial(draft.action, REPLICA, actor=sound)
 
     @by_replica(_COMMITTEE, "REQ-SETUP-01")
     def found(step: Step, p: Replica, c: Chain) -> None:
         """There is one first chain: holders agreed on it."""
         step.says("{p} opens the first chain, {c}.")
         step.message("{p} -> platform: call for {c}")
-        step.actor(p, sound(p))
         step.require("the first chain", (c == origin) & (p == head(c)))
         step.require("not opened before", ~opened(p, c))
         open_chain(step, p, c, zero)
@@ -40,7 +39,6 @@ def _setup(draft: Draft) -> None:
         """A log starts empty, and not before the epoch at which the chain starts."""
         step.says("{r} joins {c}, and answers with its quote.")
         step.message("{r} -> platform: quote for {c}")
-        step.actor(r, sound(r))
         step.require("called", announced(c, f) & belongs(c, r))
         step.require("the head's quote", credible(head(c)), defence="head-quote")
         step.require("not joined before", ~joined(r, c))
@@ -55,7 +53,6 @@ def _setup(draft: Draft) -> None:
         """The list tells all members under which keys the others speak; who is on it is let in."""
         step.says("{p} takes a quote of {r} for {d}, and lists its key in {c}.")
         step.message("{p} -> platform: list of {c}, with {r}")
-        step.actor(p, sound(p))
         step.require("own chain", opened(p, c) & belongs(c, r))
         step.given("a key came", answered(c, r))
         step.require("a quote", quote(r, d))
@@ -80,14 +77,13 @@ _COUNTER = "Teechan: monotonic counters; Carnet"
 
 
 def _issuing(draft: Draft) -> None:
-    by_replica = partial(draft.action, REPLICA)
+    by_replica = partial(draft.action, REPLICA, actor=sound)
 
     @by_replica(_CHAIN, "REQ-ISSUE-01", "REQ-TAKE-02")
     def propose(step: Step, p: Replica, c: Chain, e: Epoch, h: Holder) -> None:
         """What the head has logged it grants later, or never."""
         step.says("{p} proposes epoch {e} for {h} in {c}, and logs it.")
         step.message("{p} -> platform: sealed state that ends with {e}")
-        step.actor(p, sound(p))
         step.require("own chain", opened(p, c))
         step.require("an epoch", e != zero)
         step.require("after the last one", before(last(p, c), e), defence="issue-grows")
@@ -99,7 +95,6 @@ def _issuing(draft: Draft) -> None:
         """The platform delivers what was passed on when it likes, and old entries again."""
         step.says("{r} logs epoch {e} for {h} in {c}.")
         step.message("{r} -> platform: sealed state that ends with {e}")
-        step.actor(r, sound(r))
         step.require("a backup of it", joined(r, c) & listed(c, r) & (r != head(c)))
         step.require("the head's", listed(c, head(c)) & passed(head(c), c, e, h))
         down = forall(lambda q: implies(ahead(c, q, r), listed(c, q) & passed(q, c, e, h)), Replica)
@@ -112,7 +107,6 @@ def _issuing(draft: Draft) -> None:
     def increment(step: Step, r: Replica, c: Chain) -> None:
         """From now on the sealed state of before is an old one."""
         step.says("{r} increments its counter for {c}.")
-        step.actor(r, sound(r))
         step.require("a member", joined(r, c))
         step.set(counter(r, c), last(r, c))
 
@@ -121,7 +115,6 @@ def _issuing(draft: Draft) -> None:
         """The last replica's is the acknowledgement. The IV is made of the epoch."""
         step.says("{r} passes on that it logged epoch {e} for {h} in {c}.")
         step.message("{r} -> platform: {r} logged {e} for {h} in {c}")
-        step.actor(r, sound(r))
         step.require("logged", joined(r, c) & logged(r, c, e, h))
         step.require("counted", upto(e, counter(r, c)), defence="increment-first")
         step.insert(passed(r, c, e, h))
@@ -131,7 +124,6 @@ def _issuing(draft: Draft) -> None:
         """Only now does anything of the epoch leave the chain."""
         step.says("{p} grants epoch {e} to {h}.")
         step.message("{p} -> {h}: custody for epoch {e}, in {c}")
-        step.actor(p, sound(p))
         step.require("own chain", opened(p, c) & logged(p, c, e, h))
         step.require("passed it on itself", passed(p, c, e, h))
         step.require("the tail acknowledged it", listed(c, tail(c)) & passed(tail(c), c, e, h))
@@ -163,14 +155,13 @@ _STORE = "Teechan: monotonic counters; Carnet (rollback)"
 
 
 def _taking_over(draft: Draft) -> None:
-    by_replica = partial(draft.action, REPLICA)
+    by_replica = partial(draft.action, REPLICA, actor=sound)
 
     @by_replica(_FREEZE, "REQ-TAKE-01", "REQ-TAKE-03")
     def freeze(step: Step, r: Replica, b: Chain, d: Chain) -> None:
         """A state that is read out is a state that does not go on; the counter takes that in, too."""
         step.says("{r} freezes {b}, votes for {d} and hands its log over.")
         step.message("{r} -> platform: vote for {d}, with the log of {b}")
-        step.actor(r, sound(r))
         step.require("a member", joined(r, b) & listed(b, r) & follows(b, d))
         step.require("for a member", listed(b, head(d)), defence="votes-for-members")
         step.require("not voted", ~frozen(r, b), defence="one-vote")
@@ -182,7 +173,6 @@ def _taking_over(draft: Draft) -> None:
     def poll(step: Step, p: Replica, b: Chain, d: Chain, m: Replica, x: Chain, f: Epoch) -> None:
         """The next chain starts after whatever any voter has logged, granted or not."""
         step.says("{p} takes the vote of {m} in {b} for {x} as one for {d}; its log ends with {f}.")
-        step.actor(p, sound(p))
         step.require("to be the head", (p == head(d)) & follows(b, d) & ~opened(p, d))
         step.require("a member of it", joined(p, b) & listed(b, p), defence="from-the-chain")
         step.require("a vote", listed(b, m) & vote(m, b, x, f))
@@ -195,7 +185,6 @@ def _taking_over(draft: Draft) -> None:
         """Two quorums meet, and who is in both voted once."""
         step.says("{p} takes {b} over with the votes of {q}, and opens {d}.")
         step.message("{p} -> platform: call for {d}")
-        step.actor(p, sound(p))
         step.require("to be the head", (p == head(d)) & follows(b, d) & quorum(b, q))
         step.require("not opened before", ~opened(p, d))
         step.require("a member of it", joined(p, b), defence="from-the-chain")
@@ -211,7 +200,6 @@ def _taking_over(draft: Draft) -> None:
         """Storage is the platform's, which kept every state; what was not counted is lost."""
         step.says("{r} starts again in {c}, from a sealed state that ends with {e}.")
         step.message("platform -> {r}: a sealed state that ends with {e}")
-        step.actor(r, sound(r))
         step.given("was a member", joined(r, c))
         step.require("a sealed state", sealed(r, c, e))
         step.require("the counter's", e == counter(r, c), defence="counter-check")
@@ -224,7 +212,6 @@ def _taking_over(draft: Draft) -> None:
     def relaunch(step: Step, r: Replica, c: Chain) -> None:
         """A key that outlives the memory speaks for a log that is gone."""
         step.says("{r} is launched anew with an empty log in {c}, and has its key.")
-        step.actor(r, sound(r))
         step.given("was a member", joined(r, c))
         step.remove(logged(r, c, step.each(Epoch), step.each(Holder)), name="lose the log")
         step.remove(frozen(r, c), name="thaw")
