@@ -25,7 +25,7 @@ from carnet_spec.language.expressions import (
 )
 from carnet_spec.language.naming import require_name
 from carnet_spec.language.terms import TRUE, Apply, Not, Role, Symbol, Term, Var, sort_of
-from carnet_spec.language.tracing import said_twice
+from carnet_spec.language.tracing import traced_twice
 
 
 class GuardKind(Enum):
@@ -327,7 +327,7 @@ def _refuse_result(result: object, action: str) -> None:
         raise MisuseError(f"{action} returns a {type(result).__name__}: an action says what happens by its step alone")
 
 
-def traced(function: Callable[..., object], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
+def traced_step(function: Callable[..., object], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
     """Call ``function`` with a step that ``begin`` returns, and return it with what was recorded.
 
     Raises:
@@ -340,7 +340,7 @@ def traced(function: Callable[..., object], params: tuple[Individual, ...], begi
         _refuse_result(function(step, *params), step.action)
         return (tuple(step.guards), tuple(step.updates), step.acting, step.sentence, step.sends)
 
-    said_twice(function, say)
+    traced_twice(function, say)
     return steps[0]
 
 

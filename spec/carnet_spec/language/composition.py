@@ -33,7 +33,7 @@ from carnet_spec.language.naming import and_known, require_name
 from carnet_spec.language.notation import show
 from carnet_spec.language.protocol import Protocol, listed
 from carnet_spec.language.statements import Invariant
-from carnet_spec.language.tracing import Place, called_from, said_twice, written_at
+from carnet_spec.language.tracing import Place, called_from, traced_twice, written_at
 
 # -- interpretation ----------------------------------------------------------------------------------------------------
 # Interpretations: what the symbols of one protocol are, said in the words of another.
@@ -44,7 +44,7 @@ from carnet_spec.language.tracing import Place, called_from, said_twice, written
 
 Symbolic = Expression | Relation | Function[Any]
 """What a symbol is as an author has it: a relation, a function, a constant, a variable or a flag."""
-Said = TypeVar("Said", bound=Callable[..., Expression])
+Stated = TypeVar("Stated", bound=Callable[..., Expression])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Interpretation:
         for one, other in self.sorts.items():
             self._require_alike(one, other)
 
-    def reads(self, what: Symbolic) -> Callable[[Said], Said]:
+    def reads(self, what: Symbolic) -> Callable[[Stated], Stated]:
         """Say by the decorated function what a symbol is; its parameters are of the other protocol's sorts.
 
         The function stays what it is, so that others may call it.
@@ -98,11 +98,11 @@ class Interpretation:
         """
         symbol = symbol_of(what)
 
-        def state(function: Said) -> Said:
+        def state(function: Stated) -> Stated:
             place = written_at(function)
             params = parameters(function)
             self._require_domain(symbol, tuple(terms.sort_of(param.term) for param in params), place)
-            body = said_twice(function, lambda: self._result(symbol, function(*params), place))
+            body = traced_twice(function, lambda: self._result(symbol, function(*params), place))
             says = " ".join((function.__doc__ or "").split())
             self._add(Meaning(symbol, tuple(map(variable_of, params)), body, says, place))
             return function
@@ -277,7 +277,7 @@ class Bond:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOpen:
+class OpenAssumptions:
     """Assumptions that the other protocol says nothing of, and why."""
 
     of: End
@@ -327,7 +327,7 @@ class Composition:
         self.threats = threats
         self.fits = fits
         self.bonds: list[Bond] = []
-        self.left_open: list[LeftOpen] = []
+        self.left_open: list[OpenAssumptions] = []
 
     def bond(
         self,
@@ -356,7 +356,7 @@ class Composition:
 
     def leave_open(self, of: End, *ids: str, why: str) -> None:
         """Say that nothing in the other protocol establishes these assumptions, and why."""
-        self.left_open.append(LeftOpen(of, ids, why))
+        self.left_open.append(OpenAssumptions(of, ids, why))
 
     def built(self, variants: Mapping[End, str] | None = None) -> tuple[BuiltBond, ...]:
         """Look up all that the bonds name, in the main variants or in ``variants``.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from carnet_spec.language.actions import Action, Step, Update, traced
+from carnet_spec.language.actions import Action, Step, Update, traced_step
 from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.expressions import (
     Expression,
@@ -37,7 +37,7 @@ from carnet_spec.language.statements import (
     Threat,
 )
 from carnet_spec.language.terms import Apply, Role, Symbol, Term, Var, sort_of, symbols_of
-from carnet_spec.language.tracing import Place, called_from, said_twice, written_at
+from carnet_spec.language.tracing import Place, called_from, traced_twice, written_at
 
 
 class Draft:
@@ -126,7 +126,7 @@ class Draft:
                     step.actor(params[0], actor(params[0]))
                 return step
 
-            step = traced(function, params, begin)
+            step = traced_step(function, params, begin)
             action = Action(
                 name=name_of(function, "a step"),
                 by=by,
@@ -178,7 +178,7 @@ class Draft:
                     f"{name}: a parameter or 'each' is called {listed(clashes)} already: give the new one another name"
                 )
             taken = every | {param.name for param in base.params}
-            step = traced(
+            step = traced_step(
                 function, params, lambda: Step(name, params, base.by, base.deduction, "", base.message, taken)
             )
             self._refuse_below(name, tuple(step.updates))
@@ -428,7 +428,7 @@ def traced_invariant(function: Callable[..., Formula], name: str) -> Invariant:
         MisuseError: it says what cannot be traced.
     """
     params = parameters(function)
-    body = said_twice(function, lambda: formula_term(function(*params), f"the body of {name}"))
+    body = traced_twice(function, lambda: formula_term(function(*params), f"the body of {name}"))
     says = " ".join((function.__doc__ or "").split())
     return Invariant(name, tuple(variable_of(param) for param in params), body, says)
 

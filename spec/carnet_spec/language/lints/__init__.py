@@ -109,12 +109,12 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
     return tuple(found)
 
 
-def nameless(family: Family) -> tuple[Complaint, ...]:
+def undeclared_parts(family: Family) -> tuple[Complaint, ...]:
     """Return the names of its own parts that a family uses and does not declare, before any design is built."""
     return tuple(Complaint("family", *each) for each in families.parts(family))
 
 
-def unmeant(family: Family, variant: str) -> tuple[Complaint, ...]:
+def undeclared_names(family: Family, variant: str) -> tuple[Complaint, ...]:
     """Return what a variant, and the family about it, names and nobody declares, and what two runs leave unclaimed.
 
     It holds of all that the draft may contain. A misspelt name means something else than its author wrote, or nothing:
@@ -123,7 +123,7 @@ def unmeant(family: Family, variant: str) -> tuple[Complaint, ...]:
     draft = family.drafted(variant)
     whole = draft.whole()
     found = [
-        *(Complaint("family", *each) for each in families.misnamed(family, whole)),
+        *(Complaint("family", *each) for each in families.undeclared(family, whole)),
         *_complaints(whole, {name: rule for name, rule in RULES.items() if name in NAMES}),
         *(Complaint("requirements", *each) for each in families.unwritten(whole, family.text)),
         *_unclaimed(draft),
