@@ -245,6 +245,20 @@ def test_a_step_says_its_sentence_and_its_message_and_changes_several_facts() ->
     assert {update.when for update in action.updates} == {enrolled(Agent(action.params[0])).term}
 
 
+def test_the_first_parameter_acts_where_the_decorator_says_of_whom() -> None:
+    draft = drafted()
+
+    @draft.action(PARTY, "a source", says="{a} has {k}", actor=enrolled)
+    def have(step: Step, a: Agent, k: Key) -> None:
+        step.insert(own(a, k))
+
+    (action,) = draft.actions
+    assert action.actor == action.params[0]
+    assert [(guard.kind, guard.formula) for guard in action.guards] == [
+        (GuardKind.ACTOR, enrolled(Agent(action.params[0])).term)
+    ]
+
+
 # -- layers ---------------------------------------------------------------------------------------
 
 
