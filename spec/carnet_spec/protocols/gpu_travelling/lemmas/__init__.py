@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware
-from carnet_spec.protocols.gpu_travelling.lemmas import epochs, handover, memory, sessions
+from carnet_spec.protocols.gpu_travelling.lemmas import memory, sessions
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 
 
@@ -26,18 +26,18 @@ def state_lemmas(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -
     sessions.session_lemmas(draft, schedule)
     sessions.key_lemmas(draft, schedule)
     sessions.phase_lemmas(draft)
-    epochs.epoch_lemmas(draft, schedule)
+    sessions.epoch_lemmas(draft, schedule)
     sessions.secrecy_lemmas(draft, schedule)
-    handover.grant_lemmas(draft, schedule)
-    epochs.counter_lemmas(draft, schedule)
-    epochs.acknowledgement_lemmas(draft, schedule)
+    memory.grant_lemmas(draft, schedule)
+    sessions.counter_lemmas(draft, schedule)
+    sessions.acknowledgement_lemmas(draft, schedule)
     memory.memory_lemmas(draft, schedule)
-    handover.agreement_lemmas(draft, schedule)
+    memory.agreement_lemmas(draft, schedule)
     memory.model_lemmas(draft, schedule)
     sessions.knowledge_lemmas(draft, schedule)
-    handover.second_lines(draft, schedule)
+    memory.second_lines(draft, schedule)
     memory.hardware_lemmas(draft, hardware)
-    epochs.order_lemmas(draft, schedule)
+    sessions.order_lemmas(draft, schedule)
     memory.gpu_lemmas(draft, schedule)
-    handover.record_lemmas(draft, schedule)
-    handover.bookkeeping_lemmas(draft, schedule)
+    memory.record_lemmas(draft, schedule)
+    memory.bookkeeping_lemmas(draft, schedule)
