@@ -215,7 +215,7 @@ def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
         visit(*terms_of_action(action))
         found.update(dict.fromkeys(update.symbol for update in action.updates))
     visit(*(axiom.formula for threat in protocol.threats for axiom in threat.axioms))
-    visit(*(stated.body for stated in (*protocol.invariants, *protocol.goals)))
+    visit(*(stated.body for stated in _stated(protocol)))
     visit(*(term for live in protocol.liveness for term in live.terms))
     for initial in protocol.initial:
         found.setdefault(initial.symbol)
@@ -227,11 +227,15 @@ def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
     return tuple(found)
 
 
+def _stated(protocol: Protocol) -> tuple[statements.Invariant | statements.Goal, ...]:
+    return (*protocol.invariants, *protocol.goals)
+
+
 def _variables_and_members(protocol: Protocol) -> Iterator[Var | Member]:
     """Yield parameters, and by name what formulas bind or name, where no symbol tells the sort."""
     terms = [term for action in protocol.actions for term in terms_of_action(action)]
     terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
-    for stated in (*protocol.invariants, *protocol.goals):
+    for stated in _stated(protocol):
         yield from stated.params
         terms.append(stated.body)
     terms += [initial.value for initial in protocol.initial]
