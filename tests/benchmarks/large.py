@@ -49,7 +49,7 @@ def explored(number: int, folder: Path | None) -> Mapping[str, str]:
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     model = build(Interpreter(protocol, instance), invariants, (), reduce=True, symmetric=folder is None)
     shelf = None if folder is None else Checkpoint(folder).shelf("vote")
-    watch = Watch(max_states=None, max_memory=None, progress=None)
+    watch = Watch()
     search = NativeSearch(model, watch, enough=0, dominance=True, shelf=shelf)
     began = time.process_time()
     stopped_by = search.run()

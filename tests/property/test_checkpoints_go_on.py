@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from tests.fixtures.thorough import share
@@ -47,7 +47,7 @@ def said(found: Exploration) -> tuple[object, ...]:
 def in_pieces(explored: Callable[..., Exploration], folder: Path, more: int) -> tuple[Exploration, int]:
     """Run a search that stops after some more states than last time, until it stops no more; return the runs, too."""
     for run in range(RUNS):
-        found = explored(shelf=Checkpoint(folder).shelf("it"), max_states=1 + more * (1 + run))
+        found = explored(shelf=Checkpoint(folder).shelf("it"), caps=Caps(states=1 + more * (1 + run)))
         if found.complete:
             return found, run
     raise AssertionError("it never ends")
@@ -75,7 +75,7 @@ def test_in_pieces_it_finds_the_same(
         reduction=reduction,
         stop_at_first=False,
     )
-    expected = explored(max_states=TOO_MANY)
+    expected = explored(caps=Caps(states=TOO_MANY))
     assume(expected.complete)
     more = max(more, 2 * expected.states // RUNS)
     with (

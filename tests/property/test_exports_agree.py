@@ -36,7 +36,7 @@ def _judged(sample: Sample) -> Exploration:
         invariants=sample.invariants,
         engine="interpreter",
         reduction=False,
-        max_states=TOO_MANY,
+        caps=Caps(states=TOO_MANY),
         stop_at_first=False,
     )
     assume(judged.complete)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from carnet_check.engines.explicit import explore
+from carnet_check.engines.exploration import Caps
 from carnet_check.engines.induction import SolverOutcome, houdini, prove
 from carnet_check.engines.induction.counterexample import counterexample
 from carnet_spec.language import Claim, Protocol
@@ -25,7 +26,7 @@ def _claiming(sample: Sample) -> Protocol:
 
 def _violated(sample: Sample) -> set[str]:
     found = explore(
-        sample.protocol, sample.instance, invariants=sample.invariants, engine="interpreter", max_states=200
+        sample.protocol, sample.instance, invariants=sample.invariants, engine="interpreter", caps=Caps(states=200)
     )
     return set(found.violations)
 

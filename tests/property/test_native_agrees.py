@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from carnet_spec.trace import Trace
@@ -67,7 +67,7 @@ def explored(
             packed=packed,
             reduction=reduction,
             stop_at_first=stop_at_first,
-            max_states=TOO_MANY,
+            caps=Caps(states=TOO_MANY),
         )
 
 

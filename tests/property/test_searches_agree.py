@@ -26,7 +26,7 @@ from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.places import Here, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
-from carnet_check.engines.exploration import Exploration, Walks
+from carnet_check.engines.exploration import Caps, Exploration, Walks
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.native.search import NativeSearch, NativeWalks
 from carnet_check.verification.checks import taking
@@ -93,7 +93,7 @@ def explored(
         invariants=of.invariants,
         goals=of.goals,
         stop_at_first=False,
-        max_states=TOO_MANY,
+        caps=Caps(states=TOO_MANY),
         engine=engine,
         packed=packed,
         reduction=reduction,

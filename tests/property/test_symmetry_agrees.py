@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.engines.explicit import explore
+from carnet_check.engines.exploration import Caps
 from tests.property.random_protocols import Sample
 from tests.property.symmetric_protocols import alike_samples, explored, lengths, said
 
@@ -34,7 +35,7 @@ def test_symmetry_finds_the_shortest_traces_that_the_interpreter_finds(sample: S
             invariants=sample.invariants,
             goals=sample.goals,
             engine=engine,
-            max_states=250 if engine == "interpreter" else None,
+            caps=Caps(states=250 if engine == "interpreter" else None),
             stop_at_first=False,
         )
         for engine in ("interpreter", "compiled")

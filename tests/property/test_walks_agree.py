@@ -20,7 +20,7 @@ from carnet_check.engines.explicit.layout import changes
 from carnet_check.engines.explicit.model import CompiledStep, build
 from carnet_check.engines.explicit.queries import Draw
 from carnet_check.engines.explicit.walking import PackedWalks, walk
-from carnet_check.engines.exploration import Exploration, GuardSeen, Walks
+from carnet_check.engines.exploration import Caps, Exploration, GuardSeen, Walks
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_spec.language import Guard, GuardKind
@@ -62,7 +62,7 @@ def explored(each: Sample) -> Exploration:
         goals=each.goals,
         reduction=False,
         stop_at_first=False,
-        max_states=TOO_MANY,
+        caps=Caps(states=TOO_MANY),
     )
 
 
@@ -72,7 +72,7 @@ def taken(each: Sample, walks: Walks, apart: bool) -> tuple[PackedWalks, list[li
     with in_parts(apart):
         run = PackedWalks(
             build(judge, each.invariants, each.goals, reduce=False),
-            Watch(max_states=None, max_memory=None, progress=None),
+            Watch(),
             walks,
         )
     ends: dict[int, int] = {}

@@ -6,9 +6,10 @@ engine, through worker processes, to the reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Required, TypedDict
 
 from carnet_check.loading.extent import Explored, fixed_in_words
 from carnet_check.loading.scope import Scope
@@ -31,6 +32,28 @@ class Caps:
 
 NO_CAPS = Caps()
 """A search goes on to its end."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keyword arguments of :meth:`~carnet_check.engines.interface.Explores.explore`, which explains them."""
+
+    invariants: Required[Sequence[Invariant]]
+    goals: Sequence[Goal]
+    caps: Caps
+    stop_at_first: bool
+    stop_when_fallen: bool
+    reduction: bool
+    threat: str
+    watch: Callable[[int, int], None] | None
+
+
+class LassoOptions(TypedDict, total=False):
+    """The keyword arguments of :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`, beside ``liveness``."""
+
+    caps: Caps
+    reduction: bool
+    threat: str
+    watch: Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ from carnet_check.exports.ground.conditions import Place
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
 from carnet_spec.language import Action, Claim, Eventually, Goal, Instance, Invariant, Profile, Protocol, Threat
-from carnet_spec.language import Protocol as Specification
 from carnet_spec.language.terms import Term
 
 # -- what is asked, and what is answered ----------------------------------------------------------
@@ -39,7 +38,7 @@ from carnet_spec.language.terms import Term
 class Plan:
     """One variant's share of a task, checked and spelled out."""
 
-    protocol: Specification
+    protocol: Protocol
     label: str
     threats: tuple[Threat, ...]
     pairs: tuple[tuple[Claim, Threat], ...]
@@ -63,6 +62,11 @@ class Plan:
     def falls(self, claim: str, threat: str) -> bool:
         """Whether the claim is expected to be violated there."""
         return (claim, threat) in self.expected_to_fall
+
+    @property
+    def to_prove(self) -> list[tuple[Claim, Threat]]:
+        """The pairs that are expected to hold: what is expected to fall has no proof."""
+        return [(claim, threat) for claim, threat in self.pairs if not self.falls(claim.name, threat.id)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +220,7 @@ class Explores(Engine):
     @abstractmethod
     def explore(
         self,
-        protocol: Specification,
+        protocol: Protocol,
         instance: Instance,
         *,
         invariants: Sequence[Invariant],
@@ -250,7 +254,7 @@ class DecidesLiveness(Explores):
     @abstractmethod
     def lassos(
         self,
-        protocol: Specification,
+        protocol: Protocol,
         instance: Instance,
         *,
         liveness: Sequence[Eventually],
@@ -282,7 +286,7 @@ class Remembers(Explores):
 
     @abstractmethod
     def visited(
-        self, protocol: Specification, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
+        self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
         """Visit every state that matters to these invariants and goals, whichever unused elements are drawn."""
 
@@ -291,7 +295,7 @@ class ProvesLiveness(Engine):
     """Proves that something happens in the end."""
 
     @abstractmethod
-    def liveness(self, protocol: Specification, live: Eventually) -> LivenessAnswer:
+    def liveness(self, protocol: Protocol, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live``, for instances of any size and under every threat model."""
 
 
@@ -300,7 +304,7 @@ class DecidesPossibility(Engine):
 
     @abstractmethod
     def possibilities(
-        self, protocol: Specification, threat: Threat | None, known: Mapping[str, Term], runner: Runner
+        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term], runner: Runner
     ) -> Possibilities:
         """Return what answers questions; ``known`` are formulas that are proved to hold in every reachable state.
 
@@ -322,7 +326,7 @@ class RemembersProofs(Engine):
     """Remembers which hypotheses sufficed for its proofs, so that others need not look for them."""
 
     @abstractmethod
-    def remembered(self, protocol: Specification) -> Mapping[str, tuple[str, ...]]:
+    def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
         """Return the names of hypotheses by the ids of obligations, without a threat model; ``carnet certify`` asks."""
 
 
@@ -332,7 +336,7 @@ class ProvesWeakened(Engine):
     @abstractmethod
     def unproved(
         self,
-        protocol: Specification,
+        protocol: Protocol,
         threat: Threat | None,
         claims: Collection[str],
         jobs: int,
@@ -364,7 +368,7 @@ class ProvesSteps(Engine):
     """Proves steps one by one, those of changed actions too."""
 
     @abstractmethod
-    def step_proofs(self, protocol: Specification, threat: Threat | None) -> StepProofs:
+    def step_proofs(self, protocol: Protocol, threat: Threat | None) -> StepProofs:
         """Return what answers questions about a protocol under a threat model; without one, under all."""
 
 
@@ -380,15 +384,12 @@ class AnswersObligations(Engine):
     """Proves claims obligation by obligation, so that its answers can be compared with others' one by one."""
 
     @abstractmethod
-    def obligation_answers(self, source: Source, protocol: Specification, jobs: int) -> Iterator[ObligationAnswer]:
+    def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
         """Answer every obligation of every layer of a variant."""
 
     @abstractmethod
     def version(self) -> str:
         """Return the name and the version of whatever answers."""
-
-
-# -- What an engine can do that explores one instance on several machines --------------------------
 
 
 class OnCluster(Explores):
@@ -403,19 +404,12 @@ class OnCluster(Explores):
         """
 
 
-# -- What an engine can do that goes on where an earlier run ended ---------------------------------
-
-
 class Keeps(Explores):
     """Keeps what it found after each level, and goes on from there."""
 
     @abstractmethod
     def keeping(self, checkpoint: Checkpoint) -> Self:
         """Return the same engine, whose searches go on from a checkpoint and keep what they find in it."""
-
-
-# --------------------------------------------------------------------------------------------------
-# What an engine says that observes: how many states an instance has, and what ever changes in it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,9 +430,6 @@ class Observes(Explores):
         """Visit every state; return nothing if the search stopped before it had seen all of them."""
 
 
-# -- What an engine offers that can take random walks where it would visit every state -------------
-
-
 class Samples(Explores):
     """Can take random walks instead of visiting every state."""
 
@@ -449,9 +440,6 @@ class Samples(Explores):
         What it explores are these walks, all of them whatever falls, and nothing is left out of a state. Which walks
         they are depends on the protocol, the instance, the seed and the depth alone, not on the engine.
         """
-
-
-# -- What an engine can do that explores one instance in several threads ---------------------------
 
 
 class InThreads(Explores):

@@ -79,8 +79,7 @@ def observe(
 ) -> Observed | None:
     """Visit every state, without reduction; return nothing if the search stops at ``caps``."""
     model = build(Interpreter(protocol, instance), (), (), reduce=False)
-    bounds = Watch(max_states=caps.states, max_memory=caps.memory, max_seconds=caps.seconds, progress=watch)
-    run = PackedSearch(model, bounds, enough=0, dominance=False)
+    run = PackedSearch(model, Watch(replace(caps, workers=1), watch), enough=0, dominance=False)
     stopped_by = run.run()
     if stopped_by == "interrupt":
         raise KeyboardInterrupt
@@ -109,7 +108,7 @@ def visit(protocol: Protocol, instance: Instance, invariants: Sequence[Invariant
     One of them may stand for all, but then the others lead out of the states that were visited.
     """
     model = build(Interpreter(protocol, instance), invariants, goals, reduce=True, every_draw=True)
-    run = PackedSearch(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=True)
+    run = PackedSearch(model, Watch(), enough=0, dominance=True)
     if run.run() is not None:
         raise KeyboardInterrupt
     sighted = (model.monitors[number] for number in run.sightings)

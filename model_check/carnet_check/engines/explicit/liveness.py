@@ -25,7 +25,7 @@ from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import Model, build
 from carnet_check.engines.explicit.search import Moves, PackedSearch, search, sightings_of
-from carnet_check.engines.exploration import Exploration, trigger_of
+from carnet_check.engines.exploration import NO_CAPS, Caps, Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import (
     counted_whole,
@@ -50,12 +50,9 @@ def lassos(
     instance: Instance,
     liveness: Sequence[Eventually],
     *,
-    max_states: int | None = None,
-    max_memory: int | None = None,
-    max_seconds: float | None = None,
-    workers: int = 1,
+    caps: Caps = NO_CAPS,
     reduction: bool = True,
-    progress: Report | None = None,
+    watch: Report | None = None,
     threat: str = "",
 ) -> Exploration:
     """Visit every state, and look for a fair run that waits for ever, for each liveness property.
@@ -65,12 +62,9 @@ def lassos(
         instance: satisfies the axioms.
         liveness: the properties; the same rules have to be steps for all of them, and the same steps taken fairly of
             what more than one of them names.
-        max_states: end the search soon after this many states.
-        max_memory: end it before the process holds more bytes than this.
-        max_seconds: end it soon after so many seconds.
-        workers: how many sibling processes share them.
+        caps: where the search ends although it is not complete.
         reduction: leave out what provably cannot matter.
-        progress: called about once a second with the states found and the depth reached.
+        watch: called about once a second with the states found and the depth reached.
         threat: the threat model to name in traces.
 
     Returns:
@@ -79,10 +73,7 @@ def lassos(
     """
     parts = divided(with_rules_as_steps(protocol, liveness), liveness)
     judge = Interpreter(parts, divided_instance(instance, parts))
-    watch = Watch(
-        max_states=max_states, max_memory=max_memory, max_seconds=max_seconds, progress=progress, workers=workers
-    )
-    visited = _Visited(judge, liveness, watch, reduction)
+    visited = _Visited(judge, liveness, Watch(caps, watch), reduction)
     explored = search(parts, visited.run)
     visited.look()
     violations: dict[str, Trace] = {}

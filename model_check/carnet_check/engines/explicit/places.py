@@ -290,7 +290,7 @@ class Owner(PackedSearch):
     """Owns the states that fall to one of so many ``places``."""
 
     def __init__(self, model: Model, places: int, *, dominance: bool) -> None:
-        super().__init__(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=dominance)
+        super().__init__(model, Watch(), enough=0, dominance=dominance)
         self._places = places
         self._boxes: list[set[int]] = []
 

@@ -57,8 +57,7 @@ from carnet_check.engines.interface import (
     Task,
     Unsure,
 )
-from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, row_of
-from carnet_check.engines.proving.composition import SolverOutcome as Solved
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.proving.solver import (
     Z3,
     keep,
@@ -73,7 +72,7 @@ from carnet_check.exports.smtlib import Declarations, Statement, problem, statem
 from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.obligations import layers
 from carnet_check.obligations import obligations as unsimplified
-from carnet_check.results import Result, Verdict
+from carnet_check.results import Result
 from carnet_command.progress import Pace
 from carnet_command.text import counted
 from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat
@@ -99,6 +98,7 @@ Answered = Callable[[int, int, SolverAnswer], None]
 
 @dataclass(frozen=True)
 class Induction(
+    Unbounded,
     AnswersObligations,
     ComparesFormulas,
     DecidesPossibility,
@@ -114,7 +114,6 @@ class Induction(
 
     name: ClassVar = "induction"
     purpose: ClassVar = "claims, for any number of parties, keys, messages and rounds"
-    verdicts: ClassVar = (Verdict.PROVED,)
     needs: ClassVar = (Z3,)
     shows: ClassVar = "counterexample to induction"
     rlimit: int = DEFAULT_RLIMIT
@@ -123,17 +122,9 @@ class Induction(
         """Return the engine with another budget for each obligation, in units of the solver's own counter."""
         return replace(self, rlimit=most)
 
-    def expected(self, profile: Profile) -> Verdict:
-        """Return PROVED, whatever the profile."""
-        return Verdict.PROVED
-
     def intention(self, task: Task) -> str:
         """Say that no size matters."""
         return "for any number of parties, keys, messages and rounds"
-
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
-        """Say that no size matters."""
-        return (f"{self.name}: unbounded",)
 
     def budget(self, profile: Profile) -> str:
         """Say what the solver may take."""
@@ -159,13 +150,13 @@ class Induction(
         with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
             for plan in task.plans:
                 proofs: tuple[ProofResult, ...] = ()
-                if wanted := _wanted(plan):
+                if wanted := plan.to_prove:
                     tried, seconds = self._proved(plan, wanted, workers, listener)
                     proofs = tried.proofs
                     found += standings(proofs)
                     for claim, threat in wanted:
                         proof = tried.claims[claim.name, threat.id]
-                        rows.append(row_of(self, task, plan, proof, threat, seconds, _detail(proof)))
+                        rows.append(self.row(task, plan, proof, threat, seconds, _detail(proof)))
                         bases[rows[-1].key] = Basis(proof.layer, proof.satisfiable)
                 for live in plan.liveness:
                     listener.status(f"{plan.protocol.variant}: {live.name}, what happens in the end")
@@ -180,9 +171,9 @@ class Induction(
         with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
             for plan in task.plans:
                 seen.variant = plan.protocol.variant
-                if wanted := _wanted(plan):
+                if wanted := plan.to_prove:
                     self._together(plan, wanted, workers, seen.answered, seen.mine)
-        open_ = {name: each.reason for name, each in seen.answers.items() if each.outcome is Solved.UNKNOWN}
+        open_ = {name: each.reason for name, each in seen.answers.items() if each.outcome is SolverOutcome.UNKNOWN}
         notes = before.used.notes if before else ()
         return Portion(self.name, "obligation", len(seen.answers), len(seen.every), open_, notes=notes)
 
@@ -302,7 +293,7 @@ class Induction(
         declarations = Declarations()
         said = [statement(name, formula, declarations) for name, formula in formulas.items()]
         outcome, _, _ = ask(problem(declarations, said), self.rlimit)
-        return None if outcome is Solved.UNKNOWN else outcome is Solved.PROVED
+        return None if outcome is SolverOutcome.UNKNOWN else outcome is SolverOutcome.PROVED
 
     def step_proofs(self, protocol: Protocol, threat: Threat | None) -> StepProofs:
         """Ask the solver, in this process."""
@@ -333,7 +324,7 @@ class Induction(
         system = obligation.system
         with Workers(1) as here:
             (answer,) = answers_to([obligation], system, load_hints(system.protocol), self.rlimit, here)
-        if answer.outcome is Solved.PROVED:
+        if answer.outcome is SolverOutcome.PROVED:
             return ""
         return explain_cti(system.protocol, obligation.id, system.threat)
 
@@ -357,11 +348,6 @@ class _Seen:
         """Count an answer."""
         self.answers[f"{self.variant}: {answer.id}"] = answer
         self.listener.status(f"{self.variant}: induction, {done} of {total} obligations of shard {self.shard}")
-
-
-def _wanted(plan: Plan) -> list[tuple[Claim, Threat]]:
-    """Return what is to be proved: what is expected to fall has no proof."""
-    return [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
 
 
 def _covers(protocol: Protocol, model: Threat | None, key: tuple[str, str]) -> bool:
@@ -418,15 +404,12 @@ class SolverSteps(StepProofs):
         return self._asked(self._system, Question(GOAL, denied, own, tried))
 
     def _answered(self, subject: System, listed: Iterable[Obligation], first: str) -> Iterator[ObligationAnswer]:
-        for each in self._in_order(listed, first):
+        for each in sorted(listed, key=lambda each: first not in self._hints.get(each.id, ())):
             if each.goal == TRUE:
                 yield self._told(SolverAnswer(each.id, SolverOutcome.PROVED))
             else:
                 tried = attempts(each, each.shared, self._hints.get(each.id))
                 yield self._asked(subject, Question(each.id, each.negated_goal, each.own_statements, tried))
-
-    def _in_order(self, listed: Iterable[Obligation], first: str) -> Sequence[Obligation]:
-        return sorted(listed, key=lambda each: first not in self._hints.get(each.id, ()))
 
     def _asked(self, subject: System, question: Question) -> ObligationAnswer:
         batch = Batch(subject.declarations, subject.step_hypotheses, (question,), self._rlimit)

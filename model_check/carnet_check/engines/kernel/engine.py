@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import ClassVar, Self
@@ -21,25 +21,24 @@ from carnet_check.certificates.judging import (
     key_of,
 )
 from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Task
-from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, row_of
+from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import Source
 from carnet_check.obligations import Layer, Obligation, layers, obligations
-from carnet_check.results import Result, Verdict
+from carnet_check.results import Result
 from carnet_command.text import counted
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
+from carnet_spec.language import Profile, Protocol, SpecificationError
 
 MOST_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Kernel(AnswersObligations):
+class Kernel(Unbounded, AnswersObligations):
     """Has the kernel follow every certificate that a claim rests on; ``most`` is how many tokens one may have."""
 
     name: ClassVar = "kernel"
     purpose: ClassVar = "proofs for any number of parties, by certificates and without a solver"
-    verdicts: ClassVar = (Verdict.PROVED,)
     by_default: ClassVar = False
     believes_no_solver: ClassVar = True
     most: int = MOST_TOKENS
@@ -48,17 +47,9 @@ class Kernel(AnswersObligations):
         """Return the same engine for certificates of at most so many tokens."""
         return replace(self, most=most)
 
-    def expected(self, profile: Profile) -> Verdict:
-        """Return PROVED, whatever the profile."""
-        return Verdict.PROVED
-
     def intention(self, task: Task) -> str:
         """Say that certificates are checked."""
         return "checks the certificates of proofs for any number of everything"
-
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
-        """Say that no size matters."""
-        return (f"{self.name}: unbounded",)
 
     def budget(self, profile: Profile) -> str:
         """Say how long a certificate may be."""
@@ -96,26 +87,29 @@ class Kernel(AnswersObligations):
     def _checked(
         self, task: Task, plan: Plan, accepted: Accepted, follow: Follow, listener: Listener
     ) -> Iterator[tuple[Result, ClaimProof]]:
-        wanted = [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
+        wanted = plan.to_prove
         if not wanted:
             return
         began, variant = time.monotonic(), plan.protocol.variant
         listener.status(f"{variant}: checking certificates")
-        proofs = _proofs(task.source, plan, wanted, Judge(self.most, accepted), follow)
+        proofs = _proofs(task.source, plan, Judge(self.most, accepted), follow)
         seconds = time.monotonic() - began
         held = sum(proof.proved for proof in proofs)
         listener.line(f"{variant}: {self.name} accepts {held} of {len(wanted)} in {seconds:.1f} s")
         for (_, threat), proof in zip(wanted, proofs, strict=True):
-            yield row_of(self, task, plan, proof, threat, seconds, _detail(proof)), proof
+            rests = f"any number of everything, by certificates; rests on {counted(len(proof.lemmas), 'lemma')}"
+            yield self.row(task, plan, proof, threat, seconds, rests if proof.proved else proof.reason), proof
 
 
-def _proofs(
-    source: Source, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], judge: Judge, follow: Follow
-) -> list[ClaimProof]:
+def _proofs(source: Source, plan: Plan, judge: Judge, follow: Follow) -> list[ClaimProof]:
     """Return the proof of each claim, by certificates."""
+    wanted = plan.to_prove
     needed = {threat.id for _, threat in wanted}
+    place = place_of(source)
     try:
-        certificates = _certificates(source)
+        certificates = load_certificates(place) if place else Certificates({})
+        if not certificates.layers:
+            raise BadCertificateFile(f"no certificates: expected '{place or 'a file'}'; `carnet certify` makes it")
         every = [each for each in layers(plan.protocol) if each.threat is None or each.threat.id in needed]
     except (BadCertificateFile, SpecificationError) as error:
         return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in wanted]
@@ -146,13 +140,17 @@ def composed_of(
     answers: dict[str, SolverAnswer] = {}
     for obligation, entry in asked.items():
         each = bound[obligation]
-        why = _said(each, judge, whys) if isinstance(each, Bound) else each
-        answers[obligation.id] = _answer(obligation, entry, why)
+        if isinstance(each, str):
+            why = each
+        elif each.identity in judge.accepted:
+            why = ""
+        else:
+            why = whys.get(each.identity, "nobody judged its certificate")
+        if why or entry is None:
+            answers[obligation.id] = SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
+        else:
+            answers[obligation.id] = SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)
     return Composition(layers, tuple(asked), answers)
-
-
-def _said(bound: Bound, judge: Judge, whys: Mapping[Identity, str]) -> str:
-    return "" if bound.identity in judge.accepted else whys.get(bound.identity, "nobody judged its certificate")
 
 
 def _entries(layer: Layer, certificates: Certificates) -> Iterator[tuple[Obligation, Entry | None]]:
@@ -167,26 +165,6 @@ def _told(judge: Judge, obligation: Obligation, entry: Entry | None) -> Obligati
     why = judge.why_refused(obligation, entry)
     threat, outcome = obligation.layer.threat.id if obligation.layer.threat else "", "unknown" if why else "proved"
     return ObligationAnswer(threat, obligation.id, outcome, seconds=time.perf_counter() - began, reason=why)
-
-
-def _answer(obligation: Obligation, entry: Entry | None, why: str) -> SolverAnswer:
-    if why or entry is None:
-        return SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
-    return SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)
-
-
-def _certificates(source: Source) -> Certificates:
-    place = place_of(source)
-    found = load_certificates(place) if place else Certificates({})
-    if not found.layers:
-        raise BadCertificateFile(f"no certificates: expected '{place or 'a file'}'; `carnet certify` makes it")
-    return found
-
-
-def _detail(proof: ClaimProof) -> str:
-    if not proof.proved:
-        return proof.reason
-    return f"any number of everything, by certificates; rests on {counted(len(proof.lemmas), 'lemma')}"
 
 
 KERNEL = Kernel()

@@ -10,6 +10,7 @@ import pytest
 
 from carnet_check.engines.explicit import bounds
 from carnet_check.engines.explicit.bounds import Watch, resident_bytes
+from carnet_check.engines.exploration import Caps
 from carnet_command.interrupts import stoppable
 
 MEBIBYTE = 1 << 20
@@ -17,7 +18,7 @@ HOLDS = "import sys; held = bytearray(int(sys.argv[1])); print('ready', flush=Tr
 
 
 def _watch(max_memory: int, workers: int) -> Watch:
-    return Watch(max_states=None, max_memory=max_memory, progress=None, workers=workers)
+    return Watch(Caps(memory=max_memory, workers=workers))
 
 
 def test_a_search_alone_stops_beyond_its_memory() -> None:
@@ -64,7 +65,7 @@ def test_what_siblings_hold_is_counted() -> None:
 def test_what_is_no_part_of_a_search_counts_for_none_of_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    watch = Watch(max_states=None, max_memory=None, max_seconds=6.0, progress=None)
+    watch = Watch(Caps(seconds=6.0))
     now = 107.0
     assert watch.exceeded(1) == "time"
     watch.leave_out(4.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.engines.explicit.liveness import lassos
-from carnet_check.engines.exploration import Exploration, trigger_of
+from carnet_check.engines.exploration import Caps, Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Draft, Instance, Protocol, Step
@@ -63,7 +63,7 @@ def _protocol(draft: Draft, *fair: str) -> Protocol:
 
 def _found(protocol: Protocol, instance: Instance | None = None, max_states: int | None = None) -> Exploration:
     where = instance or Instance({"Party": ("p", "q")})
-    found = lassos(protocol, where, protocol.liveness, max_states=max_states)
+    found = lassos(protocol, where, protocol.liveness, caps=Caps(states=max_states))
     judge = Interpreter(with_rules_as_steps(protocol, protocol.liveness), where)
     for trace in found.violations.values():
         assert objection(judge, protocol.liveness[0], trace) == ""

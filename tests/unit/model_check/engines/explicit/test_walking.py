@@ -13,7 +13,7 @@ from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.walking import PackedWalks, _after, chance_of
-from carnet_check.engines.exploration import ActionSeen, GuardSeen, Walked, Walks
+from carnet_check.engines.exploration import ActionSeen, Caps, GuardSeen, Walked, Walks
 from carnet_check.engines.native.search import NativeWalks
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
@@ -88,9 +88,7 @@ def _toy() -> tuple[Protocol, Instance]:
 
 def walks_of(protocol: Protocol, walks: Walks, where: Instance | None = None) -> PackedWalks:
     judge = Interpreter(protocol, where or instance(protocol))
-    return PackedWalks(
-        build(judge, (), (), reduce=False), Watch(max_states=None, max_memory=None, progress=None), walks
-    )
+    return PackedWalks(build(judge, (), (), reduce=False), Watch(), walks)
 
 
 # -- what is drawn --------------------------------------------------------------------------------
@@ -189,7 +187,7 @@ def test_what_is_looked_for_is_looked_for_one_element_at_a_time() -> None:
     both = conjunction((Apply(seen.symbol, (party,)), Apply(known.symbol, (party,))))
     wanted = Goal("both", (party,), both, "somebody is seen and known")
     judge = Interpreter(protocol, where)
-    watch = Watch(max_states=None, max_memory=None, progress=None)
+    watch = Watch()
     run = PackedWalks(build(judge, (), [wanted, SOMEBODY], reduce=False), watch, Walks(300))
     assert len(run.looking) > 2
     assert run.run() is None
@@ -203,7 +201,7 @@ def test_what_is_looked_for_in_parts_is_seen_by_each(packed: Callable[..., Packe
     party = Var("a", seen.symbol.domain[0])
     wanted = Goal("seen", (party,), Apply(seen.symbol, (party,)), "somebody is seen")
     judge = Interpreter(protocol, instance(protocol, parties=14))
-    watch = Watch(max_states=None, max_memory=None, progress=None)
+    watch = Watch()
     run = packed(build(judge, (), [wanted], reduce=False), watch, Walks(3, depth=1))
     assert len(run.looking) == 14
     assert run.run() is None
@@ -256,5 +254,5 @@ def test_no_state_is_kept() -> None:
 
 def test_memory_ends_walks_with_what_they_covered() -> None:
     protocol = drafted(see).protocol()
-    found = sample(protocol, instance(protocol), Walks(10), invariants=(), goals=[ANY], max_memory=1)
+    found = sample(protocol, instance(protocol), Walks(10), invariants=(), goals=[ANY], caps=Caps(memory=1))
     assert (found.stopped_by, found.complete, found.goals) == ("memory", False, {})

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.native import kernel, machine, search
 from carnet_check.engines.native.tables import COUNTERS, EXPANDED, Number, room_to_work
 from carnet_check.loading.families import load
@@ -102,7 +102,7 @@ def test_what_ends_a_search_ends_it_with_threads_under_way() -> None:
         protocol,
         instance,
         invariants=(),
-        max_states=100_000,
+        caps=Caps(states=100_000),
         reduction=False,
         packed=functools.partial(search.NativeSearch, threads=3),
     )

@@ -13,13 +13,14 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.exploration import Caps
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Instance, Protocol
 from tests.fixtures.unseen import letters, relay, sites, vote
 
 groups = importlib.import_module("carnet_check.engines.explicit.search")
-WATCH = Watch(max_states=2_000, max_memory=None, progress=None)
+WATCH = Watch(Caps(states=2_000))
 
 
 def searched(protocol: Protocol, instance: Instance) -> NativeSearch:
@@ -57,5 +58,5 @@ def test_actions_fall_into_parts_until_there_are_many(monkeypatch: pytest.Monkey
     monkeypatch.setattr(groups, "FEW", 1)
     some = len(searched(protocol, sites(3)).expanders)
     assert some > len(protocol.actions)
-    monkeypatch.setattr(groups, "MANY", some - 1)
+    monkeypatch.setattr("carnet_check.engines.native.search.MANY", some - 1)
     assert len(protocol.actions) < len(searched(protocol, sites(3)).expanders) < some

@@ -14,7 +14,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.places import Here, LostPlaceError, Owner, PlacesSearch, owner_of
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
 from carnet_command.exit_codes import ExitCode
@@ -116,7 +116,7 @@ def test_what_is_dominated_at_the_end_of_its_level_is_not_expanded() -> None:
     """The same state is found at more cost first."""
     protocol = gate()
     model = build(Interpreter(protocol, Instance(elements={}, budget=1)), (), protocol.goals, reduce=True)
-    search = PackedSearch(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=True)
+    search = PackedSearch(model, Watch(), enough=0, dominance=True)
     search.run()
     first, *level = search.found[:3]
     assert [state & model.layout.spent for state in level] == [1, 0]
@@ -136,7 +136,7 @@ def test_a_place_that_is_lost_ends_the_search_with_what_was_covered() -> None:
 
 @pytest.mark.parametrize("packed", [PackedSearch, functools.partial(PlacesSearch, places=Here(2), hand_over_at=1)])
 def test_bounds_hold_wherever_states_are(packed: Any) -> None:
-    found = explore(vote(), sites(3), invariants=(), packed=packed, max_states=50)
+    found = explore(vote(), sites(3), invariants=(), packed=packed, caps=Caps(states=50))
     assert found.stopped_by == "states"
     assert not found.complete
 
@@ -147,7 +147,7 @@ def test_what_other_processes_hold_counts() -> None:
             return 1 << 40
 
     packed = functools.partial(PlacesSearch, places=Full(2), hand_over_at=1)
-    assert explore(vote(), sites(3), invariants=(), packed=packed, max_memory=1 << 36).stopped_by == "memory"
+    assert explore(vote(), sites(3), invariants=(), packed=packed, caps=Caps(memory=1 << 36)).stopped_by == "memory"
 
 
 def test_states_fall_to_every_place_whatever_they_cost() -> None:

@@ -54,7 +54,7 @@ def alike(protocol: Protocol, instance: Instance = INSTANCE, *, reduce: bool = T
     counts, found = [], set()
     for symmetric in (False, True):
         model = build(Interpreter(protocol, instance), invariants, (), reduce=reduce, symmetric=symmetric)
-        run = PackedSearch(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=False)
+        run = PackedSearch(model, Watch(), enough=0, dominance=False)
         run.run()
         if model.standing is None:
             counts.append(len(run.found))
