@@ -138,7 +138,6 @@ def _used(entry: Entry) -> set[str]:
 
 
 def _renamed(entry: Entry, names: Sequence[str]) -> Entry:
-    """Return the same certificate with numbers that refer to ``names``."""
     number = {name: place for place, name in enumerate(names)}
     tokens = _NAMED.sub(lambda found: f"{found[1]}{number[entry.names[int(found[2])]]}", entry.tokens)
     return Entry(entry.digest, entry.hypotheses, tuple(names), tokens)

@@ -183,7 +183,6 @@ def _is_last(batch: tuple[Bound, ...], answer: tuple[Identity, str]) -> bool:
 
 
 def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Identity, str]]:
-    """Answer in a worker."""
     yield from ((each.identity, each.why_refused()) for each in batch)
 
 

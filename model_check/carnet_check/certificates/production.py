@@ -94,7 +94,6 @@ class Production:
         return Made(variant, tally.kept, tally.adapted, tally.found, missing, time.monotonic() - began)
 
     def _reused(self, asked: Asked, judge: Judge, tally: _Tally, found: dict[str, Entry]) -> list[Obligation]:
-        """Keep the certificates that serve still, or serve elsewhere; return the obligations that have none."""
         earlier = asked.entries(self.layers.get(key_of(asked.layer)))
         open = []
         for obligation in asked:
@@ -119,7 +118,6 @@ class Production:
     def _searched(
         self, asked: Asked, open: Sequence[Obligation], hints: Hints, tally: _Tally
     ) -> Iterator[tuple[str, Entry]]:
-        """Yield the certificates that workers find."""
         layer = asked.layer
         prefix = len(layer.prefix)
         questions = [
@@ -245,7 +243,16 @@ def _tries(writer: Writer, obligation: Obligation, hint: Sequence[str] | None) -
         hinted = {each.name for each in obligation.hypotheses}.intersection(hint) | fresh
         yield hinted, HINTED
         yield hinted | sorts, HINTED
-    core = _core(writer.text(obligation))
+    # Return the names of hypotheses that contradict each other
+    import z3
+
+    solver = z3.Solver(ctx=z3.Context())
+    solver.set("timeout", CORE_MILLISECONDS)
+    solver.set("core.minimize", True)
+    solver.from_string(writer.text(obligation))
+    if solver.check() != z3.unsat:
+        raise NotFound("Z3 finds no contradiction")
+    core = {str(name).strip("|") for name in solver.unsat_core()}
     yield core, HINTED
     yield core | sorts, math.inf
 
@@ -258,19 +265,6 @@ def _with(writer: Writer, obligation: Obligation, kept: set[str], deadline: floa
     """Return the certificate of an obligation that uses no other hypotheses than those that are kept."""
     here, names = read_obligation(writer.text(obligation, kept - {GOAL}))
     return cut(writer, obligation, found(here, deadline), dict(enumerate(names)))
-
-
-def _core(text: str) -> set[str]:
-    """Return the names of hypotheses that contradict each other."""
-    import z3
-
-    solver = z3.Solver(ctx=z3.Context())
-    solver.set("timeout", CORE_MILLISECONDS)
-    solver.set("core.minimize", True)
-    solver.from_string(text)
-    if solver.check() != z3.unsat:
-        raise NotFound("Z3 finds no contradiction")
-    return {str(name).strip("|") for name in solver.unsat_core()}
 
 
 # -- Worker processes that look for certificates: each can be killed at the cost of one answer -----

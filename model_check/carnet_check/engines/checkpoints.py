@@ -154,7 +154,6 @@ class Shelf:
         self.notes, self._series = notes, every
 
     def _note(self, notes: Mapping[str, Any] | None, series: Mapping[str, list[Segment]]) -> None:
-        """Write the head, which says what belongs to the search."""
         listed = {each: [astuple(segment) for segment in segments] for each, segments in series.items()}
         _write(self._file("head"), {"of": self._name, "notes": notes, "series": listed})
 
@@ -179,7 +178,6 @@ class Shelf:
                 raise UsageError(f"the checkpoint is broken: '{file}' is not what was written")
 
     def _written(self, series: str, bytes_each: int, parts: Iterable[bytes]) -> Segment:
-        """Write the next segment of a series."""
         digest, size, room = hashlib.sha256(), 0, self._checkpoint.room
         with replacing_durably(self._file(f"{series}.{len(self._series.get(series, ()))}")) as file:
             for part in parts:

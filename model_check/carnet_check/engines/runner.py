@@ -224,13 +224,11 @@ class RayPool(Pool):
         return time.monotonic() + self._silence
 
     def _heard(self, busy: dict[Any, tuple[Any, float]]) -> list[Any]:
-        """Wait until a task said something or has been silent for too long, and return such tasks."""
         soonest = min(deadline for _, deadline in busy.values())
         ready, _ = self._ray.wait(list(busy), num_returns=1, timeout=max(0.0, soonest - time.monotonic()))
         return list(ready) or [task for task, (_, deadline) in busy.items() if deadline <= time.monotonic()]
 
     def _said(self, reference: Any) -> Any:
-        """Return an answer, or what became of the task that should give it."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)

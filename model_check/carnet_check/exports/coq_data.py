@@ -138,7 +138,6 @@ class Identifiers:
 
 
 def _plain(text: str) -> str:
-    """Return a text in letters, digits and underscores, without the marks of letters."""
     bare = (each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
     return re.sub(r"\W", "_", "".join(bare), flags=re.ASCII)
 

@@ -135,7 +135,25 @@ class _Model:
                 yield ""
                 yield from (f"\t{line}" for line in comment(f"{told}: {step.action.says} ({step.action.source})"))
             yield from lines
-        yield from self._monitors()
+        stated = {name: condition for name, condition in self._ground.claims.items() if condition is not True}
+        if stated:
+            yield ""
+            yield from (f"\t{line}" for line in comment("Claims: a choice that can be made only where one is broken."))
+        for name in stated:
+            yield f'\t:: d_step {{ !{self._names.claim(name)} -> printf("broken: {_plain(name)}\\n"); assert(false) }}'
+        if self._ground.strays:
+            yield ""
+            yield from (
+                f"\t{line}"
+                for line in comment(
+                    "Steps that would change what has no variable here, because Carnet never saw it change. If one can "
+                    "be taken, Carnet missed a state."
+                )
+            )
+            yield "\t:: d_step {"
+            yield from _conditions(self._stray_lines(), "||")
+            yield '\t\tprintf("stray: this was never to change\\n"); assert(false)'
+            yield "\t   }"
         if not steps:
             yield "\t:: false  /* no step can ever be taken */"
         yield "\tod"
@@ -164,33 +182,11 @@ class _Model:
             yield self._names.expression(condition), name
 
     def _costs(self, action: Action) -> Iterator[int]:
-        """Yield what an action costs, where moves are counted."""
         if self._budget and action.cost:
             yield action.cost
 
     def _affords(self, cost: int) -> str:
         return f"{SPENT} <= {(self._budget or 0) - cost}"
-
-    def _monitors(self) -> Iterator[str]:
-        stated = {name: condition for name, condition in self._ground.claims.items() if condition is not True}
-        if stated:
-            yield ""
-            yield from (f"\t{line}" for line in comment("Claims: a choice that can be made only where one is broken."))
-        for name in stated:
-            yield f'\t:: d_step {{ !{self._names.claim(name)} -> printf("broken: {_plain(name)}\\n"); assert(false) }}'
-        if self._ground.strays:
-            yield ""
-            yield from (
-                f"\t{line}"
-                for line in comment(
-                    "Steps that would change what has no variable here, because Carnet never saw it change. If one can "
-                    "be taken, Carnet missed a state."
-                )
-            )
-            yield "\t:: d_step {"
-            yield from _conditions(self._stray_lines(), "||")
-            yield '\t\tprintf("stray: this was never to change\\n"); assert(false)'
-            yield "\t   }"
 
     def _stray_lines(self) -> Iterator[tuple[str, str]]:
         titles: dict[str, list[str]] = {}
@@ -295,7 +291,6 @@ def _flag(change: Change, names: Names) -> str:
 
 
 def _copied(change: Change, names: Names) -> Place | None:
-    """Return the place whose value is copied, if one is."""
     sources = {
         when.place if isinstance(when, Fact) and when == Fact(when.place, value) else None
         for value, when in change.cases
@@ -352,7 +347,6 @@ class Names:
             self.place(place)
 
     def _counted(self, protocol: Protocol, instance: Instance) -> dict[str, dict[str, int]]:
-        """Number the elements that some place holds, sort by sort."""
         held: dict[str, set[Value]] = {}
         for place, values in self._values.items():
             if place.symbol in self._sorts:

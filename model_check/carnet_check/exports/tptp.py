@@ -123,7 +123,6 @@ class _Writer:
         self._bound = 0
 
     def formula(self, formula: Term, names: _Names) -> str:
-        """Return a formula in which variables are called by ``names``."""
         match formula:
             case Truth(value):
                 return "$true" if value else "$false"

@@ -326,7 +326,8 @@ def layers(protocol: Protocol) -> tuple[Layer, ...]:
         SpecificationError: the protocol says something that the certified language cannot say.
     """
     reading = read(protocol)
-    general = () if _is_one_with_axioms(protocol) else tuple(_claimed_under(protocol, _ids(protocol)))
+    alone = len(protocol.threats) == 1 and protocol.threats[0].axioms
+    general = () if alone else tuple(_claimed_under(protocol, {threat.id for threat in protocol.threats}))
     found = [Layer(protocol, None, (), general, reading)]
     for threat in protocol.threats:
         further = tuple(each for each in _claimed_under(protocol, {threat.id}) if each not in general)
@@ -335,16 +336,7 @@ def layers(protocol: Protocol) -> tuple[Layer, ...]:
     return tuple(found)
 
 
-def _is_one_with_axioms(protocol: Protocol) -> bool:
-    return len(protocol.threats) == 1 and bool(protocol.threats[0].axioms)
-
-
-def _ids(protocol: Protocol) -> set[str]:
-    return {threat.id for threat in protocol.threats}
-
-
 def _claimed_under(protocol: Protocol, wanted: set[str]) -> Iterator[Invariant]:
-    """Yield the invariants that are claimed under all of the ``wanted`` threat models."""
     for claim in protocol.claims:
         if claim.invariant is not None and wanted <= set(claim.under) - set(claim.fails_under):
             yield claim.invariant
@@ -402,7 +394,12 @@ def language_of(protocol: Protocol) -> Language:
     once("sort", (sort.name for sort in protocol.sorts))
     once("symbol", (symbol.name for symbol in protocol.symbols))
     for sort in protocol.sorts:
-        _check_sort(sort)
+        if sort.name == BOOL.name or "." in sort.name:
+            raise SpecificationError(f"a sort of a certified protocol cannot be called '{sort.name}'")
+        if sort.members is not None:
+            once(f"member of {sort.name}", sort.members)
+            if not sort.members:
+                raise SpecificationError(f"sort {sort.name} is an enumeration without members")
     language = Language(sorts, symbols)
     for symbol in protocol.symbols:
         reader = language.at(f"symbol {symbol.name}", ())
@@ -422,15 +419,6 @@ def once(what: str, names: Iterable[str]) -> None:
         if name in seen:
             raise SpecificationError(f"{what} '{name}' is there twice, so a proof that names it would be unclear")
         seen.add(name)
-
-
-def _check_sort(sort: Sort) -> None:
-    if sort.name == BOOL.name or "." in sort.name:
-        raise SpecificationError(f"a sort of a certified protocol cannot be called '{sort.name}'")
-    if sort.members is not None:
-        once(f"member of {sort.name}", sort.members)
-        if not sort.members:
-            raise SpecificationError(f"sort {sort.name} is an enumeration without members")
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,7 +444,9 @@ class Reader:
             case Apply(symbol, args) if symbol.result == BOOL:
                 return Apply(self._declared(symbol), self._arguments(symbol, args))
             case Equal(left, right):
-                return self._equation(left, right)
+                if BOOL in (sort_of(left), sort_of(right)):
+                    raise self.refused("an equality between formulas")
+                return Equal(self.term(left, sort_of(left)), self.term(right, sort_of(left)))
             case Not(body):
                 return Not(self.formula(body))
             case And(parts):
@@ -512,11 +502,6 @@ class Reader:
                 raise self.refused("a choice between two terms")
             case _:
                 raise self.refused("a formula in the place of a term")
-
-    def _equation(self, left: Term, right: Term) -> Term:
-        if BOOL in (sort_of(left), sort_of(right)):
-            raise self.refused("an equality between formulas")
-        return Equal(self.term(left, sort_of(left)), self.term(right, sort_of(left)))
 
     def _arguments(self, symbol: Symbol, args: tuple[Term, ...]) -> tuple[Term, ...]:
         if len(args) != len(symbol.domain):

@@ -34,7 +34,6 @@ Function = Mapping[Row, str]
 
 
 def _fixed(table: Function) -> Function:
-    """Return a function that nobody can change."""
     return table if isinstance(table, MappingProxyType) else MappingProxyType(dict(table))
 
 

@@ -309,10 +309,7 @@ class _Model:
         """For values, the terms that variables are replaced by."""
         self._tables: dict[str, dict[Values, bool]] = {}
         self._representatives: dict[str, list[int]] = {}
-        self._choose_representatives()
-
-    def _choose_representatives(self) -> None:
-        """Choose for every value of a sort the smallest term of it whose eigenvariables stand for something."""
+        # Choose for every value of a sort the smallest term of it whose eigenvariables stand for something
         named, bank = self._ground.named, self._bank
         live = {
             eigen for closure, eigen in named.items() if self._true[closure] == (bank.nodes[closure[1]].kind == EXISTS)
@@ -330,7 +327,6 @@ class _Model:
         return bool(self._ground.z3.is_true(self._model.eval(expression, model_completion=True)))
 
     def value(self, term: int) -> int:
-        """Return the value of a ground term."""
         found = self._values.get(term)
         if found is None:
             found = self._values[term] = self._number_of(self._ground.expression(term))
@@ -348,13 +344,11 @@ class _Model:
                 yield from ((closure, terms) for _, terms in zip(range(AT_ONCE), found, strict=False))
 
     def outside(self) -> Iterator[int]:
-        """Yield terms of enumerations that are none of its members."""
         for sort, members in self._bank.enumerations.items():
             values = set(map(self.value, members))
             yield from (term for term in list(self._ground.pool.get(sort, ())) if self.value(term) not in values)
 
     def _sorts(self, formula: int) -> list[str]:
-        """Return the sorts of the quantifiers of one kind at the front of a formula."""
         kind, sorts = self._bank.nodes[formula].kind, []
         while self._bank.nodes[formula].kind == kind:
             sorts.append(self._bank.nodes[formula].name)
@@ -362,7 +356,6 @@ class _Model:
         return sorts
 
     def _falsified(self, closure: Closure, sorts: list[str], wanted: bool) -> Iterator[Env]:
-        """Yield terms at which the body is not as wanted."""
         env, formula = closure
         body = self._bank.body(formula, len(sorts))
         matching = _Matching((*[None] * len(sorts), *env), sorts, body, wanted)
@@ -392,7 +385,6 @@ class _Model:
             yield from self._matched(matching._replace(scope=filled), ())
 
     def _asked(self, formula: int, sign: bool) -> list[tuple[int, ...]]:
-        """Return the ways in which a formula can be so, each by atoms that must be true then."""
         kind, _, parts = self._bank.nodes[formula]
         if kind == CONST:
             return [()] if bool(parts[0]) == sign else []
@@ -420,7 +412,6 @@ class _Model:
             yield extended
 
     def _rows(self, relation: str) -> list[Values]:
-        """Return the rows at which a relation holds."""
         return [row for row, holds in self._table(relation).items() if holds]
 
     def _table(self, relation: str) -> dict[Values, bool]:
@@ -488,7 +479,6 @@ class _Model:
 
 
 def _once(found: Iterator[Env]) -> Iterator[Env]:
-    """Yield everything once."""
     seen: set[Env] = set()
     for each in found:
         if each not in seen:

@@ -187,7 +187,6 @@ class _Applied:
     added: frozenset[_Need]
 
     def before(self, rest: Tree) -> Tree:
-        """Return the step, with ``rest`` after it."""
         match self.step:
             case Used(hypothesis):
                 return Used(hypothesis, rest)
@@ -249,7 +248,6 @@ class _Branch:
         self.taken: list[_Applied] = []
 
     def take(self, needs: Iterable[_Need]) -> None:
-        """Take note of facts and names."""
         for each in needs:
             if each not in self.known:
                 self.known[each] = None
@@ -257,14 +255,12 @@ class _Branch:
                     self.todo.append(each)
 
     def apply(self, step: Used | Instantiated | Witnessed, parents: Iterable[_Need], added: Iterable[_Need]) -> None:
-        """Take a step, if it adds anything."""
         new = frozenset(each for each in added if each not in self.known)
         if new:
             self.taken.append(_Applied(step, frozenset(parents), new))
             self.take(each for each in added if each in new)
 
     def finished(self, tree: Tree, needs: frozenset[_Need]) -> _Found:
-        """Return a refutation with those of the steps before it that it needs."""
         for applied in reversed(self.taken):
             if needs & applied.added:
                 tree, needs = applied.before(tree), (needs - applied.added) | applied.parents
@@ -273,7 +269,6 @@ class _Branch:
     # -- steps with one consequence -----------------------------------------------------------------
 
     def expand(self) -> None:
-        """Take every step with one consequence."""
         while self.todo or self._instantiate():
             while self.todo:
                 self._quantified(self.todo.pop())
@@ -292,12 +287,10 @@ class _Branch:
             self._inherit(fact, added)
 
     def _inherit(self, fact: Fact, added: Iterable[Fact]) -> None:
-        """What comes from a fact of the goal alone is one, too."""
         if fact in self.search.of_goal:
             self.search.of_goal.update(added)
 
     def _wanted(self) -> Iterator[tuple[Fact, Env]]:
-        """Yield the general facts of the branch with the terms that they are needed at."""
         for fact in list(self.known):
             if isinstance(fact, Fact):
                 wanted = self.search.needed.instances.get((fact.env, fact.formula), ())
@@ -311,11 +304,9 @@ class _Branch:
         return bool(self.todo)
 
     def is_named(self, term: int) -> bool:
-        """Whether the branch has named everything in a term."""
         return all(eigen in self.known for eigen in self.bank.eigens_in(term))
 
     def instance(self, fact: Fact, terms: Env) -> None:
-        """Take a general fact at terms."""
         eigens = frozenset().union(*map(self.bank.eigens_in, terms))
         added = self.bank.noted(fact.sign, (*reversed(terms), *fact.env), self.bank.body(fact.formula, len(terms)))
         self.apply(Instantiated(fact, terms, _NOTHING), (fact, *eigens), added)
@@ -323,7 +314,6 @@ class _Branch:
     # -- the rest -----------------------------------------------------------------------------------
 
     def refuted(self) -> _Found:
-        """Return a refutation of this branch, and what it needs."""
         while True:
             self.expand()
             facts = [fact for fact in self.known if isinstance(fact, Fact)]
@@ -377,7 +367,6 @@ class _Branch:
         return Branched(fact, first, second), one | other | {fact}
 
     def _cases(self, term: int) -> _Found:
-        """Refute that a term is any of the members of its enumeration."""
         trees: list[Tree] = []
         needs: frozenset[_Need] = frozenset(self.bank.eigens_in(term))
         for member in self.bank.enumerations[self.bank.sort(term)]:
@@ -497,7 +486,6 @@ class Congruence:
     # -- facts --------------------------------------------------------------------------------------
 
     def _take(self, fact: Fact) -> None:
-        """Take note of a fact, and of a contradiction with an earlier one."""
         kind, name, parts = self._bank.nodes[fact.formula]
         if kind == b.CONST:
             if fact.sign != bool(parts[0]):
@@ -532,7 +520,6 @@ class Congruence:
         return self._composed(env, formula) if known is None else known.sign
 
     def _composed(self, env: Env, formula: int) -> bool | None:
-        """Return what the parts of a closure decide."""
         kind, name, parts = self._bank.nodes[formula]
         if kind == b.CONST:
             return bool(parts[0])
@@ -596,7 +583,6 @@ class _At(NamedTuple):
     facts: tuple[Fact, ...]
 
     def with_facts(self, *new: Fact) -> _At:
-        """Return the place after further facts."""
         return self._replace(facts=new + self.facts)
 
 

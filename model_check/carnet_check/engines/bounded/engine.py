@@ -107,7 +107,6 @@ class BoundedModelChecking(Bounded):
     def _judged(
         self, task: Task, plan: Plan, standings: Sequence[Standing]
     ) -> Iterator[tuple[Result, Coverage | None]]:
-        """Yield the row of each pair, and the run that breaks the claim if there is one."""
         for (claim, threat), standing in zip(plan.pairs, standings, strict=True):
             found = standing.last.found if standing.last else None
             if found is None:

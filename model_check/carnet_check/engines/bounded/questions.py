@@ -183,7 +183,6 @@ def _answer(asked: Asked, steps: int) -> Answer:
 
 
 def _solver(asked: Asked, steps: int, sizes: Sizes | None = None) -> Any:
-    """Return a solver that is asked for a run of so many steps, with at most so many elements."""
     import z3
 
     solver = z3.SimpleSolver(ctx=z3.Context())
@@ -194,7 +193,6 @@ def _solver(asked: Asked, steps: int, sizes: Sizes | None = None) -> Any:
 
 
 def _smallest(asked: Asked, steps: int, unbounded: Any) -> Found | None:
-    """Return a structure with few elements in which a run breaks the claim, if the solver finds one."""
     sorts = asked.wanted.sorts
     for most in SIZES:
         sizes = dict.fromkeys(sorts, most)
@@ -212,7 +210,6 @@ def _smallest(asked: Asked, steps: int, unbounded: Any) -> Found | None:
 
 
 def _model(asked: Asked, steps: int, sizes: Sizes) -> Any:
-    """Return a model with at most these numbers of elements, or nothing."""
     import z3
 
     solver = _solver(asked, steps, sizes)
@@ -297,7 +294,6 @@ class _Reading:
         return next((sorted(self._model.get_universe(place), key=str) for place in places), [None])
 
     def _named(self) -> dict[Sort, dict[str, str]]:
-        """Name each element by a constant that equals it, if there is one."""
         taken: set[str] = set()
         names: dict[Sort, dict[str, str]] = {}
         for sort, universe in self._universes.items():
@@ -343,14 +339,12 @@ class _Reading:
         return sort.members if sort.members is not None else tuple(self._names[sort].values())
 
     def _cells(self, name: str, symbol: Symbol) -> Iterator[tuple[Row, Any]]:
-        """Yield each row of a symbol with its value."""
         decl = self._given[name]
         places = [self._elements(sort, decl.domain(place)) for place, sort in enumerate(symbol.domain)]
         for cell in itertools.product(*places):
             yield tuple(named for named, _ in cell), self._evaluated(decl(*(element for _, element in cell)))
 
     def _value(self, constant: str) -> Any:
-        """Return the value of a constant, or nothing where any will do."""
         return self._evaluated(self._given[constant]()) if constant in self._given else None
 
     def _evaluated(self, term: Any) -> Any:
@@ -430,7 +424,6 @@ class Unrolling:
     # -- steps -------------------------------------------------------------------------------------
 
     def _step(self, place: int) -> str:
-        """Write down the step that follows after ``place`` steps."""
         steps = [(each, taken(each.action, place), slots(each, place)) for each in self._reading.steps]
         self.options.append(tuple(_option(*each) for each in steps))
         made = dict.fromkeys(made.symbol for _, chosen, args in steps for made in (chosen, *args.values()))
@@ -454,7 +447,6 @@ class Unrolling:
         return _definition(copied(symbol, place + 1), row, value)
 
     def _constant(self, symbol: Symbol) -> str:
-        """Return the declaration of what the solver may choose."""
         return self._declarations.functions[self._declarations.symbol(symbol)]
 
 

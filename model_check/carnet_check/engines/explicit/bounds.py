@@ -71,7 +71,6 @@ def resident_bytes() -> int:
 
 
 def _resident_in_siblings() -> int:
-    """Return the memory that the other children of this process's parent hold."""
     family = Path(f"/proc/{os.getppid()}/task")
     children = {child for thread in family.glob("*/children") for child in thread.read_text().split()}
     return sum(_resident_of(child) for child in children - {str(os.getpid())})

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
-from carnet_check.engines.explicit.layout import Place, Table
+from carnet_check.engines.explicit.layout import Place
 from carnet_check.engines.explicit.model import Model, build
 from carnet_check.engines.explicit.places import OnRay, Places, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
@@ -135,10 +135,10 @@ class _Described:
         }
 
     def states(self, found: Sequence[int]) -> States:
-        """Go through all places; of the states found, the first one is that of the first state."""
         usual = {}
         for name, table in self._model.layout.tables.items():
-            usual[name] = "Open" if self._count_open(name, table) * 2 > len(table.places) else "Never"
+            unread = sum(not self._model.relevance.of_place(name, row) for row in table.places)
+            usual[name] = "Open" if unread * 2 > len(table.places) else "Never"
             for row, place in table.places.items():
                 self._tell(name, row, place, usual[name])
         size = max(1, (self._model.layout.bits + 7) // 8)
@@ -153,9 +153,6 @@ class _Described:
             start=bisect_left(rows, found[0]),
             columns=_columns(rows, size),
         )
-
-    def _count_open(self, name: str, table: Table) -> int:
-        return sum(not self._model.relevance.of_place(name, row) for row in table.places)
 
     def _tell(self, name: str, row: Row, place: Place, usual: str) -> None:
         relation = place.symbol.is_relation

@@ -117,7 +117,6 @@ class _Visited:
         self.run = GraphSearch(self._model, watch, fair)
 
     def look(self) -> None:
-        """Take stock of what was visited."""
         self._graph = self.run.graph()
         self._marks = {monitor.name: self._seen(number) for number, monitor in enumerate(self._model.monitors)}
         begins = np.array([*self.run.levels, self._graph.states])
@@ -135,7 +134,6 @@ class _Visited:
         return Waiting(self._graph, waits & self._marks[trigger_of(live).name], waits, self._levels)
 
     def idle(self, action: str) -> Marks:
-        """Return marks where an action can change nothing in the instance."""
         return ~self._graph.open_to(self.label(action))
 
     def allowed(self, action: str) -> Marks:
@@ -148,11 +146,9 @@ class _Visited:
         return self.idle(action) & ~self.allowed(action)
 
     def label(self, action: str) -> int:
-        """Return by which label the steps of an action are known."""
         return 1 + self.run.named.index(action)
 
     def lasso(self, found: Round, threat: str) -> Trace:
-        """Write a round out, with its deductions."""
         stem = [*self.run.path(found.begin), *(self._step(step) for step in found.way)]
         protocol = self._judge.protocol
         empty = Trace(protocol.id, protocol.variant, protocol.without, threat, ())
@@ -209,7 +205,6 @@ class GraphSearch(PackedSearch):
             self._follow(memo, label, begin, end)
 
     def _follow(self, memo: Memo[Moves | None], label: int, begin: int, end: int) -> None:
-        """Take the steps that a memo knows from some states."""
         states, places, parents = self.states, self._places, self.parents
         add_source, add_target, add_label = self._sources.append, self._targets.append, self._labels.append
         chunk = states[begin:end]
@@ -334,7 +329,6 @@ def _untied(sources: Numbers, targets: Numbers, size: int) -> Marks:
 
 
 def _tarjan(begins: list[int], ends: list[int], size: int) -> Numbers:
-    """Return for each node the number of its strongly connected component."""
     found = [NOWHERE] * size
     index, low, following = [NOWHERE] * size, [0] * size, begins[:size]
     open_: list[int] = []
@@ -433,7 +427,6 @@ class Waiting:
         return components(inside.sources, inside.targets, inside.states)
 
     def _fair(self, idle: Idle) -> Marks:
-        """Return marks at the states of components that are fair to every action."""
         graph, number = self._graph, self._components
         fair = np.ones(number.max() + 1, np.bool_)
         inside = (number[graph.sources] == number[graph.targets]) & (number[graph.sources] != NOWHERE)
@@ -503,7 +496,6 @@ def _trip(following: Mapping[int, list[tuple[int, int]]], entry: int, idle: Idle
 
 
 def _serves(label: int, closed: Marks, step: Step) -> bool:
-    """Whether a step is fair to an action: it is one of its steps, or leads to where it need not be taken."""
     return step[2] == label or bool(closed[step[1]])
 
 

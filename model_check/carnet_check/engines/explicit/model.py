@@ -153,14 +153,15 @@ class _Builder:
         self.domains = {action.name: self._domains(action) for action in self.actions}
         self.relevance = Relevance()
         if reduce:
-            watched = [read for each in self.monitored for read in self._read_by_monitor(each)]
+            watched = [
+                read for each in self.monitored for read in read_by(each.body, self.looked_through(each), self.folding)
+            ]
             watched += [read for each in self.actions if each.name in noticed for read in self._written_by(each)]
             self.relevance = Relevance.of(watched, self.actions, self.domains, self.folding)
 
     # -- what there is -----------------------------------------------------------------------------
 
     def explored(self) -> Explored:
-        """Return all that may tell elements apart."""
         return Explored(
             sorts=self.sorts,
             instance=self.instance,
@@ -172,7 +173,6 @@ class _Builder:
         )
 
     def step(self, action: Action, domains: Domains) -> CompiledStep:
-        """Return what an action does with some elements; it is generated once it is asked for."""
         generated = cache(partial(self._moves, action, domains))
 
         def moves(bits: int) -> list[tuple[Writes, Row]]:
@@ -206,7 +206,6 @@ class _Builder:
         return rule
 
     def monitor(self, each: _Monitored, domains: Domains) -> Monitor:
-        """Return what recognises a goal, or the violation of an invariant, with some elements."""
         tests = conditions_in(each.body, each.is_goal)
 
         def search(names: Names) -> Lines:
@@ -228,11 +227,7 @@ class _Builder:
                 yield [self.monitor(each, {**domains, var.name: (element,)}) for element in domains[var.name]]
 
     def looked_through(self, each: _Monitored) -> Domains:
-        """Return the elements that each parameter may be of what is looked for."""
         return self.folding.domains(each.params, conditions_in(each.body, each.is_goal))
-
-    def _read_by_monitor(self, each: _Monitored) -> Iterator[Read]:
-        return read_by(each.body, self.looked_through(each), self.folding)
 
     def _written_by(self, action: Action) -> Iterator[Read]:
         for update in action.updates:
@@ -241,7 +236,6 @@ class _Builder:
     # -- how it is generated -----------------------------------------------------------------------
 
     def _domains(self, action: Action) -> Domains:
-        """Return the elements each parameter may be, by its pool and by what is known of it from the start."""
         tests = [test for guard in action.guards for test in conditions_in(guard.formula)]
         domains = {}
         for var in action.params:
@@ -270,7 +264,11 @@ class _Builder:
         def body(names: Names) -> Lines:
             def leaf(names: Names) -> Lines:
                 chosen = "".join(f"{names[var.name]}, " for var in action.params)
-                return ["w = {}", *self._writes(action, domains, names), f"found.append((w, ({chosen})))"]
+                return [
+                    "w = {}",
+                    *[line for update in self._updates(action, domains) for line in self._write(update, names)],
+                    f"found.append((w, ({chosen})))",
+                ]
 
             return ["found = []", *self.queries.search(choices, tests, names, leaf), "return found"]
 
@@ -287,9 +285,6 @@ class _Builder:
             else:
                 choices[var.name] = pool
         return choices
-
-    def _writes(self, action: Action, domains: Domains, names: Names) -> Lines:
-        return [line for update in self._updates(action, domains) for line in self._write(update, names)]
 
     def _write(self, update: Update, names: Names) -> Lines:
         each: dict[str, Domain] = {var.name: self.instance.of(var.sort) for var in update.each}

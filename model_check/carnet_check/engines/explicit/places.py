@@ -375,7 +375,6 @@ class Owner(PackedSearch):
             self.states.append(state)
 
     def _expand(self, begin: int, end: int) -> None:
-        """Put what follows some states into the boxes of their owners."""
         places = [place for place in range(begin, end) if place not in self._idle]
         chunk = [self.states[place] for place in places]
         standing, spent, boxes = self.model.standing, self.model.layout.spent, self._boxes

@@ -65,7 +65,6 @@ class _Loop:
     settles: Condition | None = None
 
     def cost_of_each(self) -> float:
-        """Return what it costs to choose one of its variables, if it were the same for each."""
         return float(self.cost ** (1 / len(self.chosen)))
 
 
@@ -210,7 +209,6 @@ class Queries:
         return formula if test.wanted else f"not {formula}"
 
     def _exists(self, bound: Sequence[Var], tests: Sequence[Condition], names: Names) -> str:
-        """Generate a function that looks for a witness, and return the call."""
         domains = self.folding.domains(bound, tests)
         outer = sorted({name for test in tests for name in test.needs} - domains.keys())
         inner = {name: self.fresh_name("x") for name in outer}
@@ -223,34 +221,27 @@ class Queries:
 
     def _loops(self, domains: Mapping[str, Domain], tests: Sequence[Condition], names: Names) -> Iterator[_Loop]:
         for name, domain in domains.items():
-            yield from self._over_domain(name, domain, domains, names)
+            chosen = self.fresh_name("x")
+            if isinstance(domain, tuple):
+                yield _Loop(len(domain), {name: chosen}, [f"for {chosen} in {domain!r}:"])
+            elif domains.keys().isdisjoint(domain.after):
+                drawn = _tuple(names[other] for other in domain.after)
+                given = f"s, {self._masks(domain.used)}, {self._first(domain.used)}, {domain.pool!r}, {drawn}"
+                many = "" if domain.each else "[:1]"
+                cost = len(domain.pool) if domain.each else 1
+                yield _Loop(cost, {name: chosen}, [f"for {chosen} in unused({given}){many}:"])
         for test in tests:
             if test.wanted:
-                yield from self._over_test(test, domains, names)
-
-    def _over_domain(self, name: str, domain: Domain, domains: Mapping[str, Domain], names: Names) -> Iterator[_Loop]:
-        chosen = self.fresh_name("x")
-        if isinstance(domain, tuple):
-            yield _Loop(len(domain), {name: chosen}, [f"for {chosen} in {domain!r}:"])
-        elif domains.keys().isdisjoint(domain.after):
-            drawn = _tuple(names[other] for other in domain.after)
-            given = f"s, {self._masks(domain.used)}, {self._first(domain.used)}, {domain.pool!r}, {drawn}"
-            many = "" if domain.each else "[:1]"
-            cost = len(domain.pool) if domain.each else 1
-            yield _Loop(cost, {name: chosen}, [f"for {chosen} in unused({given}){many}:"])
-
-    def _over_test(self, test: Condition, domains: Mapping[str, Domain], names: Names) -> Iterator[_Loop]:
-        match test.term:
-            case Apply(symbol, args):
-                yield from self._over_rows(symbol, args, domains, names)
-            case Equal(left, right):
-                yield from self._over_value(left, right, test, domains, names)
-                yield from self._over_value(right, left, test, domains, names)
+                match test.term:
+                    case Apply(symbol, args):
+                        yield from self._over_rows(symbol, args, domains, names)
+                    case Equal(left, right):
+                        yield from self._over_value(left, right, test, domains, names)
+                        yield from self._over_value(right, left, test, domains, names)
 
     def _over_value(
         self, place: Term, value: Term, test: Condition, domains: Mapping[str, Domain], names: Names
     ) -> Iterator[_Loop]:
-        """Choose the only element that is equal to something known."""
         if isinstance(place, Var) and isinstance(domains.get(place.name), tuple) and _is_known(value, names):
             chosen = self.fresh_name("x")
             line = f"for {chosen} in ({self.individual(value, names)},):"
@@ -292,7 +283,6 @@ class Queries:
         return rows / max(1, math.prod(len(self.instance.of(sort)) for sort in symbol.domain))
 
     def _restriction(self, chosen: Mapping[Var, str], domains: Mapping[str, Domain]) -> Lines:
-        """Keep variables that are chosen by other means to the elements they may have."""
         conditions = [
             f"{python} in {domains[var.name]!r}"
             for var, python in chosen.items()

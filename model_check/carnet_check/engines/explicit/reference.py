@@ -54,7 +54,6 @@ class _Run:
         self.reached: dict[str, Trace] = {}
 
     def until(self, watch: Watch, *, enough: int) -> str | None:
-        """Search; return what stopped the search before everything was found."""
         try:
             self.visit(self.interpreter.initial(), None)
             while self.waiting:
@@ -87,9 +86,6 @@ class _Run:
         self.origins[state] = origin
         self.levels[state] = 0 if origin is None else self.levels[origin[0]] + 1
         self.found.append(state)
-        self._look_at(state)
-
-    def _look_at(self, state: State) -> None:
         judge = self.interpreter
         for invariant in self.invariants:
             known = invariant.name in self.violations
@@ -104,7 +100,6 @@ class _Run:
                 self.fired[rule.name] = 1
 
     def _path(self, state: State) -> Trace:
-        """Return the steps to a state, without the deductions."""
         steps: list[TraceStep] = []
         origin = self.origins[state]
         while origin is not None:

@@ -96,12 +96,10 @@ class Found:
         shelf.keep(self._notes(), more)
 
     def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
-        """Return how many bytes a state takes, and the states from ``begin`` on."""
         each = 1 + self.model.layout.bits // 8
         return each, (state.to_bytes(each, "little") for state in itertools.islice(self.states, begin, None))
 
     def _notes(self) -> dict[str, Any]:
-        """Return what a search knows beside its states."""
         return {
             "fields": self.model.layout.fields,
             "bits": self.model.layout.bits,
@@ -275,16 +273,13 @@ class PackedSearch(Found):
         return self.counted_for - self.passed_over_for
 
     def _count(self, standing: Standing, end: int) -> None:
-        """Count for how many the states up to one stand."""
         self.counted_for += self._stand_for(standing, self.counted, end)
         self.counted = end
 
     def _stand_for(self, standing: Standing, begin: int, end: int) -> int:
-        """Return for how many some states stand."""
         return sum(map(standing.size, self.found[begin:end]))
 
     def _origin(self, position: int) -> int:
-        """Return the state that one was found from."""
         return self.parents[position]
 
     def _run(self) -> str | None:
@@ -317,7 +312,6 @@ class PackedSearch(Found):
         return None
 
     def _keep(self, shelf: Shelf) -> bool:
-        """Keep what was found, now that a level is complete; return whether there was room."""
         self._tally_all()
         try:
             self.keep(shelf)
@@ -389,14 +383,12 @@ class PackedSearch(Found):
             self._count_passed_over(idle)
 
     def _count_passed_over(self, places: Sequence[int]) -> None:
-        """Count states that are not expanded, and those that they would stand for."""
         self.passed_over += len(places)
         standing = self.model.standing
         if standing is not None:
             self.passed_over_for += sum(standing.size(self.found[place]) for place in places)
 
     def _look(self) -> None:
-        """Look at the states found since the last look."""
         fresh = self.found[self.looked :]
         for memo in self.looking:
             if any(map(memo.__getitem__, map(memo.reads.__and__, fresh))):
@@ -433,7 +425,6 @@ class PackedSearch(Found):
         self._join(sample, WORTHWHILE * len(sample))
 
     def _join(self, sample: Sequence[int], most: float) -> None:
-        """Join memos that together have at most so many answers of their own for a sample."""
         self.moving = arranged(self.expanders, sample, all_moves, most)
         self.looking = arranged(list(self.lookouts.values()), sample, all_sightings, most)
 
@@ -442,7 +433,6 @@ class PackedSearch(Found):
             self._tally(memo)
 
     def _tally(self, memo: Memo[Moves | None]) -> None:
-        """Add up how often the answers of a memo were used."""
         for moves in memo.values():
             if moves is not None and moves.visits:
                 for name in moves.actions:

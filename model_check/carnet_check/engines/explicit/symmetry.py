@@ -141,7 +141,6 @@ class Standing:
             self._ties.take(orbit, self._taken)
 
     def __call__(self, s: int) -> int:
-        """Return the state that stands for one."""
         moving = s & self.moving
         if not moving:
             return s
@@ -174,7 +173,6 @@ class Standing:
         return [bundle for bundles in self.classes for bundle in bundles][number]
 
     def _ranks(self, every: Sequence[int]) -> tuple[int, ...]:
-        """Return how many bundles of its class come before each one, by their numbers."""
         ranks: list[int] = []
         for numbers in self._orbits.classes:
             own = [every[number] for number in numbers]
@@ -244,7 +242,6 @@ class Explored:
 
     @cached_property
     def _rows(self) -> Mapping[str, Sequence[Row]]:
-        """The rows of each symbol that matter."""
         return {
             name: [row for row in table.places if self.relevance.of_place(name, row)]
             for name, table in self.tables.items()
@@ -263,7 +260,10 @@ class Explored:
             yield from self._choices(action)
         for name, table in self.tables.items():
             yield from self._at_first(name, table)
-            yield from self._mattering(name, table.symbol)
+            for number, pattern in enumerate(self.relevance.patterns(name)):
+                for position, (sort, allowed) in enumerate(zip(table.symbol.domain, pattern, strict=True)):
+                    for element in allowed or ():
+                        yield ("matters", name, number, position), _elements((sort,), (element,))
 
     def _never_changing(self, symbol: Symbol) -> Iterator[Fact]:
         if not symbol.is_relation:
@@ -298,15 +298,8 @@ class Explored:
             elif row in table.first:
                 yield ("first", name), _elements(symbol.domain, row)
 
-    def _mattering(self, name: str, symbol: Symbol) -> Iterator[Fact]:
-        for number, pattern in enumerate(self.relevance.patterns(name)):
-            for position, (sort, allowed) in enumerate(zip(symbol.domain, pattern, strict=True)):
-                for element in allowed or ():
-                    yield ("matters", name, number, position), _elements((sort,), (element,))
-
 
 def _terms(action: Action, updates: Iterable[Update]) -> Iterator[Term]:
-    """Yield what decides about a step and what it does; what is drawn is looked at as a choice."""
     for guard in action.guards:
         if guard.kind is not GuardKind.FRESH:
             yield guard.formula
@@ -645,7 +638,6 @@ class Ties:
             ranks = tuple(refined)
 
     def _tied(self, ranks: Ranks) -> list[int]:
-        """Return the bundles of the first rank that several have."""
         for numbers in self._orbits.classes:
             for rank in range(len(numbers)):
                 tied = [number for number in numbers if ranks[number] == rank]
@@ -667,7 +659,6 @@ class Ties:
         return ((group[0], len(group)) for group in groups)
 
     def _by(self, ranks: Ranks) -> list[int]:
-        """Return the permutation that orders bundles by ranks of their own."""
         return [numbers[ranks[number]] for numbers in self._orbits.classes for number in numbers]
 
     def _image(self, mentions: Iterable[_Mention], permutation: Permutation) -> int:

@@ -95,7 +95,6 @@ class PackedWalks:
         return [_told(self.offers.steps[number], chosen) for number, chosen in slicer.without_superfluous(steps, 1)]
 
     def _walked(self, number: int, taken: int) -> list[Chosen]:
-        """Take a walk again, so many steps of it."""
         s, chance = self.start, chance_of(self.walks.seed, number)
         steps: list[Chosen] = []
         for _ in range(taken):
@@ -109,7 +108,6 @@ class PackedWalks:
     # -- walking -----------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Take some steps."""
         for _ in range(CHUNK):
             self._look()
             found = self.offers.drawn(self.state, self.chance) if self.taken < self.walks.depth else None
@@ -125,14 +123,12 @@ class PackedWalks:
                 return
 
     def _end_walk(self) -> None:
-        """Go back to the first state."""
         self.longest = max(self.longest, self.taken)
         self.number += 1
         self.taken = 0
         self.state, self.chance = self.start, chance_of(self.walks.seed, self.number)
 
     def _look(self) -> None:
-        """Look at the state, and look no more for what is seen."""
         seen = [number for memo in self.looking for number in memo.answer(self.state)]
         if seen:
             for number in dict.fromkeys(seen):
@@ -141,23 +137,19 @@ class PackedWalks:
             self.looking = [memo for memos in self._lookouts.values() for memo in memos]
 
     def _remembered(self) -> tuple[Memo[Any], ...]:
-        """Return all memos that walks ask."""
         return (*self.offers.memos, *self.looking, *self.model.saturation.memos)
 
     def _forget(self) -> None:
-        """Forget all answers."""
         for memo in self._remembered():
             memo.forget()
 
 
 def _lookouts(model: Model, number: int, sample: Sequence[int]) -> list[Memo[Sighting]]:
-    """Return memos that together see a monitor hold, each for some elements where it depends on many bits."""
     whole = [(model.monitors[number], sightings_of(model, number))]
     return [memo for _, memo in in_parts(whole, sample, lambda part: sightings_of(model, number, part))]
 
 
 def _told(step: CompiledStep, chosen: Row) -> TraceStep:
-    """Return a step as traces have it."""
     names = (var.name for var in step.action.params)
     return TraceStep(step.action.name, step.action.by.name, tuple(zip(names, chosen, strict=True)))
 
@@ -424,7 +416,6 @@ def _memo(model: Model, step: CompiledStep, guards: GuardWatch | None) -> Memo[M
 
 
 def _ways(step: CompiledStep, s: int) -> list[tuple[Writes, Row]]:
-    """Return what a step writes in a state, and with which elements, in the order of these."""
     return sorted(step.moves(s), key=lambda way: way[1])
 
 
@@ -439,7 +430,6 @@ def _located(offered: Sequence[Moves | None], place: int) -> tuple[int, int]:
 
 
 def _after(s: int, moves: Moves | None, way: int) -> int:
-    """Return where a step leads, with the deductions that follow it."""
     assert moves is not None
     touched, cleared, deductions = moves.effects[way]
     after = (s | touched) ^ cleared

@@ -112,11 +112,9 @@ class Searcher(Explores):
         """Return where a search stops, by what the engine was told of that."""
 
     def _known_before(self, task: Task) -> Answers | None:
-        """Return the answers that earlier runs gave, if such are believed."""
         return None
 
     def _remarks(self, task: Task, found: Sequence[Coverage]) -> Iterator[str]:
-        """Yield remarks on all searches together."""
         yield from ()
 
     # -- searches ----------------------------------------------------------------------------------
@@ -182,7 +180,6 @@ class Searcher(Explores):
         return run_all(self, searches, jobs, progress, before)
 
     def _announced(self, task: Task) -> list[Search]:
-        """Return all searches, each with the instances that it is going to explore."""
         return [self._with_instances(task, search) for search in self._every(task)]
 
     def _with_instances(self, task: Task, search: Search) -> Search:
@@ -221,7 +218,6 @@ class Searcher(Explores):
             yield replace(row, assumptions=assumptions)
 
     def _row(self, task: Task, plan: Plan, found: Coverage, claim: str) -> Result:
-        """Return what a search says of a claim."""
         search, trace = found.search, found.violations.get(claim)
         verdict, bound = verdict_of(found, claim)
         falls = plan.falls(claim, search.threat)
@@ -249,7 +245,6 @@ def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
 
 
 def _judging(sought: Coverage) -> Iterable[str]:
-    """Return the claims of which a search for what falls has anything to say: that they fell, or that it failed."""
     return sought.search.claims if sought.problems else sought.violations
 
 
@@ -261,7 +256,6 @@ def _told(explored: Sequence[Explored]) -> str:
 
 
 def _order(task: Task, found: Coverage) -> tuple[int, ...]:
-    """By variant, a directed search and those for liveness last, by threat model."""
     variants = [plan.protocol.variant for plan in task.plans]
     threats = [threat.id for plan in task.plans for threat in plan.threats]
     search = found.search
@@ -347,7 +341,6 @@ def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None
 
 
 def _is_covered(_part: object, said: object) -> bool:
-    """Whether a search has ended: what it covered is the last that it says."""
     return isinstance(said, Coverage)
 
 
@@ -435,7 +428,6 @@ def _plain(value: Any) -> Any:
 
 
 def _written(found: Exploration) -> dict[str, Any]:
-    """Return an exploration as JSON values; what has an order keeps it, since verdicts are written in it."""
     traces = {"violations": found.violations, "goals": found.goals}
     return {
         "states": found.states,
@@ -457,7 +449,6 @@ def _read(
     threat: str = "",
     **_: Any,
 ) -> Exploration:
-    """Return an exploration that was kept; it speaks of nothing that was not asked."""
     asked = {"violations": {each.name for each in invariants}, "goals": {each.name for each in goals}}
     asked |= {"fired": {each.name for each in protocol.actions}}
     for name, names in asked.items():
@@ -566,7 +557,6 @@ class Explorer(Searcher, Begins, Shares):
         return sorted(searches, key=lambda search: not search.directed)
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
-        """Yield a search for each threat model, and one directed at the goals that need more rounds."""
         protocol, family, every = plan.protocol, task.source.family, self._whole(task, plan)
         near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
         for threat in plan.threats:
@@ -584,7 +574,6 @@ class Explorer(Searcher, Begins, Shares):
             )
 
     def _lively(self, task: Task, plan: Plan) -> Iterator[Search]:
-        """Yield the searches that decide what happens in the end."""
         for names in alike(plan.protocol, plan.liveness):
             for threat in plan.threats:
                 yield replace(self._whole(task, plan), threat=threat.id, liveness=names)
@@ -599,7 +588,6 @@ def _asked_for(search: Search) -> Search:
 
 
 def _named(search: Search) -> str:
-    """Name a search among those of a task."""
     what = f" · {', '.join(search.liveness)}" if search.liveness else ""
     return f"{search.variant} · {search.threat} · {search.profile.name}{what}"
 
@@ -648,14 +636,12 @@ class Walker(Searcher):
         return [search for plan in task.plans for search in self._searches(task, plan)]
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
-        """Yield a search for each threat model."""
         near = tuple(goal.name for goal in plan.protocol.goals if task.source.family.is_within(goal, task.profile))
         for threat in plan.threats:
             if task.every_claim or plan.claims(threat):
                 yield replace(self._whole(task, plan), threat=threat.id, claims=plan.claims(threat), goals=near)
 
     def _limited(self, caps: Caps) -> Caps:
-        """Return caps without one on states: how many steps are taken is said by the walks."""
         return replace(caps, states=None)
 
     def _remarks(self, task: Task, found: Sequence[Coverage]) -> Iterator[str]:

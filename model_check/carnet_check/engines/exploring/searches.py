@@ -117,7 +117,6 @@ class _Left:
         )
 
     def _caps_left(self, among: int) -> Caps:
-        """Return the caps without the states and the seconds that were used up."""
         caps = self.task.caps
         self._shared = among > 1 and caps.states is not None
         states = None if caps.states is None else max(1, (caps.states - self._states) // among)
@@ -126,7 +125,6 @@ class _Left:
         return replace(caps, states=states, seconds=seconds)
 
     def take(self, part: Part) -> None:
-        """Take into account what one more instance showed."""
         found = part.exploration
         self.parts.append(part)
         self._fallen |= found.violations.keys()
@@ -170,7 +168,6 @@ def search_in(
 
 
 def _lively(explorer: Visits, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None) -> Exploration:
-    """Decide whether something happens in the end."""
     if not isinstance(explorer, FindsLassos):
         return Exploration(stopped_by="an error", problems=("the engine decides no liveness",))
     liveness = [live for live in protocol.liveness if live.name in task.liveness]
@@ -354,7 +351,6 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
 
 
 def _liveness_detail(plan: Plan, name: str, detail: str) -> str:
-    """Say what should happen in the end, and by whose fairness."""
     live = next(live for live in plan.liveness if live.name == name)
     verb = "is" if len(live.fair) == 1 else "are"
     fair = f"if {listed(fair_steps(live))} {verb} taken fairly" if live.fair else "though nobody has to act"

@@ -157,7 +157,6 @@ def _lines(found: Counterexample) -> Iterator[str]:
 
 
 def _false_parts(found: Counterexample) -> list[Term]:
-    """Return the smallest conjuncts of the invariant that make it false after the step."""
     protocol, invariant = found.obligation.system.protocol, found.obligation.invariant
     judge = Interpreter(protocol, found.after.instance(protocol))
     state = found.after.state(protocol)
@@ -286,7 +285,6 @@ class _Search:
         return {sort: universes.get(sort_name(sort), 1) for sort in self._sorts}
 
     def _checked(self, sizes: Mapping[Sort, int]) -> Any:
-        """Return a solver that has a model with at most these numbers of elements, or nothing."""
         import z3
 
         extra = [_at_most(sort, size) for sort, size in sizes.items()]
@@ -320,7 +318,9 @@ class _FewFacts:
         self._solver = solver
         self._context = solver.ctx
         self._sizes = sizes
-        self._symbols = [symbol for symbol in symbols if not _is_switch(symbol)]
+        self._symbols = [
+            symbol for symbol in symbols if not (isinstance(symbol, Made) and symbol.purpose is Purpose.SWITCH)
+        ]
         self._declared = {str(decl.name()): decl for decl in _declarations(solver)}
         self._indifferent = [symbol for symbol in self._symbols if symbol_name(symbol) not in self._declared]
         self._symbols = [symbol for symbol in self._symbols if symbol not in self._indifferent]
@@ -418,7 +418,6 @@ class _FewFacts:
 
 
 def _declarations(solver: Any) -> Iterator[Any]:
-    """Yield every declaration that the solver's assertions mention."""
     import z3
 
     seen: set[int] = set()
@@ -439,10 +438,6 @@ def _naming_order(symbol: Symbol) -> tuple[int, str]:
     if isinstance(symbol, Made):
         return (1 if symbol.purpose is Purpose.PARAMETER else 2), symbol.name
     return (3 if symbol.mutable else 0), symbol.name
-
-
-def _is_switch(symbol: Symbol) -> bool:
-    return isinstance(symbol, Made) and symbol.purpose is Purpose.SWITCH
 
 
 def _bare(symbol: Symbol) -> str:
@@ -505,7 +500,11 @@ class Structure:
         functions = [symbol for symbol in protocol.symbols if not symbol.is_relation]
         return Instance(
             elements=self.elements,
-            relations={symbol.name: rows for symbol, rows in self.relations.items() if _is_rigid(symbol, protocol)},
+            relations={
+                symbol.name: rows
+                for symbol, rows in self.relations.items()
+                if (not symbol.mutable and symbol in protocol.symbols)
+            },
             functions={symbol.name: self.table(symbol) for symbol in functions if not symbol.mutable},
             first={symbol.name: self.table(symbol) for symbol in functions if symbol.mutable and symbol not in given},
         )
@@ -523,10 +522,6 @@ class Structure:
         relations = {s: state.relations[s.name] if s.mutable else rows for s, rows in self.relations.items()}
         functions = {s: state.functions[s.name] if s.mutable else table for s, table in self.functions.items()}
         return replace(self, relations=relations, functions=functions)
-
-
-def _is_rigid(symbol: Symbol, protocol: Protocol) -> bool:
-    return not symbol.mutable and symbol in protocol.symbols
 
 
 # --------------------------------------------------------------------------------------------------
@@ -553,7 +548,6 @@ def standings(proofs: Sequence[ProofResult]) -> Iterator[Standing]:
 
 
 def _standing(name: str, lemma: bool, proofs: Sequence[ProofResult]) -> Standing | None:
-    """Return how an invariant stands in one layer; the first of ``proofs`` has all invariants, others fewer."""
     speaking = [proof for proof in proofs if proof.speaks_of(name)]
     if not speaking:
         return None

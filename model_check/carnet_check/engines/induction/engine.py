@@ -180,7 +180,6 @@ class Induction(
     def _proved(
         self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, listener: Listener
     ) -> tuple[Tried, float]:
-        """Prove what is wanted of a variant, and tell how long it took."""
         began, pace = time.monotonic(), Pace()
         variant = plan.protocol.variant
         listener.status(f"{variant}: writing down proof obligations")
@@ -340,12 +339,10 @@ class _Seen:
     answers: dict[str, SolverAnswer] = field(default_factory=dict)
 
     def mine(self, obligation: Obligation) -> bool:
-        """Whether an obligation falls to this part; one id is in one part, whatever the variant and threat model."""
         self.every.add(f"{self.variant}: {obligation.id}")
         return self.shard.owns(obligation.id)
 
     def answered(self, done: int, total: int, answer: SolverAnswer) -> None:
-        """Count an answer."""
         self.answers[f"{self.variant}: {answer.id}"] = answer
         self.listener.status(f"{self.variant}: induction, {done} of {total} obligations of shard {self.shard}")
 
@@ -483,7 +480,6 @@ class SolverPossibilities(Possibilities):
         return premise not in self._unanswered
 
     def _answer(self, text: str, names: Sequence[str]) -> SolverAnswer:
-        """Ask the solver, unless it was asked before."""
         if self.before is not None and (found := remembered(self.before, PREMISE, text, DEFAULT_RLIMIT, names)):
             return found
         outcome, core, reason = ask_apart(text)
@@ -531,7 +527,6 @@ class _Confined:
                     yield symbol, tuple(dict.fromkeys(values))
 
     def fact(self, symbol: Symbol, values: tuple[Term | None, ...]) -> Term:
-        """Say that a symbol is confined."""
         params = tuple(Var(f"c{number}", sort) for number, sort in enumerate(symbol.domain))
         place = Apply(symbol, params)
         named = disjunction(tuple(Equal(place, value) for value in values if value is not None))

@@ -101,7 +101,6 @@ def attempts(
 
 
 def _near(obligation: Obligation, shared: Mapping[str, Statement]) -> tuple[str, ...]:
-    """Return the invariant itself and the hypotheses that speak of no other state than the obligation does."""
     spoken = {name for said in obligation.statements for name in said.symbols}
     near = (
         name
@@ -245,7 +244,6 @@ class ProofResult:
         return {name: self._part(of_it) for name, of_it in self._of_invariant.items()}
 
     def _part(self, obligations: Iterable[Obligation]) -> _Part:
-        """Return what the proofs of these obligations use, and which of them have none."""
         invariants, axioms, defences = set[str](), set[str](), set[str]()
         unproved: list[str] = []
         for obligation in obligations:
@@ -312,7 +310,6 @@ class ProofResult:
         return answer is not None and answer.outcome is SolverOutcome.REFUTED
 
     def _assumptions(self, axioms: Iterable[str]) -> tuple[str, ...]:
-        """Return what axioms state: the assumptions they name, and by their own names those that name none."""
         stated = {axiom.name: axiom.states for axiom in self.protocol.axioms}
         return tuple(sorted({stated[name] for name in axioms if name in stated}))
 
@@ -452,12 +449,10 @@ class _Search:
         self.asked = 0
 
     def kept(self) -> System:
-        """The system with the invariants that are left."""
         kept = tuple(each for each in self._subject.invariants if each.name not in self.dropped)
         return replace(self._subject, invariants=kept)
 
     def open(self, wanted: Collection[str] | None) -> list[Obligation]:
-        """The obligations without a proof of what is left, or of that part of it which ``wanted`` rests on so far."""
         looked_at = self._rested_on(wanted)
         return [
             each
@@ -473,7 +468,6 @@ class _Search:
         return {used for name in wanted if name in left for used in proof.uses(name)}
 
     def drop(self, open_: Sequence[Obligation], asking: _Asking, workers: Workers) -> bool:
-        """Try to prove ``open_``; drop the invariants for which that fails, and say whether there were any."""
         fell: dict[str, list[str]] = {}
         answers = answers_to(open_, self.kept(), asking.hints, asking.rlimit, workers)
         for done, answer in enumerate(answers, 1):
@@ -485,17 +479,12 @@ class _Search:
                 asking.progress(done, len(open_), answer)
         self.asked += len(open_)
         self.dropped |= {name: tuple(sorted(ids)) for name, ids in fell.items()}
-        self._answers = _still_valid(self._answers, fell)
+        # Keep the proofs that use nothing dropped: fewer hypotheses cannot harm them
+        gone = {f"inv:{name}" for name in fell}
+        self._answers = {id: answer for id, answer in self._answers.items() if gone.isdisjoint(answer.core)}
         return bool(fell)
 
     def proof(self, seconds: float) -> ProofResult:
-        """The proof of what is left."""
         left = {id: each for id, each in self._obligations.items() if each.invariant.name not in self.dropped}
         answers = {id: self._answers[id] for id in left if id in self._answers}
         return ProofResult(self.kept(), left, answers, seconds)
-
-
-def _still_valid(answers: Mapping[str, SolverAnswer], dropped: Iterable[str]) -> dict[str, SolverAnswer]:
-    """Keep the proofs that use nothing dropped: fewer hypotheses cannot harm them."""
-    gone = {f"inv:{name}" for name in dropped}
-    return {id: answer for id, answer in answers.items() if gone.isdisjoint(answer.core)}

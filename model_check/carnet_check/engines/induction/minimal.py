@@ -115,7 +115,10 @@ class Account:
             for name, axioms_of in axioms.items():
                 found[Element(ASSUMPTION, name)][id] = axioms_of
             for defence in set(each.of_defences.values()):
-                found[Element(DEFENCE, defence)][id] = _of_defence(each, defence)
+                names = frozenset(name for name, id in each.of_defences.items() if id == defence)
+                guards = each.action.guards if each.action else ()
+                drawn = {f"guard:{guard.name}" for guard in guards if guard.kind is GuardKind.FRESH}
+                found[Element(DEFENCE, defence)][id] = names | {FRESH_VALUES_DIFFER} if drawn & names else names
         return found
 
     @cached_property
@@ -215,14 +218,6 @@ class Account:
 
 def _distinct(attempts: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     return tuple(dict.fromkeys(attempts))
-
-
-def _of_defence(obligation: Obligation, defence: str) -> frozenset[str]:
-    """Return the hypotheses of a defence; that values drawn together differ is one, if it is what draws them."""
-    names = frozenset(name for name, id in obligation.of_defences.items() if id == defence)
-    guards = obligation.action.guards if obligation.action else ()
-    drawn = {f"guard:{guard.name}" for guard in guards if guard.kind is GuardKind.FRESH}
-    return names | {FRESH_VALUES_DIFFER} if drawn & names else names
 
 
 class _Barred:

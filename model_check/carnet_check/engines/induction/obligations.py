@@ -294,7 +294,6 @@ def obligations_of_action(system: System, action: Action, about: Collection[str]
 
 
 def _part(name: str) -> str:
-    """Return a name as one part of an obligation's id, which no other name is written as."""
     return name.replace("%", "%25").replace("/", "%2F")
 
 

@@ -109,7 +109,9 @@ class Book:
         contents = [FIRST + self._write[memo](answer) for memo, answer in zip(entered, answers, strict=True)]
         if bits != self._bits:
             self._bits = bits
-            self._read_anew()
+            # Take note of what memos read
+            for number in range(len(self._memos)):
+                self._read(number)
         self._enter(np.array(entered, np.int64), states, np.array(contents, np.uint64))
         self._make_room(set(memos))
 
@@ -144,11 +146,6 @@ class Book:
             self._grow_to(number + 1, "begins", "lengths", "bases", "sizes", "drops", "known")
             self._settle(number, Gathering(self.words, self._read_by(memo)))
         return self._numbers[id(memo)]
-
-    def _read_anew(self) -> None:
-        """Take note of what memos read."""
-        for number in range(len(self._memos)):
-            self._read(number)
 
     def _read_by(self, memo: Memo[Any]) -> int:
         return memo.reads & (1 << WORD * self.words) - 1

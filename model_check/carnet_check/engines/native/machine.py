@@ -267,7 +267,6 @@ class Machine:
         return dominated
 
     def _expand_ahead(self, begin: int, end: int, level_ends: int) -> tuple[int, int]:
-        """Expand states as far as threads know what follows; return up to which, and how many were dominated."""
         dominated = 0
         while begin < end:
             piece = self._ahead.piece(self._known, begin, level_ends)
@@ -358,13 +357,11 @@ class Machine:
     # -- what is missing ---------------------------------------------------------------------------
 
     def _counters(self, begin: int) -> Numbers:
-        """Return counters for a search that goes on at a state."""
         counters = np.zeros(COUNTERS, np.int64)
         counters[COUNT], counters[EXPANDED] = self.states.size, begin
         return counters
 
     def _resolve(self, why: Number, counters: Numbers) -> None:
-        """Provide what the kernel came back for."""
         self._ahead.stop()
         if why == kernel.FULL:
             self.states.make_room(self._width)
@@ -399,7 +396,6 @@ class Machine:
         self._reserve()
 
     def _describe(self) -> None:
-        """Describe what stands for what, if places got their bits."""
         if self._described != self._layout.bits:
             self._described = self._layout.bits
             memo = NONE if self._standing is None else self._book.number_of(self._standing.changes)

@@ -92,13 +92,10 @@ class NativeSearch(PackedSearch):
         else:
             self._chunks.append((len(self.found), begin, end))
             self.dominated += self._machine.expand(begin, end, self.level_ends)
-            self._leave_compiling_out()
+            # Count no time in which the kernel was compiled: the first search on a machine has the bounds of others
+            from carnet_check.engines.native.compiling import seconds_compiling
 
-    def _leave_compiling_out(self) -> None:
-        """Count no time in which the kernel was compiled: the first search on a machine has the bounds of others."""
-        from carnet_check.engines.native.compiling import seconds_compiling
-
-        self.watch.leave_out(seconds_compiling())
+            self.watch.leave_out(seconds_compiling())
 
     def _pass_over(self) -> None:
         if self._machine is None:
@@ -127,7 +124,6 @@ class NativeSearch(PackedSearch):
             self._machine.go_by(self.moving, self.looking)
 
     def _hand_over(self) -> None:
-        """Give the states to the kernel."""
         from carnet_check.engines.native.machine import words_of
         from carnet_check.engines.native.store import packed
 
@@ -139,7 +135,6 @@ class NativeSearch(PackedSearch):
         self.seen.clear()
 
     def _start(self, states: Iterable[Any], room: int) -> None:
-        """Let the kernel go on from states, given as words, with room for so many."""
         from carnet_check.engines.native.compiling import seconds_compiling
         from carnet_check.engines.native.machine import ALONE, Ahead, Machine
 

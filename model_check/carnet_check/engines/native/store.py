@@ -84,7 +84,10 @@ class Store(Sequence[int]):
         """Make room for more values of a word; if it has too many for codes, keep it in every state as it is."""
         places = 2 * (int(self.kept.last[word]) + 1)
         if places > self._most_places(word):
-            self._spell_out(word)
+            room = self._room
+            self._plain.append(word)
+            self._rewrite(room)
+            self._enter_all(room)
             return
         self.kept.codes[word * PLACES : (word + 1) * PLACES] = 0
         self.kept.last[word] = places - 1
@@ -93,12 +96,6 @@ class Store(Sequence[int]):
     def _most_places(self, word: int) -> int:
         """Return for how many codes of a word there are places at most: what was spent takes bits of a code."""
         return MOST >> (0 if word else self._spent.bit_length())
-
-    def _spell_out(self, word: int) -> None:
-        room = self._room
-        self._plain.append(word)
-        self._rewrite(room)
-        self._enter_all(room)
 
     @property
     def most(self) -> int:
@@ -136,7 +133,6 @@ class Store(Sequence[int]):
         self._keep(self._mapped())
 
     def _pack(self, states: Words) -> None:
-        """Append states, each so many words."""
         while (crowded := pack(states, self.words, self.size, self.kept)) != NONE:
             self.make_codes(int(crowded))
         self.size += len(states) // self.words
@@ -177,7 +173,6 @@ class Store(Sequence[int]):
         return words
 
     def _enter_all(self, room: int) -> None:
-        """Make a table for so many states, and enter those that are there."""
         self.kept = self.kept._replace(slots=np.zeros(0, np.uint32))  # the old one goes before the new one comes
         slots, numbers = np.zeros(int(room / LOAD) + 1, np.uint32), np.uint64((1 << room.bit_length()) - 1)
         self.kept = self.kept._replace(slots=slots, numbers=numbers)
@@ -218,7 +213,6 @@ def state_of(row: bytes) -> int:
 
 
 def _decoded(word: int, codes: Words, kept: Kept) -> Words:
-    """Return the values of a word that its codes are of."""
     numbers = (word << CODE) + (codes >> kept.lifts[word]).astype(np.int64)
     values: Words = kept.values[numbers] | (codes & kept.lows[word])
     return values

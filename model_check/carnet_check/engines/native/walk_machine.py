@@ -61,7 +61,6 @@ class WalkMachine:
         return bool(why == kernel.SIGHTED)
 
     def _course(self) -> Course:
-        """Return where the walks are."""
         walks = self._walks
         return Course(
             start=row_of(walks.start, self._words),
@@ -77,7 +76,6 @@ class WalkMachine:
         )
 
     def _resolve(self, why: Number, misses: int) -> None:
-        """Provide what the kernel came back for."""
         if why == kernel.NARROW:
             self._order = np.zeros(2 * len(self._order), np.int64)
         elif why == kernel.MISSING and not self._book.work_out(self._missing, misses, self._walks.model.layout):

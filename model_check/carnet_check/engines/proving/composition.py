@@ -62,7 +62,6 @@ class _Member:
 
     @property
     def invariants(self) -> frozenset[str]:
-        """The invariants that are used."""
         return frozenset(name.removeprefix("inv:") for name in self.core if name.startswith("inv:"))
 
 
@@ -125,7 +124,6 @@ class Composition:
         return self._members[key]
 
     def _reached(self, invariant: str, threat: str) -> tuple[str, ...]:
-        """Return the invariants that the proof of ``invariant`` rests on, itself included, sorted."""
         reached = {invariant}
         waiting = [invariant]
         while waiting:

@@ -295,7 +295,6 @@ def attempts(obligation: Obligation, cores: Cores) -> Iterator[tuple[str, ...] |
 
 @functools.cache
 def _changing(formula: Term) -> frozenset[Symbol]:
-    """Return the symbols of ``formula`` that steps change."""
     return frozenset(symbol for symbol in symbols_of(formula) if symbol.mutable)
 
 

@@ -124,7 +124,6 @@ def answer(asked: Asked) -> Iterator[SolverAnswer]:
 
 
 def _told(asked: Asked, text: str) -> tuple[SolverOutcome, tuple[str, ...], str]:
-    """Ask whether the formulas of ``text`` contradict one another."""
     found: tuple[SolverOutcome, tuple[str, ...], str] = (SolverOutcome.UNKNOWN, (), "nothing was tried")
     for options in TRIES:
         found = _tried(asked, text, options)

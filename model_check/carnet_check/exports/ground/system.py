@@ -212,7 +212,6 @@ def _follows(condition: Condition, known: Known) -> bool:
 
 
 def _after(change: Change, value: Value, when: Condition) -> Change:
-    """Return a change followed by a write."""
     kept = ((held, every((before, denied(when)))) for held, before in change.cases)
     cases = [*((held, before) for held, before in kept if before is not False), (value, when)]
     return replace(change, cases=tuple(cases), keeps=every((change.keeps, denied(when))))
@@ -232,7 +231,6 @@ def _move(taken: _Taken) -> Move:
 
 
 def _clauses(steps: Iterable[Step]) -> dict[Place, tuple[Clause, ...]]:
-    """Return what each fact follows from; a deduction that needs the fact itself adds nothing."""
     found: dict[Place, list[Clause]] = {}
     for step in steps:
         for _, change in step.changes:
@@ -388,7 +386,11 @@ class Pairs:
         self._reached: Bits = ALWAYS
         for place, values in self._possible.items():
             self._join(self._bits[place, values[0]], first)
-        self._until_nothing_is_new(moves)
+        self._grew = True
+        while self._grew:
+            self._grew = False
+            for move in moves:
+                self._take(move)
 
     @property
     def possible(self) -> dict[Place, list[Value]]:
@@ -402,13 +404,6 @@ class Pairs:
     def may_hold(self, condition: Condition) -> bool:
         """Whether a condition may hold in some state, as far as pairs say."""
         return bool(self._beside(condition, self._reached))
-
-    def _until_nothing_is_new(self, moves: Sequence[Move]) -> None:
-        self._grew = True
-        while self._grew:
-            self._grew = False
-            for move in moves:
-                self._take(move)
 
     def _take(self, move: Move) -> None:
         around = self._beside(move.when, self._reached)
@@ -439,7 +434,6 @@ class Pairs:
                 self._with[other] |= bit
 
     def _beside(self, condition: Condition, within: Bits) -> Bits:
-        """Return the values, of those ``within``, that may be held where a condition holds."""
         match condition:
             case bool():
                 return within if condition else 0
@@ -632,7 +626,6 @@ def _parts(term: Term) -> Iterator[Term]:
 
 
 def _reads(action: Action) -> frozenset[str]:
-    """Return the names of the mutable symbols that an action reads."""
     read = {symbol.name for term in terms_of_action(action) for symbol in symbols_of(term) if symbol.mutable}
     return frozenset(read | {used_symbol(var.sort).name for var in action.fresh})
 
