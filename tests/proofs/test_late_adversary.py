@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import prove_claims
+from carnet_check.engines.induction import try_claims
 from carnet_check.engines.proving.solver import load_hints
 from carnet_check.results import Verdict
 from carnet_spec.language import Protocol
@@ -144,7 +144,7 @@ def test_what_survives_is_proved(variant: str) -> None:
     """With the hints of the main design below it, which change times only."""
     protocol = SOURCE.protocol(variant)
     below = "engine-per-holder" if variant.endswith("engine") else "sealed-under-master"
-    proofs = prove_claims(protocol, hints=load_hints(SOURCE.protocol(below)), jobs=1)
+    proofs = try_claims(protocol, hints=load_hints(SOURCE.protocol(below)), jobs=1).claims
     assert {pair: proof.missing for pair, proof in proofs.items() if not proof.proved} == {}
     assert {claim for claim, threat in proofs if threat == COLLUSION} >= SURVIVE[variant]
     used = {used for proof in proofs.values() for used in proof.assumptions}
@@ -166,7 +166,7 @@ def test_the_proof_is_marked_with_the_claims_that_only_these_designs_make() -> N
 def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
     """Clock, leases and counts are the orchestrator's and the senders' own: no GPU is asked."""
     protocol = SOURCE.protocol("leaked-device-timed")
-    found = prove_claims(protocol, [protocol.threat(COLLUSION)], jobs=1)
+    found = try_claims(protocol, [protocol.threat(COLLUSION)], jobs=1).claims
     proved = {claim for (claim, _), proof in found.items() if proof.proved}
     assert proved == {"key-lifetime", "fresh-attestation", "bounded-custody"}
 

@@ -147,11 +147,7 @@ def _renamed(entry: Entry, names: Sequence[str]) -> Entry:
 
 
 def read(data: bytes, where: str = "the file of certificates") -> Certificates:
-    """Read a file.
-
-    Raises:
-        BadCertificateFile: it is none, or one of another version.
-    """
+    """Read a file; raise BadCertificateFile if it is none, or one of another version."""
     try:
         content = json.loads(_decompressed(data))
         if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -271,11 +267,7 @@ def load_certificates(path: Path) -> Certificates:
 
 
 def save_certificates(path: Path, certificates: Certificates) -> int:
-    """Write a file, whole or not at all, and return how many bytes it has.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
+    """Write a file, whole or not at all, and return how many bytes it has; raise UsageError if it cannot be written."""
     data = written(certificates)
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:

@@ -281,11 +281,7 @@ def read_index(folder: Path) -> bytes:
 
 
 def rows_of(data: bytes, folder: Path) -> list[Row]:
-    """Return the rows of an index that was read from a folder.
-
-    Raises:
-        UsageError: it is no index.
-    """
+    """Return the rows of an index that was read from a folder; raise UsageError if it is no index."""
     index = folder / INDEX
     try:
         header, *rows = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)

@@ -235,11 +235,7 @@ class Judge:
 
 
 def bound_to(text: str, steps: list[Step], hypotheses: tuple[str, ...]) -> Entry:
-    """Return the certificate of a text.
-
-    Raises:
-        Refused: the kernel does not accept it.
-    """
+    """Return the certificate of a text; raise Refused if the kernel does not accept it."""
     tokens, names = tokens_of(steps)
     entry = Entry(digest(text)[:DIGITS], hypotheses, names, tokens)
     follow(text, entry.names, entry.tokens)

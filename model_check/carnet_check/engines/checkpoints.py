@@ -67,11 +67,7 @@ class Checkpoint:
         return sum(shelf.items("states") for shelf in shelves)
 
     def _clear(self) -> None:
-        """Remove what a process left that was killed while it wrote.
-
-        Raises:
-            UsageError: it cannot be removed.
-        """
+        """Remove what a process left that was killed while it wrote; raise UsageError if it cannot be removed."""
         try:
             for unfinished in self.folder.glob(UNFINISHED):
                 unfinished.unlink()

@@ -67,11 +67,7 @@ def tptp(obligation: Obligation, kept: Collection[str] | None = None, goal: Term
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as a quoted TPTP name.
-
-    Raises:
-        SpecificationError: TPTP has no way to write it.
-    """
+    """Return ``name`` as a quoted TPTP name; raise SpecificationError if TPTP has no way to write it."""
     if not (name.isascii() and name.isprintable()):
         raise SpecificationError(f"'{name}' has characters that TPTP cannot write in a name")
     return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"

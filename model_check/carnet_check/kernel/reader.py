@@ -47,11 +47,7 @@ class Reading(NamedTuple):
 
 
 def read_obligation(text: str) -> Reading:
-    """Read an obligation.
-
-    Raises:
-        Refused: the text is not one that Carnet writes.
-    """
+    """Read an obligation; raise Refused if the text is not one that Carnet writes."""
     lines = text.split("\n")
     if len(text) > LONGEST or tuple(lines[:2]) != _FIRST or tuple(lines[-3:]) != _LAST:
         raise Refused(f"expected an obligation that begins {' '.join(_FIRST)} and ends {' '.join(_LAST[:2])}")

@@ -409,11 +409,7 @@ def language_of(protocol: Protocol) -> Language:
 
 
 def once(what: str, names: Iterable[str]) -> None:
-    """Make sure that each name is there once.
-
-    Raises:
-        SpecificationError: one is there twice.
-    """
+    """Make sure that each name is there once; raise SpecificationError if one is there twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -36,11 +36,7 @@ class Closed:
 
 
 def closed(bank: Bank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Closed:
-    """Return how a branch ends whose facts contradict each other.
-
-    Raises:
-        NotFound: rewriting does not show it.
-    """
+    """Return how a branch ends whose facts contradict each other; raise NotFound if rewriting does not show it."""
     equations = [fact for fact in facts if is_equation(bank, fact) and fact not in contradiction]
     needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
     rewritings: list[tuple[int, bool]] = []
@@ -213,11 +209,7 @@ class Search:
         """The facts that come from the goal alone: they are split first, since every other fact serves few of them."""
 
     def refutation(self) -> Tree:
-        """Return a refutation.
-
-        Raises:
-            NotFound: there is none with the instances that are needed.
-        """
+        """Return a refutation; raise NotFound if there is none with the instances that are needed."""
         branch = _Branch(self, {}, frozenset())
         for place, formula in enumerate(self.bank.hypotheses):
             branch.apply(Used(place, _NOTHING), (), self.bank.noted(True, self.bank.scope, formula))

@@ -65,11 +65,7 @@ class BoundedModelChecking(Bounded):
         return f"{counted(self.depth, 'step')}, {self.rlimit:,} solver units to a claim and a number of steps"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to believe a Z3 that fails its self-test.
-
-        Raises:
-            UsageError: it fails.
-        """
+        """Refuse to believe a Z3 that fails its self-test (UsageError)."""
         require_trusted()
 
     def run(self, task: Task, listener: Listener) -> Outcome:

@@ -14,7 +14,7 @@ from typing import Any
 from carnet_check.engines.interface import Plan
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.proving.solver import limited_memory
-from carnet_check.exports.smtlib import Declarations, member_name, quoted, sort_name, symbol_name, text
+from carnet_check.exports.smtlib import Declarations, at_most, member_name, quoted, sort_name, symbol_name, text
 from carnet_check.made import Made, Purpose
 from carnet_check.obligations.preconditions import Change, Either, Sure
 from carnet_check.obligations.reading import Hypothesis, Reading, Steps, read
@@ -187,7 +187,7 @@ def _solver(asked: Asked, steps: int, sizes: Sizes | None = None) -> Any:
 
     solver = z3.SimpleSolver(ctx=z3.Context())
     solver.set("rlimit", asked.rlimit)
-    bounds = [_at_most(sort, size) for sort, size in (sizes or {}).items()]
+    bounds = [at_most(sort, size) for sort, size in (sizes or {}).items()]
     solver.from_string("\n".join([*asked.parts[: steps + 1], asked.denied[steps], *bounds]))
     return solver
 
@@ -214,18 +214,6 @@ def _model(asked: Asked, steps: int, sizes: Sizes) -> Any:
 
     solver = _solver(asked, steps, sizes)
     return solver.model() if solver.check() == z3.sat else None
-
-
-def _at_most(sort: Sort, size: int) -> str:
-    names = [quoted(f"element.{sort.name}.{number}") for number in range(size)]
-    place = quoted(sort_name(sort))
-    one_of = " ".join(f"(= v.any {name})" for name in names)
-    return "\n".join(
-        [
-            *(f"(declare-fun {name} () {place})" for name in names),
-            f"(assert (forall ((v.any {place})) (or {one_of} false)))",
-        ]
-    )
 
 
 # --------------------------------------------------------------------------------------------------

@@ -432,28 +432,16 @@ class OnRay:
         return number
 
     def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
-        """Call a method of all at the same time.
-
-        Raises:
-            LostPlaceError: one is lost.
-        """
+        """Call a method of all at the same time; raise LostPlaceError if one is lost."""
         calls = zip(self._keepers, *arguments, strict=True)
         return self._asked([keeper.call.remote(method, *each) for keeper, *each in calls])
 
     def lay_out_anew(self, fields: Fields) -> None:
-        """Lay states out anew.
-
-        Raises:
-            LostPlaceError: one is lost.
-        """
+        """Lay states out anew; raise LostPlaceError if one is lost."""
         self._asked([keeper.lay_out_anew.remote(fields) for keeper in self._keepers])
 
     def held(self) -> int:
-        """Return the bytes that all hold.
-
-        Raises:
-            LostPlaceError: one is lost.
-        """
+        """Return the bytes that all hold; raise LostPlaceError if one is lost."""
         return sum(self.each("memory"))
 
     def _asked(self, calls: Sequence[Any], patience: float | None = None) -> list[Any]:

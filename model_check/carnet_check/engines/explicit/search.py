@@ -86,11 +86,7 @@ class Found:
     # -- keeping it --------------------------------------------------------------------------------
 
     def keep(self, shelf: Shelf) -> None:
-        """Keep what was found since the last time.
-
-        Raises:
-            OSError: there is no room for it.
-        """
+        """Keep what was found since the last time; raise OSError if there is no room for it."""
         origins = self.parents[shelf.items("origins") :].tobytes()
         more = {"states": self._packed(shelf.items("states")), "origins": (self.parents.itemsize, [origins])}
         shelf.keep(self._notes(), more)
@@ -112,11 +108,7 @@ class Found:
     # -- taking it over ----------------------------------------------------------------------------
 
     def take(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
-        """Take over what another search kept.
-
-        Raises:
-            UsageError: it is not what a search kept.
-        """
+        """Take over what another search kept; raise UsageError if it is not what a search kept."""
         layout, saturation = self.model.layout, self.model.saturation
         try:
             layout.give_fields((name, tuple(row)) for name, row in notes["fields"])

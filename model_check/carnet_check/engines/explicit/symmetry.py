@@ -141,6 +141,7 @@ class Standing:
             self._ties.take(orbit, self._taken)
 
     def __call__(self, s: int) -> int:
+        """Return the representative of a state."""
         moving = s & self.moving
         if not moving:
             return s

@@ -18,14 +18,14 @@ from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.engines.interface import Cti, Standing, Status
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.errors import EngineDisagreement
-from carnet_check.exports.smtlib import problem, quoted, sort_name, symbol_name
+from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
 from carnet_check.loading import families
 from carnet_check.made import Made, Purpose, stand_in
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
 from carnet_check.wording import filled
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import Action, Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
+from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import And, Implies, Var, symbols_of
 
@@ -49,7 +49,7 @@ def counterexample(obligation: Obligation, rlimit: int = DEFAULT_RLIMIT) -> Coun
     Raises:
         EngineDisagreement: the interpreter does not confirm what the solver found.
     """
-    found = small_model(obligation, rlimit)
+    found = SmallModel(obligation, rlimit).smallest()
     return None if found is None else confirmed(obligation, found)
 
 
@@ -73,17 +73,13 @@ def confirmed(obligation: Obligation, found: Structure) -> Counterexample:
         for invariant in system.invariants:
             holds = judge.counterexample(invariant, before) is None
             _require(obligation, holds, f"{invariant.name} does not hold before the step")
-        after = _stepped(obligation, judge, before, action, found.chosen(Purpose.PARAMETER, action.params))
+        try:
+            after = judge.fire(before, action, found.chosen(Purpose.PARAMETER, action.params))
+        except NotEnabled as problem:
+            raise EngineDisagreement(f"{obligation.id}: the interpreter does not take the step: {problem}") from problem
     env = found.chosen(Purpose.SKOLEM, obligation.invariant.params)
     _require(obligation, not judge.holds(obligation.invariant.body, after, env), "the invariant holds after all")
     return Counterexample(obligation, found.moved(before), found.moved(after))
-
-
-def _stepped(obligation: Obligation, judge: Interpreter, before: State, action: Action, env: Env) -> State:
-    try:
-        return judge.fire(before, action, env)
-    except NotEnabled as problem:
-        raise EngineDisagreement(f"{obligation.id}: the interpreter does not take the step: {problem}") from problem
 
 
 def _require(obligation: Obligation, agreed: bool, why_not: str) -> None:
@@ -106,34 +102,6 @@ def explain_cti(protocol: Protocol, obligation_id: str, threat: Threat | None = 
 
 
 # -- telling it ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A counterexample in words, part by part."""
-
-    about: Env
-    args: Env
-    before: list[str]
-    fixed: list[str]
-    beside: list[str]
-    changes: list[str]
-    false: list[str]
-
-
-def parts_of(found: Counterexample) -> Parts:
-    """Return it in words: for whom it fails, the step, the state before it, and what is false after it."""
-    obligation, before = found.obligation, found.before
-    state = dict(_state(before, _spoken_of(obligation)))
-    return Parts(
-        about=before.chosen(Purpose.SKOLEM, obligation.invariant.params),
-        args=before.chosen(Purpose.PARAMETER, obligation.action.params) if obligation.action else {},
-        before=state["before"],
-        fixed=state["fixed"],
-        beside=state["beside"],
-        changes=list(_changes(before, found.after)),
-        false=[show(part) for part in _false_parts(found)],
-    )
 
 
 def _lines(found: Counterexample) -> Iterator[str]:
@@ -234,13 +202,8 @@ def _fact(symbol: Symbol, row: Row) -> str:
 # Small models of a refuted obligation: few elements, and of their facts none that can be left out.
 
 
-def small_model(obligation: Obligation, rlimit: int) -> Structure | None:
-    """Return a small state in which ``obligation`` fails, or nothing if the solver finds none within its budget."""
-    return _Search(obligation, rlimit).smallest()
-
-
-class _Search:
-    """Looks for a small model: first few elements, then few facts."""
+class SmallModel:
+    """Looks for a small state in which an obligation fails: first few elements, then few facts."""
 
     def __init__(self, obligation: Obligation, rlimit: int) -> None:
         self._obligation = obligation
@@ -259,6 +222,7 @@ class _Search:
         self._sort_names = [obligation.system.declarations.sort(sort) for sort in self._sorts]
 
     def smallest(self) -> Structure | None:
+        """Return the state, or nothing if the solver finds none within its budget."""
         sizes = self._sizes()
         if sizes is None:
             return None
@@ -268,9 +232,7 @@ class _Search:
                     sizes[sort] = fewer
                     break
         solver = self._checked(sizes)
-        if solver is None:
-            return None
-        return _FewFacts(solver, self._symbols, sizes).structure()
+        return None if solver is None else _FewFacts(solver, self._symbols, sizes).structure()
 
     def _sizes(self) -> dict[Sort, int] | None:
         """Return how many elements of each sort suffice, trying up to four of each, then whatever the solver likes."""
@@ -287,28 +249,12 @@ class _Search:
     def _checked(self, sizes: Mapping[Sort, int]) -> Any:
         import z3
 
-        extra = [_at_most(sort, size) for sort, size in sizes.items()]
+        extra = [at_most(sort, size) for sort, size in sizes.items()]
         text = problem(self._obligation.system.declarations, self._statements, self._sort_names)
         solver = z3.SimpleSolver(ctx=z3.Context())
         solver.set("rlimit", self._rlimit)
         solver.from_string("\n".join([text, *extra]))
         return solver if solver.check() == z3.sat else None
-
-
-def _element_name(sort: Sort, number: int) -> str:
-    return f"element.{sort.name}.{number}"
-
-
-def _at_most(sort: Sort, size: int) -> str:
-    names = [quoted(_element_name(sort, number)) for number in range(size)]
-    place = quoted(sort_name(sort))
-    one_of = " ".join(f"(= v.any {name})" for name in names)
-    return "\n".join(
-        [
-            *(f"(declare-fun {name} () {place})" for name in names),
-            f"(assert (forall ((v.any {place})) (or {one_of} false)))",
-        ]
-    )
 
 
 class _FewFacts:
@@ -347,7 +293,7 @@ class _FewFacts:
         if sort.members is not None:
             place = self._z3_sort(sort)
             return [place.constructor(number)() for number in range(place.num_constructors())]
-        return [self._declared[_element_name(sort, n)]() for n in range(self._sizes[sort])]
+        return [self._declared[f"element.{sort.name}.{n}"]() for n in range(self._sizes[sort])]
 
     def _z3_sort(self, sort: Sort) -> Any:
         for symbol in self._symbols:
@@ -606,21 +552,22 @@ def _shown(asked: _Asked) -> Iterator[Cti]:
 
 def told(found: Counterexample) -> Cti:
     """Return a counterexample in words."""
-    obligation = found.obligation
+    obligation, before = found.obligation, found.before
     action, invariant = obligation.action, obligation.invariant
-    parts = parts_of(found)
+    args = before.chosen(Purpose.PARAMETER, action.params) if action else {}
+    state = {part: tuple(facts) for part, facts in _state(before, _spoken_of(obligation))}
     return Cti(
         obligation=obligation.id,
         action=action.name if action else "",
-        sentence=filled(action.says, parts.args) if action else "",
-        args=parts.args,
-        elements=found.before.elements,
-        about=parts.about,
-        before=tuple(parts.before),
-        fixed=tuple(parts.fixed),
-        beside=tuple(parts.beside),
-        changes=tuple(parts.changes),
+        sentence=filled(action.says, args) if action else "",
+        args=args,
+        elements=before.elements,
+        about=before.chosen(Purpose.SKOLEM, invariant.params),
+        before=state["before"],
+        fixed=state["fixed"],
+        beside=state["beside"],
+        changes=tuple(_changes(before, found.after)),
         formula=show(invariant.body),
-        false=tuple(parts.false),
+        false=tuple(show(part) for part in _false_parts(found)),
         holding=tuple(each.name for each in obligation.system.invariants) if action else (),
     )

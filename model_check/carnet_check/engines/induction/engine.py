@@ -131,11 +131,7 @@ class Induction(
         return f"{self.rlimit:,} solver units to an obligation"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to believe a Z3 that fails its self-test.
-
-        Raises:
-            UsageError: it fails.
-        """
+        """Refuse to believe a Z3 that fails its self-test (UsageError)."""
         require_trusted()
 
     # -- claims -----------------------------------------------------------------------------------

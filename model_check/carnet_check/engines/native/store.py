@@ -107,11 +107,7 @@ class Store(Sequence[int]):
         return len(self.kept.rows) // self.kept.width
 
     def make_room(self, at_least: int) -> None:
-        """Make room for more states, by ``at_least``.
-
-        Raises:
-            MemoryError: there is no more.
-        """
+        """Make room for more states, by ``at_least``; raise MemoryError if there is no more."""
         least = self.size + at_least
         if least > MOST_STATES:
             raise MemoryError

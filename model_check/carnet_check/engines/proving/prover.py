@@ -75,11 +75,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
         return f"{self.most:,} {self.unit} to an obligation"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to run without the solver.
-
-        Raises:
-            UsageError: it is not installed, or fails its self-test.
-        """
+        """Refuse to run without the solver; raise UsageError if it is not installed, or fails its self-test."""
         if lacking := self.missing():
             raise UsageError(f"the engine '{self.name}' needs {lacking}")
         self.require_trusted()

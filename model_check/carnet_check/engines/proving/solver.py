@@ -63,11 +63,7 @@ def solver_version() -> str:
 
 @functools.cache
 def require_trusted() -> None:
-    """Refuse a Z3 that answers a question wrongly whose answer is known.
-
-    Raises:
-        UsageError: it does.
-    """
+    """Refuse a Z3 that answers a question wrongly whose answer is known (UsageError)."""
     import z3
 
     require_sound(f"{solver_version()} at {z3.__file__}", functools.partial(_known, z3))

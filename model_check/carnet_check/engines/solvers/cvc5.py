@@ -68,11 +68,7 @@ def version() -> str:
 
 @functools.cache
 def require_trusted() -> None:
-    """Refuse a cvc5 that answers a question wrongly whose answer is known.
-
-    Raises:
-        UsageError: it does.
-    """
+    """Refuse a cvc5 that answers a question wrongly whose answer is known (UsageError)."""
     import cvc5
 
     where = getattr(cvc5, "__file__", "built in")

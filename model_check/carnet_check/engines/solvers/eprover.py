@@ -208,11 +208,7 @@ def _greeting(program: str) -> str:
 
 @functools.cache
 def require_trusted(program: str) -> None:
-    """Refuse a program that is no E, or that answers a question wrongly whose answer is known.
-
-    Raises:
-        UsageError: it is such a program.
-    """
+    """Refuse a program that is no E, or that answers a question wrongly whose answer is known (UsageError)."""
     if not _number(program):
         raise UsageError(f"{program} is not believed: E says 'E' and its version, and this said '{_greeting(program)}'")
 
