@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 from carnet_check.engines.explicit import explore, sample
-from carnet_check.engines.explicit.places import Here, PlacesSearch
+from carnet_check.engines.explicit.places import PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Caps, Exploration, Walks
@@ -33,6 +33,7 @@ from carnet_check.verification.checks import taking
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
+from tests.fixtures.local_places import Here
 from tests.property.random_protocols import Sample, samples
 from tests.property.symmetric_protocols import alike_samples
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from carnet_check.certificates.file import DIGITS, NAME, Certificates, Entry, load_certificates
+from carnet_check.certificates.file import DIGITS, NAME, Entry, load_certificates
 from carnet_check.certificates.judging import follow
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_index import COLUMNS
@@ -124,7 +124,7 @@ def compared(folder: Path, index: bytes) -> Compared:
     listed: set[Named] = set()
     for row in rows_of(index, folder):
         found.append(_compared(row, required, listed))
-        listed.add(_key(row))
+        listed.add(row.key)
     for variant, _, id in (key for key in required if key not in listed):
         found.append(Judged(variant, id, "", "the index leaves it out", missing=True))
     claims = tuple(each for protocol in protocols for each in stated(protocol))
@@ -138,23 +138,16 @@ def _sound(protocol: Protocol) -> Protocol:
     return protocol
 
 
-def _key(row: Row) -> Named:
-    return row.variant, row.threat, row.obligation
-
-
 def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> Judged:
     """Compare a row with the obligation that it names, unless the index has that already."""
-    found, key = Judged(row.variant, row.obligation, row.digest), _key(row)
+    found, key = Judged(row.variant, row.obligation, row.digest), row.key
     if key not in required:
-        return found._replace(why=f"no variant in '{SYSTEMS}' asks for it{_under(row)}", required=False)
+        under = f" under '{row.threat}'" if row.threat else ""
+        return found._replace(why=f"no variant in '{SYSTEMS}' asks for it{under}", required=False)
     if key in listed:
         return found._replace(why="the index has it more than once", required=False)
     why = _other_than(row, *required[key])
     return found._replace(why=why) if why else found
-
-
-def _under(row: Row) -> str:
-    return f" under '{row.threat}'" if row.threat else ""
 
 
 def uncompared(rows: Iterable[Row], why: str) -> Compared:
@@ -172,7 +165,7 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, Outcome]:
     """
     certificates = load_certificates(folder / NAME)
     entries: dict[str, dict[Entry, None]] = {}
-    for entry in _entries(certificates):
+    for entry in (each for layer in certificates.layers.values() for each in layer.every):
         entries.setdefault(entry.digest, {})[entry] = None
     return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
@@ -208,11 +201,6 @@ def _names(hypotheses: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _entries(certificates: Certificates) -> Iterator[Entry]:
-    for layer in certificates.layers.values():
-        yield from (entry for entry in (*layer.entries, *layer.skipped.values()) if entry is not None)
-
-
 def _outcome(folder: Path, digest: str, entries: Collection[Entry]) -> Outcome:
     try:
         text = _text(folder, digest)
@@ -222,18 +210,14 @@ def _outcome(folder: Path, digest: str, entries: Collection[Entry]) -> Outcome:
         return Outcome(str(error))
     if not entries:
         return Outcome("there is no certificate", missing=True)
-    refused = (why for entry in entries if (why := _why_refused(text, entry)))
-    return Outcome(next(refused, ""))
-
-
-def _why_refused(text: str, entry: Entry) -> str:
-    try:
-        hypotheses = follow(text, entry.names, entry.tokens)
-    except Refused as refused:
-        return f"the certificate is refused: {refused}"
-    if hypotheses != (*entry.hypotheses, GOAL):
-        return "the certificate is refused: it does not name the hypotheses of its text in order"
-    return ""
+    for entry in entries:
+        try:
+            hypotheses = follow(text, entry.names, entry.tokens)
+        except Refused as refused:
+            return Outcome(f"the certificate is refused: {refused}")
+        if hypotheses != (*entry.hypotheses, GOAL):
+            return Outcome("the certificate is refused: it does not name the hypotheses of its text in order")
+    return Outcome()
 
 
 def _text(folder: Path, digest: str) -> str:
@@ -262,6 +246,11 @@ class Row(NamedTuple):
     obligation: str
     digest: str
     hypotheses: str
+
+    @property
+    def key(self) -> Named:
+        """What the obligation is known by."""
+        return self.variant, self.threat, self.obligation
 
 
 def read_index(folder: Path) -> bytes:
@@ -331,9 +320,8 @@ class Stated:
         if self.pair.why:
             return self.pair
         needed = sum(id.startswith(self.rests_on) for id in unproved)
-        return replace(
-            self.pair, why=f"{needed:,} of the obligations that it rests on are not proved" if needed else ""
-        )
+        why = f"{needed:,} of the obligations that it rests on are not proved" if needed else ""
+        return replace(self.pair, why=why)
 
 
 def stated(protocol: Protocol) -> Iterator[Stated]:
@@ -354,9 +342,8 @@ def stated(protocol: Protocol) -> Iterator[Stated]:
 
 
 def _stated(protocol: Protocol, claim: Claim, threat: str, every: Sequence[Layer]) -> Stated:
-    pair = Pair(protocol.variant, claim.name, threat)
     for layer in every:
         if claim.invariant in layer.claims and (layer.threat is None or layer.threat.id == threat):
-            own = tuple(layer.prefix + kind for kind in GENERAL)
-            return Stated(pair, tuple(dict.fromkeys((*GENERAL, *own))))
-    return Stated(replace(pair, why=OF_NO_LAYER))
+            own = (layer.prefix + kind for kind in GENERAL)
+            return Stated(Pair(protocol.variant, claim.name, threat), tuple(dict.fromkeys((*GENERAL, *own))))
+    return Stated(Pair(protocol.variant, claim.name, threat, OF_NO_LAYER))

@@ -8,8 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
 from carnet_check.certificates.judging import Asked, Judge, Pair, adapted, by_pair, cut, key_of, pair_of
@@ -28,32 +27,22 @@ Progress = Callable[[str, int, int], None]
 """Told the variant, how many obligations are certified, and how many there are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Made:
     """What became of the obligations of one variant: how many there are, and where their certificates come from."""
 
     variant: str
-    kept: int
-    adapted: int
-    found: int
-    missing: Mapping[str, str]
+    kept: int = 0
+    adapted: int = 0
+    found: int = 0
+    missing: dict[str, str] = field(default_factory=dict)
     """Why there is none, for each obligation that has none."""
-    seconds: float
+    seconds: float = 0.0
 
     @property
     def obligations(self) -> int:
         """How many obligations there are; a skipped pair counts once for its invariant."""
         return self.kept + self.adapted + self.found + len(self.missing)
-
-
-@dataclass
-class _Tally:
-    """Counts while a variant is worked on."""
-
-    kept: int = 0
-    adapted: int = 0
-    found: int = 0
-    missing: dict[str, str] = field(default_factory=dict)
 
 
 class Production:
@@ -75,7 +64,8 @@ class Production:
 
     def make(self, layers: Sequence[Layer], hints: Hints) -> Made:
         """Make what is missing or stale of one variant's layers."""
-        began, tally, variant = time.monotonic(), _Tally(), layers[0].protocol.variant
+        began, variant = time.monotonic(), layers[0].protocol.variant
+        tally = Made(variant)
         there = set(map(key_of, layers))
         self.layers = {key: each for key, each in self.layers.items() if key[0] != variant or key in there}
         judge = Judge()
@@ -90,10 +80,10 @@ class Production:
                 self._progress(variant, tally.kept + tally.adapted + tally.found, total)
             self.layers[key_of(each.layer)] = each.certificates(found)
             self._remember((pair_of(obligation), found.get(obligation.id)) for obligation in each)
-        missing = dict(tally.missing)
-        return Made(variant, tally.kept, tally.adapted, tally.found, missing, time.monotonic() - began)
+        tally.seconds = time.monotonic() - began
+        return tally
 
-    def _reused(self, asked: Asked, judge: Judge, tally: _Tally, found: dict[str, Entry]) -> list[Obligation]:
+    def _reused(self, asked: Asked, judge: Judge, tally: Made, found: dict[str, Entry]) -> list[Obligation]:
         earlier = asked.entries(self.layers.get(key_of(asked.layer)))
         open = []
         for obligation in asked:
@@ -116,7 +106,7 @@ class Production:
         return next((entry for entry in made if entry is not None), None)
 
     def _searched(
-        self, asked: Asked, open: Sequence[Obligation], hints: Hints, tally: _Tally
+        self, asked: Asked, open: Sequence[Obligation], hints: Hints, tally: Made
     ) -> Iterator[tuple[str, Entry]]:
         layer = asked.layer
         prefix = len(layer.prefix)
@@ -287,10 +277,8 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._pool.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._pool.__exit__(*error)
 
     def answers(self, questions: Sequence[Question]) -> Iterator[Answer]:
         """Yield the answers to ``questions``, as they come."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Protocol
 
 from carnet_check import cache
@@ -181,9 +180,7 @@ class RayPool(Pool):
         self._silence = patience + 2 * STARTING
         self.jobs = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Do nothing: the cluster goes on."""
 
     def results(

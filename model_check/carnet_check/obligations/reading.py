@@ -128,7 +128,7 @@ def _threat_axioms(id: str, axioms: tuple[Axiom, ...], language: Language) -> It
 
 def _statement(invariant: Invariant, language: Language) -> Statement:
     reader = language.at(f"invariant {invariant.name}", invariant.params)
-    formula = universally(invariant.params, reader.formula(invariant.body))
+    formula = quantified(Forall, invariant.params, reader.formula(invariant.body))
     names = frozenset(symbol.name for symbol in symbols_of(formula))
     hypothesis = Hypothesis(f"inv:{invariant.name}", formula)
     return Statement(invariant, hypothesis, Hypothesis(GOAL, Not(formula)), names)
@@ -446,15 +446,15 @@ class Reader:
             case Not(body):
                 return Not(self.formula(body))
             case And(parts):
-                return conjoined([self.formula(part) for part in parts])
+                return joined(And, [self.formula(part) for part in parts], TRUE)
             case Or(parts):
-                return _disjoined([self.formula(part) for part in parts])
+                return joined(Or, [self.formula(part) for part in parts], FALSE)
             case Implies(premise, conclusion):
                 return Implies(self.formula(premise), self.formula(conclusion))
             case Forall(bound, body):
-                return universally(bound, self._under(bound).formula(body))
+                return quantified(Forall, bound, self._under(bound).formula(body))
             case Exists(bound, body):
-                return _existentially(bound, self._under(bound).formula(body))
+                return quantified(Exists, bound, self._under(bound).formula(body))
             case IfThenElse():
                 raise self.refused("a choice between two formulas")
             case _:
@@ -515,33 +515,16 @@ class Reader:
         return self.language.at(self.place, (*self.scope.values(), *bound), rigid=self.rigid)
 
 
-def conjoined(parts: list[Term]) -> Term:
-    """Return the conjunction of ``parts``, nested to the right."""
-    if not parts:
-        return TRUE
-    *others, joined = parts
+def joined(kind: type[And | Or], parts: list[Term], none: Term) -> Term:
+    """Return the conjunction or disjunction of ``parts``, nested to the right; of no parts, ``none``."""
+    *others, last = parts or [none]
     for part in reversed(others):
-        joined = And((part, joined))
-    return joined
+        last = kind((part, last))
+    return last
 
 
-def _disjoined(parts: list[Term]) -> Term:
-    if not parts:
-        return FALSE
-    *others, joined = parts
-    for part in reversed(others):
-        joined = Or((part, joined))
-    return joined
-
-
-def universally(bound: tuple[Var, ...], body: Term) -> Term:
-    """Return ``body`` for all values of the variables, the first outermost."""
+def quantified(kind: type[Forall | Exists], bound: tuple[Var, ...], body: Term) -> Term:
+    """Return ``body`` for all or some values of the variables, the first outermost."""
     for var in reversed(bound):
-        body = Forall((var,), body)
-    return body
-
-
-def _existentially(bound: tuple[Var, ...], body: Term) -> Term:
-    for var in reversed(bound):
-        body = Exists((var,), body)
+        body = kind((var,), body)
     return body

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ def closed(bank: Bank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> 
     needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
     rewritings: list[tuple[int, bool]] = []
     now = needed
-    while not _is_absurd(bank, now):
+    while not any(_alone(bank, fact) or fact._replace(sign=not fact.sign) in now for fact in now):
         if len(rewritings) == MOST_REWRITINGS:
             raise NotFound("rewriting does not end")
         found = min(_possible(bank, now), key=lambda each: each[0], default=None)
@@ -100,11 +100,6 @@ def _replaced(bank: Bank, large: int, small: int, term: int) -> int:
     if kind != b.APPLY or not parts:
         return term
     return bank.number(kind, name, tuple(_replaced(bank, large, small, part) for part in parts))
-
-
-def _is_absurd(bank: Bank, facts: Sequence[Fact]) -> bool:
-    known = set(facts)
-    return any(_alone(bank, fact) or fact._replace(sign=not fact.sign) in known for fact in facts)
 
 
 def _alone(bank: Bank, fact: Fact) -> bool:
@@ -182,15 +177,6 @@ class _Applied:
     parents: frozenset[_Need]
     added: frozenset[_Need]
 
-    def before(self, rest: Tree) -> Tree:
-        match self.step:
-            case Used(hypothesis):
-                return Used(hypothesis, rest)
-            case Instantiated(fact, terms):
-                return Instantiated(fact, terms, rest)
-            case Witnessed(fact, named):
-                return Witnessed(fact, named, rest)
-
 
 _NOTHING = Closed((), ())
 """Stands for what comes after a step while that is not known."""
@@ -255,7 +241,7 @@ class _Branch:
     def finished(self, tree: Tree, needs: frozenset[_Need]) -> _Found:
         for applied in reversed(self.taken):
             if needs & applied.added:
-                tree, needs = applied.before(tree), (needs - applied.added) | applied.parents
+                tree, needs = replace(applied.step, rest=tree), (needs - applied.added) | applied.parents
         return tree, needs
 
     # -- steps with one consequence -----------------------------------------------------------------
@@ -291,7 +277,7 @@ class _Branch:
 
     def _instantiate(self) -> bool:
         for fact, terms in self._wanted():
-            if all(self.is_named(term) for term in terms):
+            if all(map(self.is_named, terms)):
                 self.instance(fact, terms)
         return bool(self.todo)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol as Shape
 
 from carnet_check.semantics import State
-from carnet_spec.language import Action, Guard, GuardKind, Instance, Protocol, Row, Symbol, Term, Update
+from carnet_spec.language import Action, GuardKind, Instance, Protocol, Row, Symbol, Term, Update
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import (
     FALSE,
@@ -194,13 +194,11 @@ class Layout:
         return packed
 
     def _give_fields(self, place: Place) -> None:
-        if self.grouping is None:
-            self._give_field(place)
-            return
-        orbit = self.grouping.orbit(place)
+        orbit = (place,) if self.grouping is None else self.grouping.orbit(place)
         for each in orbit:
             self._give_field(each)
-        self.grouping.take(orbit)
+        if self.grouping is not None:
+            self.grouping.take(orbit)
 
     def _give_field(self, place: Place) -> None:
         width = (len(place.values) - 1).bit_length()
@@ -294,8 +292,16 @@ class Folding:
         """Fold the guards and updates of an action."""
         return replace(
             action,
-            guards=tuple(self._guard(guard) for guard in action.guards),
-            updates=tuple(self._update(update) for update in action.updates),
+            guards=tuple(replace(guard, formula=self.term(guard.formula)) for guard in action.guards),
+            updates=tuple(
+                replace(
+                    update,
+                    args=tuple(self.term(arg) for arg in update.args),
+                    value=None if update.value is None else self.term(update.value),
+                    when=self.term(update.when),
+                )
+                for update in action.updates
+            ),
         )
 
     def domain(self, var: Var, pool: Row, tests: Sequence[Condition]) -> Row:
@@ -321,17 +327,6 @@ class Folding:
         if symbol.is_relation:
             return Truth(row in self.instance.relations.get(symbol.name, frozenset()))
         return Member(symbol.result, self.instance.functions[symbol.name][row])
-
-    def _guard(self, guard: Guard) -> Guard:
-        return replace(guard, formula=self.term(guard.formula))
-
-    def _update(self, update: Update) -> Update:
-        return replace(
-            update,
-            args=tuple(self.term(arg) for arg in update.args),
-            value=None if update.value is None else self.term(update.value),
-            when=self.term(update.when),
-        )
 
     def _is_empty(self, bound: Sequence[Var]) -> bool:
         return any(not self.instance.of(var.sort) for var in bound)

@@ -208,12 +208,9 @@ class _Builder:
     def monitor(self, each: _Monitored, domains: Domains) -> Monitor:
         tests = conditions_in(each.body, each.is_goal)
 
-        def search(names: Names) -> Lines:
-            return self.queries.witness(domains, tests, names)
-
         @cache
         def generated() -> Callable[[int], bool]:
-            return self.queries.function((), search)
+            return self.queries.function((), partial(self.queries.witness, domains, tests))
 
         def holds(bits: int) -> bool:
             return generated()(bits)

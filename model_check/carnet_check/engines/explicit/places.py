@@ -54,32 +54,6 @@ class LostPlaceError(LostWorkerError):
     """A place, and with it what it owned, is lost."""
 
 
-class Here:
-    """Places that are all in this process."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._owners: list[Owner] = []
-
-    def begin(self, again: Callable[[], Model], dominance: bool) -> int:
-        """Make the owners."""
-        self._again = again
-        self._owners = [Owner(again(), self._number, dominance=dominance) for _ in range(self._number)]
-        return self._number
-
-    def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
-        """Call a method of one after the other."""
-        return [getattr(owner, method)(*each) for owner, *each in zip(self._owners, *arguments, strict=True)]
-
-    def lay_out_anew(self, fields: Fields) -> None:
-        """Lay states out anew."""
-        self._owners = [owner.laid_out_anew(self._again(), fields) for owner in self._owners]
-
-    def held(self) -> int:
-        """Return 0: no other process holds anything."""
-        return 0
-
-
 class _Total(Sequence[int]):
     """States that are elsewhere, and the few that were told of, each at a place of its level."""
 

@@ -36,7 +36,7 @@ NOTED = (
 _AT_ONCE = 1 << 12
 
 
-class Found:
+class SearchState:
     """States in the order found, and what is known about all of them together.
 
     Attributes:
@@ -214,12 +214,7 @@ def sightings_of(model: Model, number: int, monitor: Monitor | None = None) -> M
     return memo
 
 
-def all_sightings(parts: list[Sighting]) -> Sighting:
-    """Join what several monitors see."""
-    return tuple(itertools.chain.from_iterable(parts))
-
-
-class PackedSearch(Found):
+class PackedSearch(SearchState):
     """One search, from the first state on, or from where another one kept what it had found."""
 
     def __init__(self, model: Model, watch: Watch, *, enough: int, dominance: bool, shelf: Shelf | None = None) -> None:
@@ -255,7 +250,9 @@ class PackedSearch(Found):
             places.append(self._origin(places[-1]))
         state, steps = self.found[0], []
         for place in places[-2::-1]:
-            step, state = self._step_to(place, state)
+            if place not in self.steps:  # paths have their beginnings in common
+                self.steps[place] = self.step_between(state, self.found[place])
+            step, state = self.steps[place]
             steps.append(step)
         return steps
 
@@ -418,7 +415,9 @@ class PackedSearch(Found):
 
     def _join(self, sample: Sequence[int], most: float) -> None:
         self.moving = arranged(self.expanders, sample, all_moves, most)
-        self.looking = arranged(list(self.lookouts.values()), sample, all_sightings, most)
+        self.looking = arranged(
+            list(self.lookouts.values()), sample, lambda parts: tuple(itertools.chain.from_iterable(parts)), most
+        )
 
     def _tally_all(self) -> None:
         for memo in self.moving:
@@ -431,27 +430,15 @@ class PackedSearch(Found):
                     self.fired[name] += moves.visits
                 moves.visits = 0
 
-    def _step_to(self, place: int, before: int) -> tuple[trace.TraceStep, int]:
-        """Return the step by which a state was found, taken where the way to it leads, and the state after it.
-
-        Paths have their beginnings in common, so both are kept.
-        """
-        if place not in self.steps:
-            self.steps[place] = self.step_between(before, self.found[place])
-        return self.steps[place]
-
     def step_between(self, before: int, after: int, action: str = "") -> tuple[trace.TraceStep, int]:
         """Return a step, of any action or of one, from a packed state to one that another stands for, and that one."""
-        standing = self.model.standing
-        layout = self.model.layout
+        standing, layout = self.model.standing, self.model.layout
         for step in self.model.steps:
-            if action not in ("", step.action.name):
-                continue
-            if not can_afford(self.model, step, before):
+            if action not in ("", step.action.name) or not can_afford(self.model, step, before):
                 continue
             cost = step.action.cost if layout.spent else 0
             for writes, chosen in step.moves(before):
-                t = changed(before, layout.written(writes.items(), _nothing)) + cost
+                t = changed(before, layout.written(writes.items(), lambda: None)) + cost
                 deductions = self.model.saturation.after(writes)
                 if deductions is not None:
                     t = changed(t, deductions.answer(t))
@@ -460,10 +447,6 @@ class PackedSearch(Found):
                     args = tuple(zip(names, chosen, strict=True))
                     return trace.TraceStep(step.action.name, step.action.by.name, args), t
         raise AssertionError("a state was reached by no step")
-
-
-def _nothing() -> None:
-    """Forget nothing: nothing was remembered."""
 
 
 def search(protocol: Protocol, run: PackedSearch) -> Exploration:

@@ -13,9 +13,12 @@ and goals hold there. Decided in docs/adr/0036-one-state-stands-for-those-that-d
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import operator
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,31 +69,25 @@ class Bundle:
         self.parts.append((place.mask, place.shift, self._size))
         self._size += place.mask.bit_length() - place.shift
 
+    def number(self, bits: int) -> int:
+        """Return the number that the bundle's bits in a state make."""
+        return sum((bits & mask) >> shift << to for mask, shift, to in self.parts)
 
-class Numbers(dict[int, int]):
-    """The number that the bits of a bundle make, worked out once for each of their values."""
+    def bits(self, number: int) -> int:
+        """Return the bits that make a number."""
+        return sum((number >> to << shift) & mask for mask, shift, to in self.parts)
 
-    def __init__(self, bundle: Bundle) -> None:
+
+class Remembered(dict[int, int]):
+    """The values of a function, each worked out once."""
+
+    def __init__(self, function: Callable[[int], int]) -> None:
         super().__init__()
-        self._parts = bundle.parts
+        self._function = function
 
-    def __missing__(self, bits: int) -> int:
-        number = sum((bits & mask) >> shift << to for mask, shift, to in self._parts)
-        self[bits] = number
-        return number
-
-
-class Spelled(dict[int, int]):
-    """The bits of a bundle that make a number, worked out once for each."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        super().__init__()
-        self._parts = bundle.parts
-
-    def __missing__(self, number: int) -> int:
-        bits = sum((number >> to << shift) & mask for mask, shift, to in self._parts)
-        self[number] = bits
-        return bits
+    def __missing__(self, argument: int) -> int:
+        value = self[argument] = self._function(argument)
+        return value
 
 
 class Standing:
@@ -110,8 +107,8 @@ class Standing:
         self._orbits = orbits = Orbits(alike, explored.instance, explored.tables)
         self.order = math.prod(math.factorial(len(numbers)) for numbers in orbits.classes)
         self.classes = [[Bundle() for _ in numbers] for numbers in orbits.classes]
-        self._numbers = [[Numbers(bundle) for bundle in bundles] for bundles in self.classes]
-        self._spelled = [[Spelled(bundle) for bundle in bundles] for bundles in self.classes]
+        self._numbers = [[Remembered(bundle.number) for bundle in bundles] for bundles in self.classes]
+        self._spelled = [[Remembered(bundle.bits) for bundle in bundles] for bundles in self.classes]
         self._ties = Ties(orbits)
         self._broken: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
         self._taken = 0
@@ -130,11 +127,12 @@ class Standing:
             return
         self._taken += 1
         alone = len(bundles) == 1 and not self._orbits.holds_some(orbit[0])
+        every = list(itertools.chain.from_iterable(self.classes))
         for place in orbit:
             self.moving |= place.mask
             self.changes.grow(place.mask)
             if alone:
-                self._bundle(next(self._orbits.bundles(place))).take(place)
+                every[next(self._orbits.bundles(place))].take(place)
             else:
                 self.shared |= place.mask
         if not alone:
@@ -169,9 +167,6 @@ class Standing:
     def _change(self, bits: int) -> Change:
         stands = self(bits)
         return (bits ^ stands, bits & ~stands) if bits != stands else None
-
-    def _bundle(self, number: int) -> Bundle:
-        return [bundle for bundles in self.classes for bundle in bundles][number]
 
     def _ranks(self, every: Sequence[int]) -> tuple[int, ...]:
         ranks: list[int] = []
@@ -598,7 +593,7 @@ class Ties:
         ranks = self._refined(mentions, ranks)
         tied = self._tied(ranks)
         if not tied:
-            return self._image(mentions, self._by(ranks)), 1
+            return self._image(mentions, [each[ranks[number]] for each in self._orbits.classes for number in each]), 1
         found: tuple[int, int] | None = None
         for one, times in self._different(mentions, tied):
             later = tuple(rank + (number in tied and number != one) for number, rank in enumerate(ranks))
@@ -659,11 +654,6 @@ class Ties:
                 groups.append([number])
         return ((group[0], len(group)) for group in groups)
 
-    def _by(self, ranks: Ranks) -> list[int]:
-        return [numbers[ranks[number]] for numbers in self._orbits.classes for number in numbers]
-
     def _image(self, mentions: Iterable[_Mention], permutation: Permutation) -> int:
-        bits = 0
-        for each in mentions:
-            bits |= self._orbits.bits(each.place, each.value, permutation)
-        return bits
+        bits = (self._orbits.bits(each.place, each.value, permutation) for each in mentions)
+        return functools.reduce(operator.or_, bits, 0)

@@ -7,21 +7,20 @@ it. So a walk is told by taking it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.layout import Condition, changes, conditions_in
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import CompiledStep, Model, can_afford, paid, spent_by
-from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
+from carnet_check.engines.explicit.queries import Domain, Draw, Queries
 from carnet_check.engines.explicit.saturation import Writes, changed
 from carnet_check.engines.explicit.search import (
     SAMPLE,
-    Answer,
     MemoisedChange,
     Moves,
     Sighting,
-    Whole,
     read_by_step,
     sightings_of,
     split,
@@ -92,7 +91,11 @@ class PackedWalks:
         steps = self._walked(*self.sightings[monitor])
         slicer = Slicer(self.start, self.offers.taken, self.model.monitors[monitor].holds)
         assert slicer.serves(steps), "a walk that is taken again ends elsewhere"
-        return [_told(self.offers.steps[number], chosen) for number, chosen in slicer.without_superfluous(steps, 1)]
+        taken = ((self.offers.steps[number], chosen) for number, chosen in slicer.without_superfluous(steps, 1))
+        return [
+            TraceStep(step.action.name, step.action.by.name, tuple(zip(step.choices, chosen, strict=True)))
+            for step, chosen in taken
+        ]
 
     def _walked(self, number: int, taken: int) -> list[Chosen]:
         s, chance = self.start, chance_of(self.walks.seed, number)
@@ -146,12 +149,8 @@ class PackedWalks:
 
 def _lookouts(model: Model, number: int, sample: Sequence[int]) -> list[Memo[Sighting]]:
     whole = [(model.monitors[number], sightings_of(model, number))]
-    return [memo for _, memo in in_parts(whole, sample, lambda part: sightings_of(model, number, part))]
-
-
-def _told(step: CompiledStep, chosen: Row) -> TraceStep:
-    names = (var.name for var in step.action.params)
-    return TraceStep(step.action.name, step.action.by.name, tuple(zip(names, chosen, strict=True)))
+    parts = split(whole, sample, MOST, lambda part: sightings_of(model, number, part), share=SHARE, many=MANY)
+    return [memo for _, memo in parts]
 
 
 def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
@@ -272,7 +271,8 @@ class GuardWatch:
     def _test(self, what: str, name: str) -> Test:
         """Return the function that looks for arguments, generated when it is needed first."""
         if (what, name) not in self._tests:
-            self._tests[what, name] = self._generated(*self._asked(what, name))
+            domains, tests = self._asked(what, name)
+            self._tests[what, name] = self._queries.function((), partial(self._queries.witness, domains, tests))
         return self._tests[what, name]
 
     def _asked(self, what: str, name: str) -> tuple[Mapping[str, Domain], Sequence[Condition]]:
@@ -288,12 +288,6 @@ class GuardWatch:
         domains = self._choices.items()
         needed.update(*(domain.after for name, domain in domains if name in needed and isinstance(domain, Draw)))
         return {name: domain for name, domain in domains if name in needed}
-
-    def _generated(self, domains: Mapping[str, Domain], tests: Sequence[Condition]) -> Test:
-        def body(names: Names) -> Lines:
-            return self._queries.witness(domains, tests, names)
-
-        return self._queries.function((), body)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -370,15 +364,8 @@ def offers_of(model: Model) -> tuple[Offers, list[int]]:
     """
     sample = _sample(model)
     whole = [(step, _memo(model, step, None)) for step in model.steps]
-    parts = in_parts(whole, sample, lambda step: _memo(model, step, None))
+    parts = split(whole, sample, MOST, lambda step: _memo(model, step, None), share=SHARE, many=MANY)
     return Offers(model, [step for step, _ in parts]), sample
-
-
-def in_parts(
-    whole: Sequence[tuple[Whole, Memo[Answer]]], sample: Sequence[int], memo_of: Callable[[Whole], Memo[Answer]]
-) -> list[tuple[Whole, Memo[Answer]]]:
-    """Split what would be worked out anew in most states of a walk."""
-    return split(whole, sample, MOST, memo_of, share=SHARE, many=MANY)
 
 
 def _sample(model: Model) -> list[int]:

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from carnet_check.cache import Answers, NotAnAnswerError, Used
 from carnet_check.engines.exploration import (
@@ -210,7 +210,9 @@ class Searcher(Explores):
         if not (found.search.claims or found.search.liveness or found.problems):
             return
         beside = [] if found.search.directed else _beside(found, sought)
-        elsewhere = {name: more for more in beside for name in _judging(more)}
+        elsewhere = {
+            name: more for more in beside for name in (more.search.claims if more.problems else more.violations)
+        }
         plan = task.plan(found.search.variant)
         assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
         for claim in found.search.claims or found.search.liveness or found.search.goals:
@@ -244,10 +246,6 @@ def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
     return [more for more in sought if (more.search.variant, more.search.threat) == where]
 
 
-def _judging(sought: Coverage) -> Iterable[str]:
-    return sought.search.claims if sought.problems else sought.violations
-
-
 def _told(explored: Sequence[Explored]) -> str:
     """Say the instances of searches; a protocol without sorts has one."""
     if not explored:
@@ -274,8 +272,7 @@ OnProgress = Callable[[Sequence[tuple[Search, int, int]]], None]
 """Called with the states and the depth of each search that runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reached:
+class Progress(NamedTuple):
     """How far a search is."""
 
     states: int
@@ -295,7 +292,7 @@ class Begun:
         parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
         pool = WorkerPool(max(1, min(jobs, len(tasks))), patience=PATIENCE, memory=None, keep=False)
         self.tasks = list(tasks)
-        self.parts = pool.begun(_run, parts, _is_covered)
+        self.parts = pool.begun(_run, parts, lambda _, said: isinstance(said, Coverage))
 
     def __enter__(self) -> Self:
         self.parts.__enter__()
@@ -332,7 +329,7 @@ def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None
         if isinstance(said, Used):
             if before is not None:
                 before.used.add(said)
-        elif isinstance(said, _Reached):
+        elif isinstance(said, Progress):
             running[slot] = (task, said.states, said.depth)
         else:
             running.pop(slot, None)
@@ -340,19 +337,15 @@ def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None
         on_progress([running[slot] for slot in sorted(running)])
 
 
-def _is_covered(_part: object, said: object) -> bool:
-    return isinstance(said, Coverage)
-
-
 def failed(task: Search, error: Exception) -> Coverage:
     """Return what a search covered that ended with an error."""
     return Coverage(task, failure=f"{type(error).__name__}: {error}")
 
 
-def _run(part: tuple[Visits, Search, int]) -> Iterator[_Reached | Used | Coverage]:
+def _run(part: tuple[Visits, Search, int]) -> Iterator[Progress | Used | Coverage]:
     explorer, task, _ = part
     try:
-        yield search(explorer, task, lambda states, depth: tell(_Reached(states, depth)))
+        yield search(explorer, task, lambda states, depth: tell(Progress(states, depth)))
     except MemoryError:
         raise
     except Exception as error:  # what is wrong with one search is said of its claims

@@ -54,8 +54,10 @@ def search(explorer: Visits, task: Search, watch: Watch | None = None) -> Covera
     if task.digest and protocol.digest != task.digest:
         return Coverage(task, failure=f"the specification changed while it was checked: it was {task.digest[:16]}")
     scope = instances_for(source, protocol, task)
-    if task.explored is not None and task.explored != scope.explored:
-        return Coverage(task, failure=_otherwise(task.explored, scope.explored))
+    if (announced := task.explored) is not None and announced != (made := scope.explored):
+        differ = [each.name for each in fields(Explored) if getattr(announced, each.name) != getattr(made, each.name)]
+        told = f"{', '.join(differ)} differ; announced was {announced.words}, made is {made.words}"
+        return Coverage(task, failure=f"the instances are not those that were announced: {told}")
     return search_scope(explorer, task, protocol, scope, watch)
 
 
@@ -63,13 +65,6 @@ def instances_for(source: families.Source, protocol: Protocol, task: Search) -> 
     """Return the instances that a search explores."""
     scope = scope_of(source, protocol, task.threat, task.profile, task.liveness or task.claims)
     return scope.first_alone(protocol) if task.directed else scope
-
-
-def _otherwise(announced: Explored, made: Explored) -> str:
-    """Say that the instances are not those that were announced, and where they differ."""
-    differ = [field.name for field in fields(Explored) if getattr(announced, field.name) != getattr(made, field.name)]
-    told = f"{', '.join(differ)} differ; announced was {announced.words}, made is {made.words}"
-    return f"the instances are not those that were announced: {told}"
 
 
 def search_scope(
@@ -181,9 +176,10 @@ def _lively(explorer: Visits, task: Search, protocol: Protocol, instance: Instan
         watch=watch,
     )
     judge = Interpreter(with_rules_as_steps(protocol, liveness), instance)
-    accepted = with_lassos_judged(judge, found, liveness)
-    reached = judged(judge, replace(accepted, violations={}), (), [trigger_of(live) for live in liveness])
-    return replace(reached, violations=accepted.violations)
+    problems = (*found.problems, *_objections(judge, found, liveness))
+    accepted = replace(found, violations={}, problems=problems)
+    reached = judged(judge, accepted, (), [trigger_of(live) for live in liveness])
+    return replace(reached, violations=found.violations)
 
 
 def _directed(
@@ -222,16 +218,6 @@ def _directed(
     )
 
 
-def falls(replays: Replays, invariant: Invariant, trace: Trace) -> bool:
-    """Whether the interpreter, replaying ``trace``, ends in a state that breaks ``invariant``."""
-    return not replays.interpreter.holds(invariant.formula, replays.end(trace.steps))
-
-
-def reaches(replays: Replays, goal: Goal, trace: Trace) -> bool:
-    """Whether the interpreter, replaying ``trace``, ends in a state that reaches ``goal``."""
-    return replays.interpreter.witness(goal.params, goal.body, replays.end(trace.steps)) is not None
-
-
 def judged(
     judge: Interpreter, found: Exploration, invariants: Sequence[Invariant], goals: Sequence[Goal]
 ) -> Exploration:
@@ -240,8 +226,15 @@ def judged(
     if found.stopped_by is None and not found.states:
         problems.append("the search calls itself complete, and saw no state")
     replays = Replays(judge)
-    breaking = {each.name: partial(falls, replays, each) for each in invariants}
-    reaching = {goal.name: partial(reaches, replays, goal) for goal in goals}
+
+    def falls(invariant: Invariant, trace: Trace) -> bool:
+        return not judge.holds(invariant.formula, replays.end(trace.steps))
+
+    def reaches(goal: Goal, trace: Trace) -> bool:
+        return judge.witness(goal.params, goal.body, replays.end(trace.steps)) is not None
+
+    breaking = {each.name: partial(falls, each) for each in invariants}
+    reaching = {goal.name: partial(reaches, goal) for goal in goals}
     problems += _unreproduced("the counterexample to", found.violations, breaking, "the claim still holds")
     problems += _unreproduced("the way to", found.goals, reaching, "the goal is not reached")
     return replace(found, problems=tuple(problems))
@@ -347,11 +340,9 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
         found.undecided.get(claim, ""),
     )
     detail = "; ".join(filter(None, told))
-    return _liveness_detail(plan, claim, detail) if found.search.liveness else detail
-
-
-def _liveness_detail(plan: Plan, name: str, detail: str) -> str:
-    live = next(live for live in plan.liveness if live.name == name)
+    if not found.search.liveness:
+        return detail
+    live = next(live for live in plan.liveness if live.name == claim)
     verb = "is" if len(live.fair) == 1 else "are"
     fair = f"if {listed(fair_steps(live))} {verb} taken fairly" if live.fair else "though nobody has to act"
     return f"{live.sentence} ({fair}; {detail})"
@@ -376,11 +367,6 @@ def alike(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str,
         else:
             groups.append([live])
     return [tuple(live.name for live in group) for group in groups]
-
-
-def with_lassos_judged(judge: Interpreter, found: Exploration, liveness: Sequence[Eventually]) -> Exploration:
-    """Add to the problems that the engine has itself what the interpreter objects to its lassos."""
-    return replace(found, problems=(*found.problems, *_objections(judge, found, liveness)))
 
 
 def _objections(judge: Interpreter, found: Exploration, liveness: Sequence[Eventually]) -> Iterator[str]:

@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Self
 
 from carnet_check.cache import Answers
@@ -167,10 +166,8 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._pool.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._pool.__exit__(*error)
 
     def answers(self, batch: Batch) -> Iterator[SolverAnswer]:
         """Yield the answers to the questions of ``batch``, as they come; equal texts are asked once."""

@@ -139,7 +139,6 @@ class NativeSearch(PackedSearch):
         from carnet_check.engines.native.machine import ALONE, Ahead, Machine
 
         seconds_compiling()  # those before this search began are none of its own
-
         size = max(1, CHUNK // PIECES)
         ahead = ALONE if self._threads == 1 else Ahead(self._threads, size)
         self._machine = Machine(self.model.layout, self.model.standing, states, room, self.spent, ahead)

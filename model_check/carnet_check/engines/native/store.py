@@ -112,21 +112,18 @@ class Store(Sequence[int]):
         if least > MOST_STATES:
             raise MemoryError
         room = max(min(int(self.size * GROWTH), MOST_STATES), least)
-        self._keep(np.zeros(0, np.uint64))
+        self.kept = self.kept._replace(rows=np.zeros(0, np.uint64))
         try:
             self._memory.resize(BYTES * self.kept.width * room)
         except OSError as error:
             raise MemoryError from error
         finally:
-            self._keep(self._mapped())
+            self.kept = self.kept._replace(rows=self._mapped())
         self._enter_all(room)
-
-    def _keep(self, rows: Words) -> None:
-        self.kept = self.kept._replace(rows=rows)
 
     def _reserve(self, room: int) -> None:
         self._memory = mmap.mmap(-1, BYTES * self.kept.width * room, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._keep(self._mapped())
+        self.kept = self.kept._replace(rows=self._mapped())
 
     def _pack(self, states: Words) -> None:
         while (crowded := pack(states, self.words, self.size, self.kept)) != NONE:

@@ -16,7 +16,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.induction.engine import Induction
 from carnet_check.engines.interface import Engine, Outcome, Task
-from carnet_check.engines.proving.composition import ClaimProof, SolverOutcome, row_of
+from carnet_check.engines.proving.composition import ClaimProof, SolverOutcome
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import load
 from carnet_check.results import Result, Verdict
@@ -240,7 +240,7 @@ class Believer(Induction):
     def run(self, task: Task, listener: Listener) -> Outcome:
         pairs = [(plan, claim, threat) for plan in task.plans for claim, threat in plan.pairs]
         proofs = [(plan, ClaimProof(claim.name, SolverOutcome.PROVED), threat) for plan, claim, threat in pairs]
-        return Outcome(self.name, tuple(row_of(self, task, *proof, 0.0, "of course") for proof in proofs))
+        return Outcome(self.name, tuple(self.row(task, *proof, 0.0, "of course") for proof in proofs))
 
 
 def test_an_attack_on_what_another_engine_proves_is_an_error() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.engines.induction.counterexample import Structure, small_model
+from carnet_check.engines.induction.counterexample import SmallModel, Structure
 from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_spec.language import Draft, Formula, Step, exists, forall
@@ -23,7 +23,7 @@ def _unseen(a: Party) -> Formula:
 def _found(draft: Draft, id: str = "step/see/unseen", rlimit: int = DEFAULT_RLIMIT) -> Structure | None:
     protocol = claimed(draft, unseen=_unseen)
     obligation: Obligation = next(each for each in obligations(protocol) if each.id == id)
-    return small_model(obligation, rlimit)
+    return SmallModel(obligation, rlimit).smallest()
 
 
 def _facts(found: Structure | None) -> dict[str, set[tuple[str, ...]]]:

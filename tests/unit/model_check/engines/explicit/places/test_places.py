@@ -12,7 +12,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.places import Here, LostPlaceError, Owner, PlacesSearch, owner_of
+from carnet_check.engines.explicit.places import LostPlaceError, Owner, PlacesSearch, owner_of
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.loading.families import load
@@ -20,6 +20,7 @@ from carnet_check.semantics import Interpreter
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Draft, Formula, Instance, Invariant, Protocol, Role, Step, flag
 from carnet_spec.language.terms import negation
+from tests.fixtures.local_places import Here
 from tests.fixtures.unseen import letters, relay, sites, vote
 from tests.unit.model_check.command import TOY, carnet
 
