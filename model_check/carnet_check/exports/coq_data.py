@@ -204,8 +204,7 @@ class CoqText:
         for axiom, formula in system.axioms:
             yield self._formula(self.ids.of("axiom", axiom), formula)
         invariants = {claim.name: claim.value for layer in system.layers for claim in layer.claims}
-        for name, formula in invariants.items():
-            yield self._formula(self.invariant(name), formula)
+        yield from (self._formula(self.invariant(name), formula) for name, formula in invariants.items())
         for action in system.actions:
             yield from self._action(action)
         yield self._protocol()

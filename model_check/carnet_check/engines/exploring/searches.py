@@ -218,6 +218,16 @@ def _directed(
     )
 
 
+def falls(replays: Replays, invariant: Invariant, trace: Trace) -> bool:
+    """Whether the interpreter, replaying ``trace``, ends in a state that breaks ``invariant``."""
+    return not replays.interpreter.holds(invariant.formula, replays.end(trace.steps))
+
+
+def reaches(replays: Replays, goal: Goal, trace: Trace) -> bool:
+    """Whether the interpreter, replaying ``trace``, ends in a state that reaches ``goal``."""
+    return replays.interpreter.witness(goal.params, goal.body, replays.end(trace.steps)) is not None
+
+
 def judged(
     judge: Interpreter, found: Exploration, invariants: Sequence[Invariant], goals: Sequence[Goal]
 ) -> Exploration:
@@ -226,15 +236,8 @@ def judged(
     if found.stopped_by is None and not found.states:
         problems.append("the search calls itself complete, and saw no state")
     replays = Replays(judge)
-
-    def falls(invariant: Invariant, trace: Trace) -> bool:
-        return not judge.holds(invariant.formula, replays.end(trace.steps))
-
-    def reaches(goal: Goal, trace: Trace) -> bool:
-        return judge.witness(goal.params, goal.body, replays.end(trace.steps)) is not None
-
-    breaking = {each.name: partial(falls, each) for each in invariants}
-    reaching = {goal.name: partial(reaches, goal) for goal in goals}
+    breaking = {each.name: partial(falls, replays, each) for each in invariants}
+    reaching = {goal.name: partial(reaches, replays, goal) for goal in goals}
     problems += _unreproduced("the counterexample to", found.violations, breaking, "the claim still holds")
     problems += _unreproduced("the way to", found.goals, reaching, "the goal is not reached")
     return replace(found, problems=tuple(problems))
