@@ -46,8 +46,7 @@ class Entry:
 
     digest: str
     hypotheses: tuple[str, ...]
-    names: tuple[str, ...]
-    """The symbols and members that the tokens refer to by number."""
+    names: tuple[str, ...]  # the symbols and members that the tokens refer to by number
     tokens: str
 
     def is_of(self, digest: str) -> bool:

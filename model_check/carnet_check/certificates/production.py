@@ -35,8 +35,7 @@ class Made:
     kept: int = 0
     adapted: int = 0
     found: int = 0
-    missing: dict[str, str] = field(default_factory=dict)
-    """Why there is none, for each obligation that has none."""
+    missing: dict[str, str] = field(default_factory=dict)  # why there is none, for each obligation that has none
     seconds: float = 0.0
 
     @property

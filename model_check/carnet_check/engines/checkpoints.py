@@ -63,16 +63,12 @@ class Checkpoint:
         asked = json.loads(json.dumps(question))
         if differing := [name for name in asked if kept["of"].get(name) != asked[name]]:
             raise UsageError(f"'{self.folder}' is the checkpoint of another search: of another {differing[0]}")
-        self._clear()
-        return sum(shelf.items("states") for shelf in shelves)
-
-    def _clear(self) -> None:
-        """Remove what a process left that was killed while it wrote; raise UsageError if it cannot be removed."""
-        try:
+        try:  # what a process left that was killed while it wrote
             for unfinished in self.folder.glob(UNFINISHED):
                 unfinished.unlink()
         except OSError as error:
             raise UsageError(f"cannot clear the folder '{self.folder}': {reason(error)}") from None
+        return sum(shelf.items("states") for shelf in shelves)
 
     def _require_heads(self) -> None:
         """Insist that nothing is left of a search whose head is gone, which would begin again without a word.
@@ -119,10 +115,9 @@ class Shelf:
         self.notes: Mapping[str, Any] | None = None
         self._series: dict[str, list[Segment]] = {}
         head = self._file("head")
-        if head.exists():
-            self._take(_read(head), head)
-
-    def _take(self, kept: Any, head: Path) -> None:
+        if not head.exists():
+            return
+        kept = _read(head)
         try:
             of, notes, series = kept["of"], kept["notes"], kept["series"]
             self._series = {each: [Segment(*segment) for segment in listed] for each, listed in series.items()}

@@ -25,8 +25,7 @@ class Caps:
 
     states: int | None = None
     memory: int | None = None
-    workers: int = 1
-    """How many processes share the memory."""
+    workers: int = 1  # how many processes share the memory
     seconds: float | None = None
 
 
@@ -67,11 +66,9 @@ class Search:
     profile: Profile
     claims: tuple[str, ...]
     goals: tuple[str, ...] = ()
-    directed: bool = False
-    """Honest parties only, towards goals that need more rounds than the profile has."""
+    directed: bool = False  # honest parties only, towards goals that need more rounds than the profile has
     stop_at_first: bool = False
-    liveness: tuple[str, ...] = ()
-    """Liveness properties to decide, instead of claims."""
+    liveness: tuple[str, ...] = ()  # liveness properties to decide, instead of claims
     triggers: tuple[str, ...] = ()
     """Liveness properties of which is looked at, beside the claims, whether anything is ever waited for."""
     sought: bool = False
@@ -80,10 +77,8 @@ class Search:
     """One run that a solver chose: nothing beside it was visited, so it says nothing of goals and steps not taken."""
     caps: Caps = Caps()
     reduction: bool = True
-    digest: str = ""
-    """Of the specification that is meant; empty: whatever the names stand for when the search begins."""
-    explored: Explored | None = None
-    """What was announced; a search that has other instances fails."""
+    digest: str = ""  # of the specification that is meant; empty: whatever the names stand for when the search begins
+    explored: Explored | None = None  # what was announced; a search that has other instances fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,12 +369,8 @@ class GuardSeen:
 
     def joined(self, other: GuardSeen) -> GuardSeen:
         """Return how it was seen here or there."""
-        return GuardSeen(
-            self.held or other.held,
-            self.failed or other.failed,
-            self.alone or other.alone,
-            self.decided and other.decided,
-        )
+        held, failed = self.held or other.held, self.failed or other.failed
+        return GuardSeen(held, failed, self.alone or other.alone, self.decided and other.decided)
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,18 +424,13 @@ class Walked:
     @staticmethod
     def together(every: Iterable[Walked]) -> Walked:
         """Return what walks in several instances covered."""
-        total = Walked()
+        walks = steps = stuck = 0
+        actions: dict[str, ActionSeen] = {}
         for each in every:
-            total = Walked(
-                total.walks + each.walks,
-                total.steps + each.steps,
-                total.stuck + each.stuck,
-                {**total.actions, **{name: total._seen(name, seen) for name, seen in each.actions.items()}},
-            )
-        return total
-
-    def _seen(self, name: str, more: ActionSeen) -> ActionSeen:
-        return self.actions[name].joined(more) if name in self.actions else more
+            walks, steps, stuck = walks + each.walks, steps + each.steps, stuck + each.stuck
+            for name, seen in each.actions.items():
+                actions[name] = actions[name].joined(seen) if name in actions else seen
+        return Walked(walks, steps, stuck, actions)
 
 
 # --------------------------------------------------------------------------------------------------

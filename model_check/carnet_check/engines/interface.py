@@ -44,8 +44,7 @@ class Plan:
     pairs: tuple[tuple[Claim, Threat], ...]
     expected_to_fall: frozenset[tuple[str, str]]
     every_threat: bool
-    liveness: tuple[Eventually, ...] = ()
-    """What should happen in the end, under every threat model of the plan."""
+    liveness: tuple[Eventually, ...] = ()  # what should happen in the end, under every threat model of the plan
     proved: tuple[str, ...] = ()
     """What happens in the end, as another engine proved for any size: only whether anything waits is looked at."""
 
@@ -350,10 +349,8 @@ class Check:
     """One proof obligation that can be asked by itself."""
 
     name: str
-    verifies: tuple[str, ...]
-    """The requirements that it states."""
-    failure: Callable[[], str]
-    """Asks it, and returns why it is not proved, or nothing."""
+    verifies: tuple[str, ...]  # the requirements that it states
+    failure: Callable[[], str]  # asks it, and returns why it is not proved, or nothing
 
 
 class Separable(Engine):
@@ -647,10 +644,8 @@ class Tool:
     name: str
     purpose: str
     get: str
-    distributions: tuple[str, ...] = ()
-    """Python distributions that have to be installed, all of them."""
-    programs: tuple[str, ...] = ()
-    """Programs of which one has to be on the path."""
+    distributions: tuple[str, ...] = ()  # Python distributions that have to be installed, all of them
+    programs: tuple[str, ...] = ()  # programs of which one has to be on the path
     elsewhere: Callable[[], str] = str
     """Finds a program that need not be on the path; returns nothing if there is none."""
     required: bool = False

@@ -67,11 +67,9 @@ class Portion:
     """What became of one part of the work: how much there was of it, and what is left open or went wrong."""
 
     engine: str
-    work: str
-    """What is counted: obligations or explorations."""
+    work: str  # what is counted: obligations or explorations
     done: int
-    of: int
-    """How many there are in all parts together, as far as this one can tell."""
+    of: int  # how many there are in all parts together, as far as this one can tell
     open: Mapping[str, str] = field(default_factory=dict)
     """Why something has no answer, by its name; the run that joins the parts asks again."""
     problems: tuple[str, ...] = ()

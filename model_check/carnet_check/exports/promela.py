@@ -168,7 +168,7 @@ class _Model:
         yield f'\t\tprintf("{_plain(step.title)}\\n");'
         done = list(assignments(step, self._names))
         done += [(f"{SPENT} = {SPENT} + {cost}", "a move of the adversary") for cost in self._costs(step.action)]
-        yield from _statements(done)
+        yield from (f"\t\t{statement};{_aside(name)}" for statement, name in done)
         groups = self._closing.after(step)
         for group in groups:
             yield from conclusions(group, self._names)
@@ -204,11 +204,6 @@ def _conditions(parts: Iterable[tuple[str, str]], sign: str) -> Iterator[str]:
     listed = list(parts) or [("true", "")]
     for place, (expression, name) in enumerate(listed, 1):
         yield f"\t\t{expression} {sign if place < len(listed) else '->'}{_aside(name)}"
-
-
-def _statements(done: Sequence[tuple[str, str]]) -> Iterator[str]:
-    for statement, name in done:
-        yield f"\t\t{statement};{_aside(name)}"
 
 
 def _aside(name: str) -> str:
@@ -341,8 +336,7 @@ class Names:
         self._sorts = {symbol.name: symbol.result.name for symbol in protocol.symbols if not symbol.is_relation}
         self._numbers = self._counted(protocol, instance)
         self._instead: dict[Place, str] = {}
-        self._saved: list[int] = []
-        """How many bits each variable has that keeps something within a step."""
+        self._saved: list[int] = []  # how many bits each variable has that keeps something within a step
         for place in ground.values:
             self.place(place)
 

@@ -175,8 +175,7 @@ class Declarations:
     def __init__(self) -> None:
         self.sorts: dict[str, str] = {}
         self.functions: dict[str, str] = {}
-        self.needs: dict[str, tuple[str, ...]] = {}
-        """For each function, the sorts its declaration mentions."""
+        self.needs: dict[str, tuple[str, ...]] = {}  # for each function, the sorts its declaration mentions
         self._meanings: dict[str, Sort | Symbol] = {}
 
     def sort(self, sort: Sort) -> str:

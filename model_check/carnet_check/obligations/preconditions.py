@@ -112,8 +112,7 @@ class Change:
     symbol: Symbol
     effect: Effect
     pattern: tuple[Term | None, ...]
-    opened: tuple[Var, ...]
-    """The variables for what the open places match, in order."""
+    opened: tuple[Var, ...]  # the variables for what the open places match, in order
     when: Term
     value: Term | None
 

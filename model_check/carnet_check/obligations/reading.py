@@ -423,10 +423,8 @@ class Reader:
 
     language: Language
     place: str
-    scope: Mapping[str, Var]
-    """What a name stands for here: the variable of that name that is bound furthest in."""
-    rigid: bool
-    """Whether nothing may be read here that changes."""
+    scope: Mapping[str, Var]  # what a name stands for here: the variable of that name that is bound furthest in
+    rigid: bool  # whether nothing may be read here that changes
 
     def formula(self, term: Term) -> Term:
         """Return a formula with its shorthands written out.

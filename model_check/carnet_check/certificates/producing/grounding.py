@@ -65,8 +65,7 @@ class Bank:
         self.functions = {str(name): (tuple(map(str, sorts)), str(result)) for name, (sorts, result) in functions}
         self.members = {str(name): str(sort) for name, sort in members}
         self.nodes: list[Node] = []
-        self.eigens: list[str] = []
-        """The sort of each eigenvariable."""
+        self.eigens: list[str] = []  # the sort of each eigenvariable
         self._numbers: dict[Node, int] = {}
         self._eigens_in: dict[int, frozenset[int]] = {}
         self._order: dict[int, tuple[object, ...]] = {}
@@ -216,7 +215,13 @@ def needed(grounding: Grounding, deadline: float = math.inf) -> Needed | None:
             return None
         grounding.close()
         if grounding.solver.check(*switches) == grounding.z3.unsat:
-            return _sorted_out([wants[name] for name in _smallest(grounding, switches)])
+            found = Needed()
+            for want in (wants[name] for name in _smallest(grounding, switches)):
+                if isinstance(want, int):
+                    found.cases.append(want)
+                else:
+                    found.instances.setdefault(want[0], []).append(want[1])
+            return found
         model = _Model(grounding, deadline)
         known = set(wants.values())
         fresh: list[_Want] = [want for want in model.instances() if want not in known]
@@ -248,7 +253,7 @@ def _said(grounding: Grounding, want: _Want) -> Any:
 def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
     """Return the names of switches that contradict each other, and do not without any of them."""
     solver, unsat = grounding.solver, grounding.z3.unsat
-    core = sorted(solver.unsat_core(), key=_age)
+    core = sorted(solver.unsat_core(), key=lambda switch: int(str(switch).partition("!")[2]))
     place = 0
     while place < len(core):
         fewer = core[:place] + core[place + 1 :]
@@ -259,20 +264,6 @@ def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
         else:
             place += 1
     return [str(switch) for switch in core]
-
-
-def _age(switch: Any) -> int:
-    return int(str(switch).partition("!")[2])
-
-
-def _sorted_out(wants: list[_Want]) -> Needed:
-    found = Needed()
-    for want in wants:
-        if isinstance(want, int):
-            found.cases.append(want)
-        else:
-            found.instances.setdefault(want[0], []).append(want[1])
-    return found
 
 
 Values = tuple[int, ...]
@@ -305,8 +296,7 @@ class _Model:
             closure: self._is_true(proxy) for closure, proxy in grounding.proxies.items()
         }
         self._of_value: dict[int, int] = {}
-        self._usable: dict[int, int] = {}
-        """For values, the terms that variables are replaced by."""
+        self._usable: dict[int, int] = {}  # for values, the terms that variables are replaced by
         self._tables: dict[str, dict[Values, bool]] = {}
         self._representatives: dict[str, list[int]] = {}
         # Choose for every value of a sort the smallest term of it whose eigenvariables stand for something
@@ -529,14 +519,10 @@ class Grounding:
         self.solver = z3.SimpleSolver(ctx=self.context)
         self.pool: dict[str, dict[int, int]] = {}
         """The ground terms of each sort that variables are replaced by, with their depths."""
-        self.proxies: dict[Closure, Any] = {}
-        """The proposition of each quantified closure."""
-        self.named: dict[Closure, int] = {}
-        """The eigenvariable of each."""
-        self.depth = 0
-        """How deep terms are that are there only because functions can be applied."""
-        self.atoms: dict[str, dict[Env, Any]] = {}
-        """For each relation, the terms that something is said of."""
+        self.proxies: dict[Closure, Any] = {}  # the proposition of each quantified closure
+        self.named: dict[Closure, int] = {}  # the eigenvariable of each
+        self.depth = 0  # how deep terms are that are there only because functions can be applied
+        self.atoms: dict[str, dict[Env, Any]] = {}  # for each relation, the terms that something is said of
         self._sorts: dict[str, Any] = {}
         self._symbols: dict[str, Any] = {}
         self._terms: dict[int, Any] = {}

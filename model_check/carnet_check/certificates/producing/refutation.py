@@ -188,8 +188,7 @@ class Search:
     def __init__(self, bank: Bank, needed: Needed, named: dict[Closure, int]) -> None:
         self.bank = bank
         self.needed = needed
-        self.named = named
-        """The eigenvariable of each closure that claims that something exists."""
+        self.named = named  # the eigenvariable of each closure that claims that something exists
         self.branches = 0
         self.of_goal = set(bank.noted(True, bank.scope, bank.hypotheses[-1]))
         """The facts that come from the goal alone: they are split first, since every other fact serves few of them."""
@@ -220,8 +219,7 @@ class _Branch:
         self.search = search
         self.bank = search.bank
         self.known: dict[_Need, None] = dict(known) or dict.fromkeys(self.bank.scope)
-        self.done = done
-        """The facts that were split and the terms whose cases were told apart."""
+        self.done = done  # the facts that were split and the terms whose cases were told apart
         self.todo: list[Fact] = []
         self.taken: list[_Applied] = []
 
@@ -532,8 +530,7 @@ class Congruence:
         return self._composed(fact.env, fact.formula) is fact.sign
 
 
-# --------------------------------------------------------------------------------------------------
-# Finding a refutation of an obligation. What is found is for the kernel to judge.
+# -- Finding a refutation of an obligation. What is found is for the kernel to judge ---------------
 
 
 def found(obligation: Obligation, deadline: float = math.inf) -> list[Step]:

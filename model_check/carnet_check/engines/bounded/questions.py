@@ -344,8 +344,7 @@ class _Reading:
         return value is not None and z3.is_true(value)
 
 
-# --------------------------------------------------------------------------------------------------
-# Runs of a protocol as SMT-LIB text: the first state, and one step after the other.
+# -- Runs of a protocol as SMT-LIB text: the first state, and one step after the other -------------
 #
 # A state is defined, never assumed: each symbol after a step is a macro over the symbols before it, down to the first
 # state. So no frame has to be proved, and what quantifies over a state is, for the solver, a few rows. Exactly one
@@ -359,8 +358,7 @@ class Option:
     action: str
     by: str
     chosen: str
-    args: tuple[tuple[str, Sort, str], ...]
-    """The name of each parameter, its sort and its constant."""
+    args: tuple[tuple[str, Sort, str], ...]  # the name of each parameter, its sort and its constant
 
 
 class Unrolling:
@@ -374,8 +372,7 @@ class Unrolling:
         self.open = [each for each in self._mutable if not each.is_relation and each.name not in reading.starts]
         """The functions and variables that may have any value at first."""
         self._parts = [self._first()]
-        self.options: list[tuple[Option, ...]] = []
-        """What each step may be."""
+        self.options: list[tuple[Option, ...]] = []  # what each step may be
 
     def parts(self, steps: int) -> tuple[str, ...]:
         """Return the text of the first state, and that of each of so many steps."""

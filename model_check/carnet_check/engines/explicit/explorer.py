@@ -20,10 +20,8 @@ from carnet_spec.language import Eventually, Instance, Protocol
 class PackedExplorer(Explorer, DecidesLiveness, Keeps):
     """Explores with :func:`carnet_check.engines.explicit.explore`, and decides liveness in Python."""
 
-    packed: ClassVar[type[PackedSearch]] = PackedSearch
-    """What runs the search."""
-    checkpoint: Checkpoint | None = None
-    """Where searches keep what they find, if they do."""
+    packed: ClassVar[type[PackedSearch]] = PackedSearch  # what runs the search
+    checkpoint: Checkpoint | None = None  # where searches keep what they find, if they do
 
     def keeping(self, checkpoint: Checkpoint) -> Self:
         """Return the same engine with a checkpoint; what decides liveness keeps nothing."""
@@ -63,8 +61,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
 class PackedWalker(Walker):
     """Walks with :func:`carnet_check.engines.explicit.sample`."""
 
-    packed: ClassVar[type[PackedWalks]] = PackedWalks
-    """What takes the walks."""
+    packed: ClassVar[type[PackedWalks]] = PackedWalks  # what takes the walks
 
     def explore(self, protocol: Protocol, instance: Instance, **options: Unpack[SearchOptions]) -> Exploration:
         """Take the walks, one after the other and all of them, with nothing left out of a state."""

@@ -78,8 +78,7 @@ class Table:
     def __init__(self, symbol: Symbol, places: dict[Row, Place]) -> None:
         self.symbol = symbol
         self.places = places
-        self.masks = dict.fromkeys(places, 0)
-        """The bits of each place."""
+        self.masks = dict.fromkeys(places, 0)  # the bits of each place
         self.first = frozenset(row for row, place in places.items() if place.values[0] is True)
         """The rows for which a relation holds in the first state."""
         self.elements = {row: {0: place.values[0]} for row, place in places.items()}

@@ -69,8 +69,7 @@ class Model:
     saturation: Saturation
     relevance: Relevance
     queries: Queries
-    again: Callable[[], Model]
-    """Builds the same model anew, also in another process."""
+    again: Callable[[], Model]  # builds the same model anew, also in another process
     standing: Standing | None = None
     """Which state stands for those that differ in which interchangeable element is which, if there are any."""
 

@@ -58,10 +58,8 @@ class _Loop:
     """One way to choose some variables next: what it costs, and the line of source that does it."""
 
     cost: float
-    chosen: dict[str, str]
-    """The Python name of every variable chosen."""
-    opens: Lines
-    """Lines that each open a block inside the one before."""
+    chosen: dict[str, str]  # the Python name of every variable chosen
+    opens: Lines  # lines that each open a block inside the one before
     settles: Condition | None = None
 
     def cost_of_each(self) -> float:

@@ -157,10 +157,8 @@ MemoisedChange = tuple[int, int, Memo[Change] | None]
 class Moves:
     """What some actions do in all states that agree on the bits they read."""
 
-    effects: tuple[MemoisedChange, ...]
-    """Only those that may change something."""
-    actions: tuple[str, ...]
-    """The action of every transition."""
+    effects: tuple[MemoisedChange, ...]  # only those that may change something
+    actions: tuple[str, ...]  # the action of every transition
     visits: int = 0
 
 
@@ -219,8 +217,7 @@ class PackedSearch(SearchState):
 
     def __init__(self, model: Model, watch: Watch, *, enough: int, dominance: bool, shelf: Shelf | None = None) -> None:
         super().__init__(model, watch)
-        self.shelf = shelf
-        """Where what is found is kept, if it is."""
+        self.shelf = shelf  # where what is found is kept, if it is
         self.enough = enough
         self.steps: dict[int, tuple[trace.TraceStep, int]] = {}
         self.expanders = [expander(model, step, self._tally) for step in model.steps]
@@ -229,8 +226,7 @@ class PackedSearch(SearchState):
         self.looking = list(self.lookouts.values())
         self.looked = 0
         self.rearrange_at = ARRANGED_FROM
-        self._idle: set[int] = set()
-        """States that are not expanded."""
+        self._idle: set[int] = set()  # states that are not expanded
         self.chunk = CHUNK
         self.spent = model.layout.spent if dominance else 0
 

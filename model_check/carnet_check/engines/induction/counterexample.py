@@ -470,8 +470,7 @@ class Structure:
         return replace(self, relations=relations, functions=functions)
 
 
-# --------------------------------------------------------------------------------------------------
-# Why proofs fail: how each invariant stands, and small states from which the induction fails.
+# -- Why proofs fail: how each invariant stands, and small states from which the induction fails ---
 
 
 def standings(proofs: Sequence[ProofResult]) -> Iterator[Standing]:

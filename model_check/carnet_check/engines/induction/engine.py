@@ -420,8 +420,7 @@ def _is_near(said: Statement, spoken: Iterable[Statement]) -> bool:
     return all(name in known for name in said.symbols if name.startswith("now."))
 
 
-# --------------------------------------------------------------------------------------------------
-# Whether something can happen at all, in an instance of any size: the solver's answer.
+# -- Whether something can happen at all, in an instance of any size: the solver's answer ----------
 #
 # What is asked is weaker than reachability and stronger than mere consistency with the axioms: relations that no step
 # inserts are as they were at first, and a variable over an enumeration holds a member that it was given at first or

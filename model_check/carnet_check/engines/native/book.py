@@ -203,15 +203,15 @@ class Book:
         self._grow_to(number + 1, "visits")
         self._grow_to(number + 2, "firsts")
         self.moves.append(answer)
-        effects = [self._effect(*effect) for effect in answer.effects]
+        effects = [
+            self._edit(touched, cleared, NONE if closure is None else self._number(closure, self._change))
+            for touched, cleared, closure in answer.effects
+        ]
         begin, self._listed = self._listed, self._listed + len(effects)
         self._grow_to(self._listed, "effects")
         self.tables.effects[begin : self._listed] = effects
         self.tables.firsts[number + 1] = self._listed
         return number
-
-    def _effect(self, touched: int, cleared: int, closure: Memo[Change] | None) -> int:
-        return self._edit(touched, cleared, NONE if closure is None else self._number(closure, self._change))
 
     def _change(self, answer: Change) -> int:
         return self._edit(*(answer or (0, 0)), NONE)

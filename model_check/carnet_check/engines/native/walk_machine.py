@@ -104,24 +104,15 @@ _30, _27, _31, _32 = (np.uint64(number) for number in (30, 27, 31, 32))
 class Course(NamedTuple):
     """Where the kernel walks."""
 
-    start: Words
-    """The first state."""
-    state: Words
-    """Where the walk is,"""
-    after: Words
-    """where a step leads,"""
-    changed: Words
-    """and which bits it changes."""
-    key: Words
-    """A key."""
-    chance: Words
-    """One word, which decides all that is drawn from here on."""
-    chosen: Numbers
-    """For each memo of moves its answer about the state."""
-    order: Numbers
-    """The steps that are offered, by number, those first that were not drawn yet."""
-    taken: Numbers
-    """How often each action was taken."""
+    start: Words  # the first state
+    state: Words  # where the walk is,
+    after: Words  # where a step leads,
+    changed: Words  # and which bits it changes
+    key: Words  # a key
+    chance: Words  # one word, which decides all that is drawn from here on
+    chosen: Numbers  # for each memo of moves its answer about the state
+    order: Numbers  # the steps that are offered, by number, those first that were not drawn yet
+    taken: Numbers  # how often each action was taken
     told: Numbers
     """Which walk it is, how many steps of it and of all were taken, and how many the longest took and ended early."""
 

@@ -32,10 +32,8 @@ class Prover(Unbounded, AnswersObligations, Shares):
     """Proves each obligation of a layer by itself; ``most`` is its budget for each, in units of its own work."""
 
     by_default: ClassVar = False
-    unit: ClassVar[str]
-    """What its budget counts."""
-    fewer: ClassVar[int]
-    """How many times less is spent on a text with few hypotheses, if others follow."""
+    unit: ClassVar[str]  # what its budget counts
+    fewer: ClassVar[int]  # how many times less is spent on a text with few hypotheses, if others follow
     most: int
 
     @abstractmethod

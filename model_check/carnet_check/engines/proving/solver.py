@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from carnet_check.engines.proving.composition import SolverAnswer
 
 
-# --------------------------------------------------------------------------------------------------
-# Z3 as all engines have it: whether it is there, its version, and how much memory it may take.
+# -- Z3 as all engines have it: whether it is there, its version, and how much memory it may take ---
 
 Z3 = Tool("z3", "proofs, and runs of any size", "pip install carnet", ("z3-solver",), required=True)
 MEGABYTES = 1536

@@ -68,8 +68,7 @@ class EProver(Prover):
     )
     fewer: ClassVar = eprover.FEWER
     most: int = eprover.DEFAULT_CLAUSES
-    seconds: int = eprover.SECONDS
-    """After so long E is ended; budgets are clauses."""
+    seconds: int = eprover.SECONDS  # after so long E is ended; budgets are clauses
 
     def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
         """Ask E every text, and where that comes to nothing each part of a goal with several."""
