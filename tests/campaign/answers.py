@@ -50,7 +50,7 @@ def by_cvc5(text: str) -> str:
 def by_e(obligation: Obligation) -> str:
     """Return what E says of the obligation as TPTP."""
     text = tptp(obligation)
-    (said,) = eprover.answer(eprover.Asked(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.located()))
+    (said,) = eprover.answer(eprover.ProverInput(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.located()))
     return _WORDS.get(said.outcome, UNKNOWN)
 
 

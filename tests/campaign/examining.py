@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import z3
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Asked, Judge, follow, key_of
+from carnet_check.certificates.judging import Judge, LayerObligations, follow, key_of
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
@@ -287,7 +287,7 @@ class _Variant:
                         yield self._false(PYTHON, claim.name, threat)
 
     def _layer(self, layer: Layer) -> tuple[LayerKey, LayerCertificates]:
-        asked = Asked.of(layer)
+        asked = LayerObligations.of(layer)
         found = {each.id: entry for each in asked if (entry := self._certificate(each)) is not None}
         return key_of(layer), asked.certificates(found)
 

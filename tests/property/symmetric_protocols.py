@@ -82,7 +82,7 @@ class Explored(NamedTuple):
     """What a search found, and for how many states those that it found stand, if any do for others."""
 
     found: Exploration
-    stood_for: int | None
+    represented: int | None
 
 
 def explored(

@@ -41,13 +41,13 @@ def handing_over_at(states: int) -> Packed:
 def said(found: Exploration) -> tuple[object, ...]:
     """Return everything that has to be the same however often a search was stopped."""
     lengths = [{name: len(trace.steps) for name, trace in traces.items()} for traces in (found.violations, found.goals)]
-    return (found.states, found.stood_for, found.transitions, found.depth, found.stopped_by, found.fired, lengths)
+    return (found.states, found.represented, found.transitions, found.depth, found.stopped_by, found.fired, lengths)
 
 
 def in_pieces(explored: Callable[..., Exploration], folder: Path, more: int) -> tuple[Exploration, int]:
     """Run a search that stops after some more states than last time, until it stops no more; return the runs, too."""
     for run in range(RUNS):
-        found = explored(shelf=Checkpoint(folder).shelf("it"), caps=Caps(states=1 + more * (1 + run)))
+        found = explored(saved=Checkpoint(folder).saved("it"), caps=Caps(states=1 + more * (1 + run)))
         if found.complete:
             return found, run
     raise AssertionError("it never ends")

@@ -147,7 +147,7 @@ def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(samp
 @given(alike_samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans())
 def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: Room, reduce: bool) -> None:
     """Both engines let the same states stand for the same others."""
-    expected, stood_for = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
+    expected, represented = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
     assume(expected.complete)
     with ExitStack() as patches:
         for (module, name), value in room.items():
@@ -155,4 +155,4 @@ def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: R
         packed = functools.partial(SEARCH.NativeSearch, hand_over_at=1)
         found = symmetric(sample, symmetric=True, reduce=reduce, packed=packed)
     assert said(found.found) == said(expected)
-    assert found.stood_for == stood_for
+    assert found.represented == represented

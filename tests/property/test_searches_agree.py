@@ -128,8 +128,8 @@ def compared(of: Sample) -> Counter[str]:
         assert found(of, each) == found(of, truth), name
     reduced = {name: explored(of, packed=packed) for name, packed in SEARCHES.items()}
     for name, each in reduced.items():
-        assert (each.states, each.stood_for) == (reduced["explicit"].states, reduced["explicit"].stood_for), name
-        assert each.stood_for <= truth.states, name
+        assert (each.states, each.represented) == (reduced["explicit"].states, reduced["explicit"].represented), name
+        assert each.represented <= truth.states, name
         assert found(of, each) == found(of, truth), name
     counts["states up to reductions"] = reduced["explicit"].states
     for name, packed_walks in WALKERS.items():

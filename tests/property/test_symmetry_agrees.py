@@ -19,9 +19,9 @@ TOO_MANY = 3_000
 def test_one_state_stands_for_as_many_as_there_are_without_symmetry(sample: Sample, reduce: bool) -> None:
     every, _ = explored(sample, symmetric=False, reduce=reduce, most=TOO_MANY)
     assume(every.complete)
-    found, stood_for = explored(sample, symmetric=True, reduce=reduce)
+    found, represented = explored(sample, symmetric=True, reduce=reduce)
     assert said(found) == said(every)
-    assert stood_for in (None, every.states)
+    assert represented in (None, every.states)
     assert found.states <= every.states
 
 

@@ -98,7 +98,7 @@ class Certificates:
 # -- writing --------------------------------------------------------------------------------------
 
 
-def written(certificates: Certificates) -> bytes:
+def encoded_certificates(certificates: Certificates) -> bytes:
     """Return the file of ``certificates``; equal ones have equal files."""
     given = dict.fromkeys(entry for layer in certificates.layers.values() for entry in layer.every)
     names = sorted({entry.names[int(number)] for entry in given for _, number in _NAMED.findall(entry.tokens)})
@@ -255,7 +255,7 @@ def load_certificates(path: Path) -> Certificates:
 
 def save_certificates(path: Path, certificates: Certificates) -> int:
     """Write a file, whole or not at all, and return how many bytes it has; raise UsageError if it cannot be written."""
-    data = written(certificates)
+    data = encoded_certificates(certificates)
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         beside.write_bytes(data)

@@ -45,7 +45,7 @@ Named = tuple[str, str, str]
 """What an obligation is known by: its variant, its threat model or nothing, and its id."""
 
 
-class Judged(NamedTuple):
+class RowVerdict(NamedTuple):
     """Whether the certificate of one row of the index is accepted; if not, why, and whether there is none at all."""
 
     variant: str
@@ -58,7 +58,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TextVerdict:
     """Why the certificate of a text is not accepted, or nothing; and whether text or certificate is missing."""
 
     why: str = ""
@@ -66,12 +66,12 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class IndexComparison:
     """The digest of each variant of a folder, what is wrong with the rows of its index, and what is claimed."""
 
     specifications: dict[str, str]
-    rows: tuple[Judged, ...]
-    stated: tuple[Stated, ...] = ()
+    rows: tuple[RowVerdict, ...]
+    stated: tuple[RequiredClaim, ...] = ()
 
 
 def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
@@ -105,7 +105,7 @@ def _plain(file: Path, most: int) -> bytes:
     return data
 
 
-def compared(folder: Path, index: bytes) -> Compared:
+def compared(folder: Path, index: bytes) -> IndexComparison:
     """Compare the index of a folder with the obligations of its variants, which are made anew.
 
     Raises:
@@ -120,15 +120,15 @@ def compared(folder: Path, index: bytes) -> Compared:
         for layer in layers(protocol)
         for obligation in obligations(layer)
     }
-    found: list[Judged] = []
+    found: list[RowVerdict] = []
     listed: set[Named] = set()
     for row in rows_of(index, folder):
         found.append(_compared(row, required, listed))
         listed.add(row.key)
     for variant, _, id in (key for key in required if key not in listed):
-        found.append(Judged(variant, id, "", "the index leaves it out", missing=True))
+        found.append(RowVerdict(variant, id, "", "the index leaves it out", missing=True))
     claims = tuple(each for protocol in protocols for each in stated(protocol))
-    return Compared({each.variant: each.digest for each in protocols}, tuple(found), claims)
+    return IndexComparison({each.variant: each.digest for each in protocols}, tuple(found), claims)
 
 
 def _sound(protocol: Protocol) -> Protocol:
@@ -138,9 +138,9 @@ def _sound(protocol: Protocol) -> Protocol:
     return protocol
 
 
-def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> Judged:
+def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> RowVerdict:
     """Compare a row with the obligation that it names, unless the index has that already."""
-    found, key = Judged(row.variant, row.obligation, row.digest), row.key
+    found, key = RowVerdict(row.variant, row.obligation, row.digest), row.key
     if key not in required:
         under = f" under '{row.threat}'" if row.threat else ""
         return found._replace(why=f"no variant in '{SYSTEMS}' asks for it{under}", required=False)
@@ -150,14 +150,14 @@ def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], lis
     return found._replace(why=why) if why else found
 
 
-def uncompared(rows: Iterable[Row], why: str) -> Compared:
+def uncompared(rows: Iterable[Row], why: str) -> IndexComparison:
     """Return that nobody compared an index with the variants, and why: none of its rows says anything then."""
     said = f"it was not compared with the variants: {why}"
-    found = (Judged(row.variant, row.obligation, row.digest, said, missing=True) for row in rows)
-    return Compared({}, tuple(found))
+    found = (RowVerdict(row.variant, row.obligation, row.digest, said, missing=True) for row in rows)
+    return IndexComparison({}, tuple(found))
 
 
-def judged(folder: Path, digests: Iterable[str]) -> dict[str, Outcome]:
+def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
     """Have the kernel judge every text with one of these digests: it has to accept all certificates of it.
 
     Raises:
@@ -170,17 +170,17 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, Outcome]:
     return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
 
-def unjudged(why: str) -> Outcome:
+def unjudged(why: str) -> TextVerdict:
     """Return that nobody judged a text, and why."""
-    return Outcome(f"it was not judged: {why}", missing=True)
+    return TextVerdict(f"it was not judged: {why}", missing=True)
 
 
-def joined(rows: Iterable[Judged], outcomes: Mapping[str, Outcome]) -> Iterator[Judged]:
+def joined(rows: Iterable[RowVerdict], outcomes: Mapping[str, TextVerdict]) -> Iterator[RowVerdict]:
     """Yield the rows of a comparison, each with what the kernel says of its text; without that it has no proof."""
     for row in rows:
         outcome = outcomes.get(row.digest)
         if outcome is None:
-            outcome = Outcome(row.why, row.missing) if row.why else unjudged("nobody was asked about its text")
+            outcome = TextVerdict(row.why, row.missing) if row.why else unjudged("nobody was asked about its text")
         yield row._replace(why=outcome.why, missing=outcome.missing) if outcome.why else row
 
 
@@ -201,23 +201,23 @@ def _names(hypotheses: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _outcome(folder: Path, digest: str, entries: Collection[Entry]) -> Outcome:
+def _outcome(folder: Path, digest: str, entries: Collection[Entry]) -> TextVerdict:
     try:
         text = _text(folder, digest)
     except OSError as error:
-        return Outcome(f"its text cannot be read: {reason(error)}", missing=True)
+        return TextVerdict(f"its text cannot be read: {reason(error)}", missing=True)
     except (UnicodeError, Refused) as error:
-        return Outcome(str(error))
+        return TextVerdict(str(error))
     if not entries:
-        return Outcome("there is no certificate", missing=True)
+        return TextVerdict("there is no certificate", missing=True)
     for entry in entries:
         try:
             hypotheses = follow(text, entry.names, entry.tokens)
         except Refused as refused:
-            return Outcome(f"the certificate is refused: {refused}")
+            return TextVerdict(f"the certificate is refused: {refused}")
         if hypotheses != (*entry.hypotheses, GOAL):
-            return Outcome("the certificate is refused: it does not name the hypotheses of its text in order")
-    return Outcome()
+            return TextVerdict("the certificate is refused: it does not name the hypotheses of its text in order")
+    return TextVerdict()
 
 
 def _text(folder: Path, digest: str) -> str:
@@ -308,7 +308,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class RequiredClaim:
     """A pair with what begins the ids of all obligations that it rests on; ``declared`` claims are not stated yet."""
 
     pair: Pair
@@ -324,7 +324,7 @@ class Stated:
         return replace(self.pair, why=why)
 
 
-def stated(protocol: Protocol) -> Iterator[Stated]:
+def stated(protocol: Protocol) -> Iterator[RequiredClaim]:
     """Yield every claim under each threat model that it is made for; one that is expected to fall there is not made.
 
     Raises:
@@ -333,17 +333,17 @@ def stated(protocol: Protocol) -> Iterator[Stated]:
     every = layers(protocol)
     for claim in protocol.claims:
         if claim.invariant is None:
-            yield Stated(Pair(protocol.variant, claim.name, ""), declared=True)
+            yield RequiredClaim(Pair(protocol.variant, claim.name, ""), declared=True)
         elif not claim.under and not claim.fails_under and protocol.threats:
-            yield Stated(Pair(protocol.variant, claim.name, "", UNDER_NONE))
+            yield RequiredClaim(Pair(protocol.variant, claim.name, "", UNDER_NONE))
         else:
             threats = [id for id in claim.under if id not in claim.fails_under] if protocol.threats else [""]
             yield from (_stated(protocol, claim, threat, every) for threat in threats)
 
 
-def _stated(protocol: Protocol, claim: Claim, threat: str, every: Sequence[Layer]) -> Stated:
+def _stated(protocol: Protocol, claim: Claim, threat: str, every: Sequence[Layer]) -> RequiredClaim:
     for layer in every:
         if claim.invariant in layer.claims and (layer.threat is None or layer.threat.id == threat):
             own = (layer.prefix + kind for kind in GENERAL)
-            return Stated(Pair(protocol.variant, claim.name, threat), tuple(dict.fromkeys((*GENERAL, *own))))
-    return Stated(Pair(protocol.variant, claim.name, threat, OF_NO_LAYER))
+            return RequiredClaim(Pair(protocol.variant, claim.name, threat), tuple(dict.fromkeys((*GENERAL, *own))))
+    return RequiredClaim(Pair(protocol.variant, claim.name, threat, OF_NO_LAYER))

@@ -26,7 +26,7 @@ def key_of(layer: Layer) -> LayerKey:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LayerObligations:
     """The obligations of a layer that have certificates of their own.
 
     They are those with something to prove, and for each invariant the first of its skipped pairs, which have one text.
@@ -37,14 +37,14 @@ class Asked:
     skipped: Mapping[str, Obligation]
 
     @staticmethod
-    def of(layer: Layer) -> Asked:
+    def of(layer: Layer) -> LayerObligations:
         """Return the obligations of a layer."""
         every = tuple(obligations(layer))
         skipped: dict[str, Obligation] = {}
         for each in every:
             if each.skipped:
                 skipped.setdefault(each.invariant.name, each)
-        return Asked(layer, tuple(each for each in every if not each.skipped), skipped)
+        return LayerObligations(layer, tuple(each for each in every if not each.skipped), skipped)
 
     def __iter__(self) -> Iterator[Obligation]:
         yield from self.proper

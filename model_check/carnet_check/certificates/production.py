@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Asked, Judge, Pair, adapted, by_pair, cut, key_of, pair_of
+from carnet_check.certificates.judging import Judge, LayerObligations, Pair, adapted, by_pair, cut, key_of, pair_of
 from carnet_check.certificates.producing.refutation import NotFound, found
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.kernel.checker import Refused
@@ -28,7 +28,7 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(slots=True)
-class Made:
+class ProductionReport:
     """What became of the obligations of one variant: how many there are, and where their certificates come from."""
 
     variant: str
@@ -61,14 +61,14 @@ class Production:
         """What there is now."""
         return Certificates(self.layers)
 
-    def make(self, layers: Sequence[Layer], hints: Hints) -> Made:
+    def make(self, layers: Sequence[Layer], hints: Hints) -> ProductionReport:
         """Make what is missing or stale of one variant's layers."""
         began, variant = time.monotonic(), layers[0].protocol.variant
-        tally = Made(variant)
+        tally = ProductionReport(variant)
         there = set(map(key_of, layers))
         self.layers = {key: each for key, each in self.layers.items() if key[0] != variant or key in there}
         judge = Judge()
-        asked = [Asked.of(layer) for layer in layers]
+        asked = [LayerObligations.of(layer) for layer in layers]
         total = sum(len(each.proper) + len(each.skipped) for each in asked)
         for each in asked:
             found: dict[str, Entry] = {}
@@ -82,7 +82,9 @@ class Production:
         tally.seconds = time.monotonic() - began
         return tally
 
-    def _reused(self, asked: Asked, judge: Judge, tally: Made, found: dict[str, Entry]) -> list[Obligation]:
+    def _reused(
+        self, asked: LayerObligations, judge: Judge, tally: ProductionReport, found: dict[str, Entry]
+    ) -> list[Obligation]:
         earlier = asked.entries(self.layers.get(key_of(asked.layer)))
         open = []
         for obligation in asked:
@@ -105,7 +107,7 @@ class Production:
         return next((entry for entry in made if entry is not None), None)
 
     def _searched(
-        self, asked: Asked, open: Sequence[Obligation], hints: Hints, tally: Made
+        self, asked: LayerObligations, open: Sequence[Obligation], hints: Hints, tally: ProductionReport
     ) -> Iterator[tuple[str, Entry]]:
         layer = asked.layer
         prefix = len(layer.prefix)
@@ -134,7 +136,7 @@ def cores(certificates: Certificates, layers: Iterable[Layer]) -> Mapping[tuple[
     writer = Writer()
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for layer in layers:
-        asked = Asked.of(layer)
+        asked = LayerObligations.of(layer)
         entries = asked.entries(certificates.layers.get(key_of(layer)))
         fitting = {
             each.id: entry.hypotheses

@@ -16,7 +16,7 @@ from carnet_command.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from carnet_check.certificates.file import Certificates
-    from carnet_check.certificates.production import Made
+    from carnet_check.certificates.production import ProductionReport
     from carnet_check.loading.families import Source
     from carnet_check.obligations import Layer
     from carnet_command.interrupts import Covered
@@ -83,16 +83,16 @@ def certify(
 
 def _made(
     source: Source, every: Sequence[tuple[Layer, ...]], before: Certificates, jobs: int, covered: Covered
-) -> tuple[list[Made], Certificates]:
+) -> tuple[list[ProductionReport], Certificates]:
     """Make the certificates of these variants."""
     from carnet_check.certificates.production import Production, Workers
-    from carnet_check.engines.interface import RemembersProofs
+    from carnet_check.engines.interface import HasProofHints
     from carnet_check.engines.registry import able
 
     def told(variant: str, done: int, total: int) -> None:
         covered.status(f"{variant}: {done:,} of {total:,} obligations certified")
 
-    remembers = able(RemembersProofs)
+    remembers = able(HasProofHints)
     with Workers(jobs) as workers:
         production = Production(source.reference, before, workers, told)
         made = [production.make(layers, remembers.remembered(layers[0].protocol)) for layers in every]
@@ -121,7 +121,7 @@ def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: C
     folder.close(index(cells))
 
 
-def _as_json(made: Made) -> dict[str, Any]:
+def _as_json(made: ProductionReport) -> dict[str, Any]:
     return {
         "variant": made.variant,
         "obligations": made.obligations,
@@ -133,7 +133,7 @@ def _as_json(made: Made) -> dict[str, Any]:
     }
 
 
-def _lines(made: Sequence[Made], size: int, place: Path) -> Iterator[str]:
+def _lines(made: Sequence[ProductionReport], size: int, place: Path) -> Iterator[str]:
     from carnet_command.text import counted, wrapped
 
     for each in made:

@@ -90,7 +90,7 @@ def exhaust(
     program that is extracted from the Coq files checks that no step leads out of them; `make -C model_check/coq
     exhaust` builds it. Without it, certificates are written and not checked, and the exit code is 3.
     """
-    from carnet_check.engines.interface import Remembers
+    from carnet_check.engines.interface import ListsStates
     from carnet_check.engines.registry import able
     from carnet_check.loading.families import load
     from carnet_check.report.artefacts import require_writable_folder
@@ -99,7 +99,7 @@ def exhaust(
 
     require_writable_folder(out)
     source = load(protocol)
-    request = Request(source, variants=variants, threats=threats, engines=(able(Remembers).name,), profile=size)
+    request = Request(source, variants=variants, threats=threats, engines=(able(ListsStates).name,), profile=size)
     campaign = planned(request)
     asked = [
         (plan, threat, _scope(source, plan, threat, campaign.profile))
@@ -185,12 +185,12 @@ def _one(
     number: int,
 ) -> Certified:
     from carnet_check.coq.exhaustion import judged, program, write
-    from carnet_check.engines.interface import Remembers
+    from carnet_check.engines.interface import ListsStates
     from carnet_check.engines.registry import able
 
     began = time.monotonic()
     invariants = [plan.protocol.claim(name).checked for name in claims]
-    visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
+    visited = able(ListsStates).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
     fallen = tuple(name for name in claims if plan.protocol.claim(name).checked.name in visited.fallen)
     standing = [name for name in claims if name not in fallen]
     size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)

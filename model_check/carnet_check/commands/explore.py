@@ -246,7 +246,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
     """
     from carnet_check.cache import code, opened
     from carnet_check.engines.checkpoints import Checkpoint
-    from carnet_check.engines.interface import Keeps
+    from carnet_check.engines.interface import Checkpointing
     from carnet_check.errors import UsageError
     from carnet_check.report.artefacts import claimed
 
@@ -255,7 +255,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
             raise UsageError("--max-disk bounds what --checkpoint keeps, which is not given")
         yield explores
         return
-    if not isinstance(explores, Keeps):
+    if not isinstance(explores, Checkpointing):
         raise UsageError(f"the engine '{explores.name}' keeps no checkpoints")
     with claimed(folder):
         kept = Checkpoint(opened(folder, "checkpoint"), most)

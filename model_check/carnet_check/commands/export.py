@@ -201,7 +201,7 @@ def _expected(target: AttackTarget) -> frozenset[str]:
 
 def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remark: str, out: Path) -> Model:
     from carnet_check.exports.ground.system import ground
-    from carnet_check.exports.promela import WRITTEN, Told, promela
+    from carnet_check.exports.promela import WRITTEN, ModelHeader, promela
     from carnet_check.report.obligation_folder import write_export
     from carnet_check.wording import as_file_name
 
@@ -211,7 +211,7 @@ def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remar
     written = ground(protocol, instance, [protocol.claim(name).checked for name in target.claims], changing)
     note = "Carnet did not visit its states." if observed is None else f"Carnet counts {observed.states:,} states."
     file = f"{as_file_name(protocol.id)}.pml"
-    told = Told(
+    told = ModelHeader(
         file=file,
         threat=target.threat.id,
         expected=_expected(target),

@@ -19,7 +19,7 @@ from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 
 if TYPE_CHECKING:
-    from carnet_check.certificates.folder import Compared, Judged, Outcome, Pair, Stated
+    from carnet_check.certificates.folder import IndexComparison, Pair, RequiredClaim, RowVerdict, TextVerdict
     from carnet_check.coq.folder import Verdict
 
 Answer = TypeVar("Answer")
@@ -88,7 +88,7 @@ class Timed(Generic[Answer]):
     seconds: float
 
 
-def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Timed[list[Verdict] | None]]:
+def _asked(folder: Path) -> tuple[Timed[IndexComparison], Timed[dict[str, TextVerdict]], Timed[list[Verdict] | None]]:
     """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores.
 
     The index is read here, once. What a lost process should have said is not established, and all else is reported.
@@ -172,7 +172,7 @@ def by_verified(folder: Path, program: Path | None) -> list[Verdict] | None:
     return None if program is None else list(judged(folder, program))
 
 
-def _code(every: Sequence[Judged], verdicts: Sequence[Verdict]) -> ExitCode:
+def _code(every: Sequence[RowVerdict], verdicts: Sequence[Verdict]) -> ExitCode:
     """Return 1 if anything is refused, 3 if anything is missing or there is nothing, and 5 if only Coq refuses.
 
     That only Coq accepts is no disagreement: it makes the obligations anew and reads no text, so a spoilt text is
@@ -185,7 +185,7 @@ def _code(every: Sequence[Judged], verdicts: Sequence[Verdict]) -> ExitCode:
     return deciding([*codes, *(ExitCode.UNKNOWN for _ in refused)] if every else [ExitCode.UNKNOWN])
 
 
-def _judged(stated: Sequence[Stated], every: Sequence[Judged]) -> list[Pair]:
+def _judged(stated: Sequence[RequiredClaim], every: Sequence[RowVerdict]) -> list[Pair]:
     """Return each claim under each of its threat models, with why it is not proved."""
     unproved: dict[str, list[str]] = {}
     for row in every:
@@ -228,7 +228,7 @@ def _specified(specifications: Mapping[str, str]) -> Iterator[str]:
         yield from wrapped("variant", f"{variant}, spec digest {digest}")
 
 
-def _lines(every: Sequence[Judged], seconds: float) -> Iterator[str]:
+def _lines(every: Sequence[RowVerdict], seconds: float) -> Iterator[str]:
     from carnet_command.text import counted, wrapped
 
     unproved = [each for each in every if each.why]

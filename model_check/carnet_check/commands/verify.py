@@ -223,9 +223,9 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
             "a shard establishes nothing that could be written down: run `carnet verify --cache DIR` after it"
         )
     if ray is not None:
-        from carnet_check.engines.runner import joined
+        from carnet_check.engines.runner import connected_ray
 
-        joined(ray)
+        connected_ray(ray)
     return Runner(jobs or cores(), ray or "", opened(cache) if cache is not None else None, shard)
 
 

@@ -52,7 +52,7 @@ class Checkpoint:
             if not any(self.folder.iterdir()):
                 _write(self.folder / NAME, {"format": FORMAT, "of": question})
             kept = _read(self.folder / NAME)
-            shelves = [Shelf(self, file.stem) for file in self.folder.glob("*.head")]
+            searches = [SearchCheckpoint(self, file.stem) for file in self.folder.glob("*.head")]
             self._require_heads()
         except FileNotFoundError:
             raise UsageError(f"expected a checkpoint or an empty folder, and '{self.folder}' is neither") from None
@@ -68,7 +68,7 @@ class Checkpoint:
                 unfinished.unlink()
         except OSError as error:
             raise UsageError(f"cannot clear the folder '{self.folder}': {reason(error)}") from None
-        return sum(shelf.items("states") for shelf in shelves)
+        return sum(saved.items("states") for saved in searches)
 
     def _require_heads(self) -> None:
         """Insist that nothing is left of a search whose head is gone, which would begin again without a word.
@@ -88,9 +88,9 @@ class Checkpoint:
             return math.inf
         return self.most_bytes - sum(file.stat().st_size for file in self.folder.iterdir())
 
-    def shelf(self, instance: str) -> Shelf:
+    def saved(self, instance: str) -> SearchCheckpoint:
         """Return where the search of one instance keeps its states; ``instance`` is all that it depends on."""
-        return Shelf(self, hashlib.sha256(instance.encode()).hexdigest()[:16])
+        return SearchCheckpoint(self, hashlib.sha256(instance.encode()).hexdigest()[:16])
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Segment:
     sum: str
 
 
-class Shelf:
+class SearchCheckpoint:
     """Where the search of one instance keeps what it found: notes, and series that only grow.
 
     Attributes:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Self
 from carnet_check.cache import Answers
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Exploration, Walks
-from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
+from carnet_check.engines.runner import ONE_PROCESS, Listener, Runner, Shard, ShardReport
 from carnet_check.exports.exhaustion import Visited
 from carnet_check.exports.ground.conditions import Place
 from carnet_check.loading.families import Source
@@ -85,7 +85,7 @@ class Task:
     profile: Profile
     plans: tuple[Plan, ...]
     every_claim: bool = True
-    runner: Runner = HERE
+    runner: Runner = ONE_PROCESS
     limits: Caps = NO_CAPS
 
     @property
@@ -99,7 +99,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class ProofBasis:
     """What a row of an engine that proves rests on, so that engines can be held against one another.
 
     Attributes:
@@ -112,7 +112,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EngineResult:
     """What an engine answers: rows, what it explored if it did, and remarks for the end of the run.
 
     ``bases`` says of rows, by their keys, what they rest on; ``standings`` how it stands with each invariant;
@@ -123,8 +123,8 @@ class Outcome:
     rows: tuple[Result, ...] = ()
     searches: tuple[Coverage, ...] = ()
     notes: tuple[str, ...] = ()
-    bases: Mapping[tuple[str, str, str, str, str], Basis] = field(default_factory=dict)
-    standings: tuple[Standing, ...] = ()
+    bases: Mapping[tuple[str, str, str, str, str], ProofBasis] = field(default_factory=dict)
+    standings: tuple[InvariantStatus, ...] = ()
     liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
 
 
@@ -153,7 +153,7 @@ class Engine(ABC):
     needs: ClassVar[tuple[Tool, ...]] = ()
 
     @abstractmethod
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Judge what ``task`` asks for; a claim that cannot be judged within the budget is UNKNOWN."""
 
     @abstractmethod
@@ -169,7 +169,7 @@ class Engine(ABC):
         """Say what the engine is going to do."""
 
     @abstractmethod
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Say how strong what was established is, in parts."""
 
     @abstractmethod
@@ -189,7 +189,7 @@ class Engine(ABC):
         """
 
 
-class Begins(Engine):
+class RunsInBackground(Engine):
     """Can begin with a task, and go on with it in other processes while this one asks other engines."""
 
     @abstractmethod
@@ -204,7 +204,7 @@ class Shares(Engine):
     """Can do one part of its work by itself and leave the answers in a cache."""
 
     @abstractmethod
-    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Do the part of the work that ``shard`` names. It establishes no claim, so there is no row."""
 
 
@@ -280,7 +280,7 @@ class Bounded(Engine):
         """Return the same engine for runs of up to so many steps."""
 
 
-class Remembers(Explores):
+class ListsStates(Explores):
     """Hands out the states that it visited, so that they can be checked."""
 
     @abstractmethod
@@ -307,7 +307,7 @@ class DecidesPossibility(Engine):
     ) -> Possibilities:
         """Return what answers questions; ``known`` are formulas that are proved to hold in every reachable state.
 
-        Where the engine lacks what it needs, that is :class:`Unsure`.
+        Where the engine lacks what it needs, that is :class:`NoSolver`.
         """
 
 
@@ -317,11 +317,11 @@ class Diagnoses(Engine):
     shows: ClassVar[str]
 
     @abstractmethod
-    def counterexamples(self, source: Source, standing: Standing, most: int) -> Iterator[Cti]:
+    def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
         """Yield a small state for each of the first ``most`` obligations of an invariant that do not hold."""
 
 
-class RemembersProofs(Engine):
+class HasProofHints(Engine):
     """Remembers which hypotheses sufficed for its proofs, so that others need not look for them."""
 
     @abstractmethod
@@ -401,7 +401,7 @@ class OnCluster(Explores):
         """
 
 
-class Keeps(Explores):
+class Checkpointing(Explores):
     """Keeps what it found after each level, and goes on from there."""
 
     @abstractmethod
@@ -467,7 +467,7 @@ class Possibilities(ABC):
         """Whether anybody knew when it was asked last whether ``premise`` may hold: if not, yes was a guess."""
 
 
-class Unsure(Possibilities):
+class NoSolver(Possibilities):
     """Nobody can tell what never happens, since what tells is not installed or not wanted: anything may."""
 
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
@@ -493,7 +493,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class InvariantStatus:
     """How one invariant stands in one layer of a variant.
 
     Attributes:

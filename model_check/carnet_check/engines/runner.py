@@ -33,7 +33,7 @@ class Listener(Protocol):
         """Take note of what was just established."""
 
 
-class Silent:
+class NullListener:
     """Listens, and says nothing."""
 
     def status(self, text: str) -> None:
@@ -63,7 +63,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class ShardReport:
     """What became of one part of the work: how much there was of it, and what is left open or went wrong."""
 
     engine: str
@@ -104,7 +104,7 @@ class Runner:
         return Answers(self.folder, (*who, cache.code())) if self.folder is not None else None
 
 
-HERE = Runner()
+ONE_PROCESS = Runner()
 """One process of this machine, nothing remembered and nothing left out."""
 
 
@@ -123,7 +123,7 @@ _QUIET: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_
 """Ray reports to nobody how it is used, and leaves the environment of its workers alone."""
 
 
-def joined(address: str) -> Any:
+def connected_ray(address: str) -> Any:
     """Return the module of Ray once it is connected to the cluster at ``address``.
 
     Raises:
@@ -173,7 +173,7 @@ class RayPool(Pool):
     def __init__(
         self, address: str, version: Callable[[], str], *, patience: float = PATIENCE, memory: int = MEMORY
     ) -> None:
-        self._ray = joined(address)
+        self._ray = connected_ray(address)
         self._asked = (version, (version(), code()), patience, memory)
         self._silence = patience + 2 * STARTING
         self.jobs = max(1, int(self._ray.cluster_resources().get("CPU", 1)))

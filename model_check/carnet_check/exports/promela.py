@@ -27,7 +27,7 @@ OVERHEAD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ModelHeader:
     """What the header says, beside the protocol's own words.
 
     Attributes:
@@ -43,13 +43,13 @@ class Told:
     remarks: Sequence[str] = ()
 
 
-def promela(protocol: Protocol, instance: Instance, ground: Ground, told: Told) -> str:
+def promela(protocol: Protocol, instance: Instance, ground: Ground, told: ModelHeader) -> str:
     """Return the model, as one file."""
     return "".join(f"{line}\n" for line in _Model(protocol, instance, ground, told).lines())
 
 
 class _Model:
-    def __init__(self, protocol: Protocol, instance: Instance, ground: Ground, told: Told) -> None:
+    def __init__(self, protocol: Protocol, instance: Instance, ground: Ground, told: ModelHeader) -> None:
         self._protocol = protocol
         self._ground = ground
         self._told = told

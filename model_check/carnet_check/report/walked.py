@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from carnet_check.engines.exploration import Coverage, GuardSeen, Walked, Walks, premises_of
+from carnet_check.engines.exploration import Coverage, GuardCoverage, WalkCoverage, Walks, premises_of
 from carnet_check.engines.exploring.searches import moves
 from carnet_command.text import wrapped
 from carnet_spec.language import Protocol
@@ -13,7 +13,7 @@ from carnet_spec.language import Protocol
 
 def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[str, Any]:
     """Return the walks that were asked for, and all that they covered."""
-    walked = found.walked or Walked()
+    walked = found.walked or WalkCoverage()
     return {
         "asked": walks.number,
         "depth": walks.depth,
@@ -30,7 +30,7 @@ def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[st
         ],
         "rules": [{"rule": name, "used": bool(found.fired.get(name))} for name in _rules(protocol)],
         "guards": [
-            {"action": action, "guard": guard, **{name: getattr(seen, name) for name in GuardSeen.__slots__}}
+            {"action": action, "guard": guard, **{name: getattr(seen, name) for name in GuardCoverage.__slots__}}
             for action, guard, seen in walked.guards
         ],
         "not_judged": _lively(protocol),
@@ -39,7 +39,7 @@ def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[st
 
 def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
     """Yield how much was covered of goals, premises, steps and guards, and what was not."""
-    walked = found.walked or Walked()
+    walked = found.walked or WalkCoverage()
     missed = [name for name in found.search.goals if name not in found.goals]
     yield from _told("goals", len(found.search.goals), "reached", missed)
     premises = list(_premises(protocol, found))

@@ -15,8 +15,8 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
-from carnet_check.engines.interface import Begins, DecidesLiveness, Engine, Outcome, Plan, ProvesLiveness
-from carnet_check.engines.runner import Listener, Silent
+from carnet_check.engines.interface import DecidesLiveness, Engine, EngineResult, Plan, ProvesLiveness, RunsInBackground
+from carnet_check.engines.runner import Listener, NullListener
 from carnet_check.errors import EngineError
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.checks import Checked, Evidence, checked, disagreements
@@ -24,7 +24,7 @@ from carnet_check.verification.diagnosis import diagnosed
 from carnet_check.verification.outcome import CampaignOutcome, rows_of
 from carnet_check.verification.planning import Campaign
 
-SILENT = Silent()
+SILENT = NullListener()
 
 
 def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
@@ -57,7 +57,7 @@ def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
 
     Of several none does: each may take all the memory that there is for explorations.
     """
-    able = [each for each in campaign.engines if isinstance(each, Begins)]
+    able = [each for each in campaign.engines if isinstance(each, RunsInBackground)]
     if len(able) != 1 or able[0] is campaign.engines[0] or campaign.task.jobs == 1:
         yield campaign.engines
         return
@@ -71,9 +71,9 @@ def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
 
 def _asked(
     campaign: Campaign, engines: Sequence[Engine], listener: Listener
-) -> tuple[tuple[Outcome, ...], set[tuple[str, str, str]]]:
+) -> tuple[tuple[EngineResult, ...], set[tuple[str, str, str]]]:
     """Return what each engine answers, and which liveness was proved before an engine (engine, variant, name)."""
-    answers: tuple[Outcome, ...] = ()
+    answers: tuple[EngineResult, ...] = ()
     settled: set[tuple[str, str, str]] = set()
     for engine in engines:
         proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
@@ -129,7 +129,7 @@ ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
 """What any engine may say, VIOLATED with a trace."""
 
 
-def accepted(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
+def accepted(campaign: Campaign, engine: Engine, answer: EngineResult) -> EngineResult:
     """Return the answer with an error for each row that is missing, and with what the run expects in every row.
 
     Raises:
@@ -147,7 +147,7 @@ def accepted(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
     return replace(answer, rows=(*told, *missing))
 
 
-def _defect(engine: Engine, plan: Plan | None, answer: Outcome, row: Result) -> str:
+def _defect(engine: Engine, plan: Plan | None, answer: EngineResult, row: Result) -> str:
     """Say why a row cannot be what this engine was asked for, or nothing."""
     if row.engine != engine.name:
         return f"in the name of {row.engine}"
@@ -173,7 +173,7 @@ def _lively(plan: Plan) -> set[tuple[str, str]]:
     return {(live.name, threat.id) for live in plan.liveness for threat in plan.threats}
 
 
-def _has_trace(answer: Outcome, row: Result) -> bool:
+def _has_trace(answer: EngineResult, row: Result) -> bool:
     searches = (each for each in answer.searches if each.search.variant == row.variant)
     return any(row.claim in each.violations for each in searches if each.search.threat == row.threat)
 

@@ -16,18 +16,18 @@ from carnet_check.cache import Answers, Used
 from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.interface import (
-    Basis,
     DecidesLiveness,
     DecidesPossibility,
+    EngineResult,
     LivenessAnswer,
-    Outcome,
+    NoSolver,
     Plan,
     Possibilities,
+    ProofBasis,
     ProvesLiveness,
-    Unsure,
 )
 from carnet_check.engines.registry import able, registered
-from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.loading.families import NO_THREAT
 from carnet_check.loading.meanings import has_model
 from carnet_check.results import Kind, Result, Verdict
@@ -77,7 +77,7 @@ NOTHING_KNOWN: Known = MappingProxyType({})
 
 
 def possibilities(
-    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = HERE
+    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = ONE_PROCESS
 ) -> Possibilities:
     """Return what answers whether something may ever happen, in instances of any size."""
     return able(DecidesPossibility).possibilities(protocol, threat, known, runner)
@@ -113,7 +113,7 @@ ANY_THREAT = "any"
 NOTHING_WAITS = "what it waits after never happens"
 RowKey = tuple[str, str, str, str, str]
 NO_ANSWER = LivenessAnswer(open=("the engine gives no answer",))
-NO_BASES: Mapping[RowKey, Basis] = {}
+NO_BASES: Mapping[RowKey, ProofBasis] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Checked:
     notes: tuple[str, ...] = ()
 
 
-def disagreements(rows: Sequence[Result], plan: Plan, bases: Mapping[RowKey, Basis] = NO_BASES) -> list[Result]:
+def disagreements(rows: Sequence[Result], plan: Plan, bases: Mapping[RowKey, ProofBasis] = NO_BASES) -> list[Result]:
     """Turn into errors what one engine proves and another refutes, by a trace or by the very obligation."""
     whys: dict[RowKey, str] = {}
     mine = [row for row in rows if row.variant == plan.protocol.variant and row.kind in (Kind.CLAIM, Kind.LIVENESS)]
@@ -145,7 +145,7 @@ def _is_about_the_same(row: Result, proved: Result) -> bool:
     return (row.kind, row.claim) == (proved.kind, proved.claim) and (everywhere or row.threat == proved.threat)
 
 
-def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, Basis]) -> str:
+def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, ProofBasis]) -> str:
     """Say how a row contradicts one that says PROVED of the same pair, if it does.
 
     A proof that uses no axioms of a threat model is good under it, too.
@@ -198,12 +198,12 @@ class _Check:
         self._possibilities: dict[str, Possibilities] = {}
         self._worlds = Worlds(campaign, self.protocol, evidence, self._possibilities_under)
         self._whatever_happens = self._possibilities_under(None)
-        self.is_unsure = isinstance(self._whatever_happens, Unsure)
+        self.is_unsure = isinstance(self._whatever_happens, NoSolver)
 
     def _possibilities_under(self, threat: Threat | None, known: Known = NOTHING_KNOWN) -> Possibilities:
         """Return what tells what may happen; nobody is asked where only engines run that believe no solver."""
         if all(engine.believes_no_solver for engine in self.campaign.engines):
-            return Unsure()
+            return NoSolver()
         found = possibilities(self.protocol, threat, known, self.campaign.task.runner)
         if found.before is not None:
             self.before.append(found.before)
@@ -494,7 +494,7 @@ class Worlds:
         if asked.answered(ANYTHING) or has_model(source, self._protocol, threat, profile):
             return ""
         able_to_tell = able(DecidesPossibility).name
-        return NO_MODEL.format(threat.id, ASK.format(able_to_tell) if isinstance(asked, Unsure) else NO_SOLVER_ANSWER)
+        return NO_MODEL.format(threat.id, ASK.format(able_to_tell) if isinstance(asked, NoSolver) else NO_SOLVER_ANSWER)
 
     def _may_be(self, threat: Threat) -> tuple[bool, Possibilities]:
         """Return whether there may be a world, and who says so."""
@@ -522,7 +522,7 @@ class Evidence:
     liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
 
     @staticmethod
-    def of(variant: str, answers: Sequence[Outcome]) -> Evidence:
+    def of(variant: str, answers: Sequence[EngineResult]) -> Evidence:
         """Collect what was seen of a variant; from random walks nothing follows about what they did not see."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
         found = [(by, each) for by, each in found if not each.search.alone and each.walked is None]

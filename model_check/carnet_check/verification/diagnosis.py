@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring.searches import SOUGHT_CAPS, search_scope, within
-from carnet_check.engines.interface import Cti, Diagnoses, Explores, Outcome, Plan, Standing, Status
+from carnet_check.engines.interface import Cti, Diagnoses, EngineResult, Explores, InvariantStatus, Plan, Status
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.scope import scope_of
 from carnet_check.results import Result
@@ -53,7 +53,7 @@ class Diagnosis:
         ctis: states from which a step breaks it.
     """
 
-    standing: Standing
+    standing: InvariantStatus
     engine: str
     refutation: Refutation | None = None
     searched: str = ""
@@ -61,7 +61,7 @@ class Diagnosis:
 
 
 def diagnosed(
-    campaign: Campaign, answers: Sequence[Outcome], results: Sequence[Result], listener: Listener
+    campaign: Campaign, answers: Sequence[EngineResult], results: Sequence[Result], listener: Listener
 ) -> tuple[Diagnosis, ...]:
     """Return how every invariant stands of which an engine speaks that proves.
 
@@ -86,7 +86,7 @@ def diagnosed(
 def _searched(
     campaign: Campaign,
     plan: Plan,
-    answers: Sequence[Outcome],
+    answers: Sequence[EngineResult],
     told: Sequence[Diagnosis],
     sizes: Sequence[Profile],
     listener: Listener,
@@ -110,7 +110,7 @@ def _with_lemmas_claimed(protocol: Protocol) -> Protocol:
 
 
 def _searches(
-    campaign: Campaign, plan: Plan, protocol: Protocol, sought: Sequence[Standing], sizes: Sequence[Profile]
+    campaign: Campaign, plan: Plan, protocol: Protocol, sought: Sequence[InvariantStatus], sizes: Sequence[Profile]
 ) -> Iterator[Coverage]:
     """Explore instance after instance, the smallest first, under each threat model, for what still stands."""
     explorer = next((engine for engine in campaign.engines if isinstance(engine, Explores)), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from carnet_check.engines.exploration import Coverage
 from carnet_check.engines.exploring.searches import MOST_STATES_DRAWN
-from carnet_check.engines.interface import Outcome
+from carnet_check.engines.interface import EngineResult
 from carnet_check.results import Kind, Result, as_html, by_verdict, exit_code
 from carnet_check.verification.diagnosis import Diagnosis
 from carnet_check.verification.planning import Campaign
@@ -43,7 +43,7 @@ class CampaignOutcome:
     """
 
     campaign: Campaign
-    answers: tuple[Outcome, ...] = ()
+    answers: tuple[EngineResult, ...] = ()
     results: tuple[Result, ...] = ()
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
@@ -139,6 +139,6 @@ class CampaignOutcome:
         }
 
 
-def rows_of(answers: Sequence[Outcome]) -> list[Result]:
+def rows_of(answers: Sequence[EngineResult]) -> list[Result]:
     """Return the rows of all engines."""
     return [row for answer in answers for row in answer.rows]

@@ -18,7 +18,7 @@ from carnet_check.engines.interface import (
     Samples,
     Task,
 )
-from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_spec.language import Claim, Profile, Protocol, TwoRuns
@@ -35,7 +35,7 @@ class Request:
     threats: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     profile: str = "tiny"
-    runner: Runner = HERE
+    runner: Runner = ONE_PROCESS
     limits: Caps = NO_CAPS
     """Where explorations stop, as far as anything is said: the memory is what they may take together."""
     cti: str = ""

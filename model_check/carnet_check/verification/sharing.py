@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from carnet_check.engines.interface import Engine, Shares
-from carnet_check.engines.runner import Listener, Portion, Shard
+from carnet_check.engines.runner import Listener, Shard, ShardReport
 from carnet_check.errors import UsageError
 from carnet_check.verification.planning import Campaign
 from carnet_command.exit_codes import ExitCode, deciding
@@ -23,7 +23,7 @@ class Shared:
     """What one part of a run did."""
 
     shard: Shard
-    shares: tuple[Portion, ...]
+    shares: tuple[ShardReport, ...]
     seconds: float
 
     @property
@@ -62,13 +62,13 @@ def _able(engine: Engine) -> Shares:
     return engine
 
 
-def _code(share: Portion) -> ExitCode:
+def _code(share: ShardReport) -> ExitCode:
     if share.problems:
         return ExitCode.INTERNAL
     return ExitCode.UNKNOWN if share.open else ExitCode.EXPECTED
 
 
-def _as_json(share: Portion) -> dict[str, Any]:
+def _as_json(share: ShardReport) -> dict[str, Any]:
     return {
         "engine": share.engine,
         "work": share.work,

@@ -12,7 +12,7 @@ import pytest
 
 from carnet_check.cache import LARGEST, Answers, NotAnAnswerError, _canonical, _digest, code, opened
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import keep, known
+from carnet_check.engines.proving.solver import keep_answer, known
 from carnet_check.errors import UsageError
 
 WHO = ("solver", "1.0")
@@ -24,7 +24,7 @@ NAMES = ("axiom:one", "inv:owned", "guard:fresh")
 def answers(tmp_path: Path) -> Answers:
     """Return a cache that knows one answer."""
     found = Answers(tmp_path, WHO)
-    keep(found, PROVED, "text", 7)
+    keep_answer(found, PROVED, "text", 7)
     return found
 
 
@@ -51,7 +51,7 @@ def test_an_answer_is_to_one_text_by_one_solver_with_one_budget(answers: Answers
 
 
 def test_what_is_unknown_is_asked_again(tmp_path: Path) -> None:
-    keep(Answers(tmp_path, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
+    keep_answer(Answers(tmp_path, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -71,7 +71,7 @@ def moved(file: Path) -> None:
     """Put the answer to something else in its place."""
     other = Answers(file.parents[1], WHO)
     before = set(file.parents[1].glob("*/*.json"))
-    keep(other, SolverAnswer("id", SolverOutcome.PROVED), "a weaker text", 7)
+    keep_answer(other, SolverAnswer("id", SolverOutcome.PROVED), "a weaker text", 7)
     (stranger,) = set(file.parents[1].glob("*/*.json")) - before
     stranger.replace(file)
 
@@ -127,14 +127,14 @@ def test_an_entry_that_is_not_what_its_place_says_is_not_believed(name: str, ans
 def test_an_entry_that_is_not_believed_is_written_anew(answers: Answers) -> None:
     entry(answers.folder).write_text("{")
     assert asked(answers) is None
-    keep(answers, PROVED, "text", 7)
+    keep_answer(answers, PROVED, "text", 7)
     assert asked(answers) is not None
 
 
 @pytest.mark.timeout(10)
 def test_nothing_is_written_to_a_pipe_that_nobody_reads(answers: Answers) -> None:
     piped(entry(answers.folder))
-    keep(answers, PROVED, "text", 7)
+    keep_answer(answers, PROVED, "text", 7)
     assert "cannot be written: it is no plain file" in " ".join(answers.used.notes)
 
 
@@ -142,7 +142,7 @@ def test_a_run_goes_on_where_nothing_can_be_written(tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.touch()
     answers = Answers(place, WHO)
-    keep(answers, PROVED, "text", 7)
+    keep_answer(answers, PROVED, "text", 7)
     assert asked(answers) is None
     assert "cannot be written: not a directory" in answers.used.notes[1]
 

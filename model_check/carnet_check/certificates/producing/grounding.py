@@ -57,7 +57,7 @@ class Fact(NamedTuple):
     formula: int
 
 
-class Bank:
+class TermBank:
     """The terms and formulas of one obligation, and those that a search adds."""
 
     def __init__(self, obligation: checker.Obligation) -> None:
@@ -510,7 +510,7 @@ DEEPEST_MET = 4
 class Grounding:
     """A solver, and what stands in it for terms and closures."""
 
-    def __init__(self, bank: Bank) -> None:
+    def __init__(self, bank: TermBank) -> None:
         import z3
 
         self.z3 = z3

@@ -13,7 +13,16 @@ from functools import partial
 from typing import NamedTuple
 
 from carnet_check.certificates.producing import grounding as b
-from carnet_check.certificates.producing.grounding import Bank, Closure, Env, Fact, Grounding, Needed, joined, needed
+from carnet_check.certificates.producing.grounding import (
+    Closure,
+    Env,
+    Fact,
+    Grounding,
+    Needed,
+    TermBank,
+    joined,
+    needed,
+)
 from carnet_check.kernel import checker
 from carnet_check.kernel.checker import Obligation, Step
 
@@ -28,14 +37,14 @@ class NotFound(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class Close:
     """Facts that contradict each other after rewriting by some of them: places among them, and directions."""
 
     facts: tuple[Fact, ...]
     rewritings: tuple[tuple[int, bool], ...]
 
 
-def closed(bank: Bank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Closed:
+def closed(bank: TermBank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Close:
     """Return how a branch ends whose facts contradict each other; raise NotFound if rewriting does not show it."""
     equations = [fact for fact in facts if is_equation(bank, fact) and fact not in contradiction]
     needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
@@ -49,15 +58,15 @@ def closed(bank: Bank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> 
             raise NotFound("rewriting shows no contradiction")
         _, place, backwards, now = found
         rewritings.append((place, backwards))
-    return Closed(tuple(needed), tuple(rewritings))
+    return Close(tuple(needed), tuple(rewritings))
 
 
-def is_equation(bank: Bank, fact: Fact) -> bool:
+def is_equation(bank: TermBank, fact: Fact) -> bool:
     """Whether a fact says that two terms are equal."""
     return fact.sign and bank.nodes[fact.formula].kind == b.EQUAL
 
 
-def _fewest(bank: Bank, equations: list[Fact], contradiction: Sequence[Fact]) -> list[Fact]:
+def _fewest(bank: TermBank, equations: list[Fact], contradiction: Sequence[Fact]) -> list[Fact]:
     """Leave out equations, many at a time first, as long as there is a contradiction."""
     size = len(equations)
     while size:
@@ -72,7 +81,7 @@ def _fewest(bank: Bank, equations: list[Fact], contradiction: Sequence[Fact]) ->
     return equations
 
 
-def _possible(bank: Bank, facts: Sequence[Fact]) -> Iterator[tuple[tuple[object, ...], int, bool, list[Fact]]]:
+def _possible(bank: TermBank, facts: Sequence[Fact]) -> Iterator[tuple[tuple[object, ...], int, bool, list[Fact]]]:
     """Yield every rewriting from a larger term to a smaller one that changes something, with its outcome."""
     for place, fact in enumerate(facts):
         if not is_equation(bank, fact):
@@ -85,7 +94,7 @@ def _possible(bank: Bank, facts: Sequence[Fact]) -> Iterator[tuple[tuple[object,
             yield (bank.order(large), place), place, backwards, changed
 
 
-def _rewritten(bank: Bank, large: int, small: int, fact: Fact) -> Fact:
+def _rewritten(bank: TermBank, large: int, small: int, fact: Fact) -> Fact:
     kind, name, parts = bank.nodes[fact.formula]
     if kind not in b.ATOMS:
         return fact
@@ -93,7 +102,7 @@ def _rewritten(bank: Bank, large: int, small: int, fact: Fact) -> Fact:
     return fact if changed == parts else Fact(fact.sign, (), bank.number(kind, name, changed))
 
 
-def _replaced(bank: Bank, large: int, small: int, term: int) -> int:
+def _replaced(bank: TermBank, large: int, small: int, term: int) -> int:
     if term == large:
         return small
     kind, name, parts = bank.nodes[term]
@@ -102,7 +111,7 @@ def _replaced(bank: Bank, large: int, small: int, term: int) -> int:
     return bank.number(kind, name, tuple(_replaced(bank, large, small, part) for part in parts))
 
 
-def _alone(bank: Bank, fact: Fact) -> bool:
+def _alone(bank: TermBank, fact: Fact) -> bool:
     kind, _, parts = bank.nodes[fact.formula]
     if kind == b.CONST:
         return fact.sign != bool(parts[0])
@@ -121,7 +130,7 @@ MOST_BRANCHES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UseHypothesis:
     """A hypothesis is taken note of."""
 
     hypothesis: int
@@ -129,7 +138,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Instantiated:
+class Instantiate:
     """A general fact is taken at terms."""
 
     fact: Fact
@@ -138,7 +147,7 @@ class Instantiated:
 
 
 @dataclass(frozen=True, slots=True)
-class Witnessed:
+class IntroduceWitness:
     """An element of which a fact says that it exists is called by an eigenvariable."""
 
     fact: Fact
@@ -147,7 +156,7 @@ class Witnessed:
 
 
 @dataclass(frozen=True, slots=True)
-class Branched:
+class Split:
     """A fact can be in two ways."""
 
     fact: Fact
@@ -156,14 +165,14 @@ class Branched:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CaseSplit:
     """A term is one of the members of an enumeration."""
 
     term: int
     each: tuple[Tree, ...]
 
 
-Tree = Used | Instantiated | Witnessed | Branched | Told | Closed
+Tree = UseHypothesis | Instantiate | IntroduceWitness | Split | CaseSplit | Close
 _Need = Fact | int
 """What a refutation needs: facts, and eigenvariables that have been named."""
 _Found = tuple[Tree, frozenset[_Need]]
@@ -173,19 +182,19 @@ _Found = tuple[Tree, frozenset[_Need]]
 class _Applied:
     """A step with one consequence: it needs ``parents`` and adds ``added``."""
 
-    step: Used | Instantiated | Witnessed
+    step: UseHypothesis | Instantiate | IntroduceWitness
     parents: frozenset[_Need]
     added: frozenset[_Need]
 
 
-_NOTHING = Closed((), ())
+_NOTHING = Close((), ())
 """Stands for what comes after a step while that is not known."""
 
 
 class Search:
     """Looks for a refutation of the hypotheses of a bank."""
 
-    def __init__(self, bank: Bank, needed: Needed, named: dict[Closure, int]) -> None:
+    def __init__(self, bank: TermBank, needed: Needed, named: dict[Closure, int]) -> None:
         self.bank = bank
         self.needed = needed
         self.named = named  # the eigenvariable of each closure that claims that something exists
@@ -197,7 +206,7 @@ class Search:
         """Return a refutation; raise NotFound if there is none with the instances that are needed."""
         branch = _Branch(self, {}, frozenset())
         for place, formula in enumerate(self.bank.hypotheses):
-            branch.apply(Used(place, _NOTHING), (), self.bank.noted(True, self.bank.scope, formula))
+            branch.apply(UseHypothesis(place, _NOTHING), (), self.bank.noted(True, self.bank.scope, formula))
         tree, needs = branch.refuted()
         assert needs <= set(self.bank.scope), "a refutation rests on what nothing gives"
         return tree
@@ -230,7 +239,9 @@ class _Branch:
                 if isinstance(each, Fact):
                     self.todo.append(each)
 
-    def apply(self, step: Used | Instantiated | Witnessed, parents: Iterable[_Need], added: Iterable[_Need]) -> None:
+    def apply(
+        self, step: UseHypothesis | Instantiate | IntroduceWitness, parents: Iterable[_Need], added: Iterable[_Need]
+    ) -> None:
         new = frozenset(each for each in added if each not in self.known)
         if new:
             self.taken.append(_Applied(step, frozenset(parents), new))
@@ -259,7 +270,7 @@ class _Branch:
                 self.search.named[closure] = self.bank.eigen(self.bank.nodes[formula].name)
             named = self.search.named[closure]
             added = self.bank.noted(sign, (named, *env), self.bank.body(formula))
-            self.apply(Witnessed(fact, named, _NOTHING), (fact,), (named, *added))
+            self.apply(IntroduceWitness(fact, named, _NOTHING), (fact,), (named, *added))
             self._inherit(fact, added)
 
     def _inherit(self, fact: Fact, added: Iterable[Fact]) -> None:
@@ -285,7 +296,7 @@ class _Branch:
     def instance(self, fact: Fact, terms: Env) -> None:
         eigens = frozenset().union(*map(self.bank.eigens_in, terms))
         added = self.bank.noted(fact.sign, (*reversed(terms), *fact.env), self.bank.body(fact.formula, len(terms)))
-        self.apply(Instantiated(fact, terms, _NOTHING), (fact, *eigens), added)
+        self.apply(Instantiate(fact, terms, _NOTHING), (fact, *eigens), added)
 
     # -- the rest -----------------------------------------------------------------------------------
 
@@ -340,7 +351,7 @@ class _Branch:
                 return tree, needs
             found[way] = (tree, needs - new)
         (first, one), (second, other) = found[0], found[1]
-        return Branched(fact, first, second), one | other | {fact}
+        return Split(fact, first, second), one | other | {fact}
 
     def _cases(self, term: int) -> _Found:
         trees: list[Tree] = []
@@ -352,7 +363,7 @@ class _Branch:
                 return tree, needed
             trees.append(tree)
             needs |= needed - {case}
-        return Told(term, tuple(trees)), needs
+        return CaseSplit(term, tuple(trees)), needs
 
     def _with_other_terms(self) -> bool:
         """Replace eigenvariables that nothing is known of here by something else, which does as well."""
@@ -387,7 +398,7 @@ class Congruence:
     of an enumeration became equal; without a contradiction it is ``None``.
     """
 
-    def __init__(self, bank: Bank, facts: Iterable[Fact]) -> None:
+    def __init__(self, bank: TermBank, facts: Iterable[Fact]) -> None:
         self._bank = bank
         self._leader: dict[int, int] = {}
         self._applied: dict[tuple[str, Env], int] = {}
@@ -539,7 +550,7 @@ def found(obligation: Obligation, deadline: float = math.inf) -> list[Step]:
     Raises:
         NotFound: the search ended without one.
     """
-    bank = Bank(obligation)
+    bank = TermBank(obligation)
     grounding = Grounding(bank)
     wanted = needed(grounding, deadline)
     if wanted is None:
@@ -561,7 +572,7 @@ class _At(NamedTuple):
         return self._replace(facts=new + self.facts)
 
 
-def steps_of(bank: Bank, tree: Tree) -> Iterator[Step]:
+def steps_of(bank: TermBank, tree: Tree) -> Iterator[Step]:
     """Yield the steps of a refutation in prefix order."""
     waiting: list[tuple[Tree, _At]] = [(tree, _At(bank.scope, ()))]
     while waiting:
@@ -571,34 +582,34 @@ def steps_of(bank: Bank, tree: Tree) -> Iterator[Step]:
         waiting += reversed(rest)
 
 
-def _step(bank: Bank, node: Tree, at: _At) -> tuple[Step, list[tuple[Tree, _At]]]:
+def _step(bank: TermBank, node: Tree, at: _At) -> tuple[Step, list[tuple[Tree, _At]]]:
     """Return a step, and what follows it with the places where that stands."""
     match node:
-        case Used(hypothesis, rest):
+        case UseHypothesis(hypothesis, rest):
             step: Step = ("use", (hypothesis,), (), ())
             return step, [(rest, at.with_facts(*bank.noted(True, bank.scope, bank.hypotheses[hypothesis])))]
-        case Instantiated(fact, terms, rest):
+        case Instantiate(fact, terms, rest):
             env, body = (*reversed(terms), *fact.env), bank.body(fact.formula, len(terms))
             step = ("instance", (at.facts.index(fact),), tuple(_term(bank, at, term) for term in terms), ())
             return step, [(rest, at.with_facts(*bank.noted(fact.sign, env, body)))]
-        case Witnessed(fact, named, rest):
+        case IntroduceWitness(fact, named, rest):
             new = bank.noted(fact.sign, (named, *fact.env), bank.body(fact.formula))
             after = _At((*at.named, named), new + at.facts)
             return ("witness", (at.facts.index(fact),), (), ()), [(rest, after)]
-        case Branched(fact, first, second):
+        case Split(fact, first, second):
             one, other = bank.ways(fact)
             branches: list[tuple[Tree, _At]] = [(first, at.with_facts(*one)), (second, at.with_facts(*other))]
             return ("split", (at.facts.index(fact),), (), ()), branches
-        case Told(term, each):
+        case CaseSplit(term, each):
             members = bank.enumerations[bank.sort(term)]
             facts = [Fact(True, (), bank.number(b.EQUAL, "", (term, member))) for member in members]
             told = [(tree, at.with_facts(fact)) for tree, fact in zip(each, facts, strict=True)]
             return ("cases", (), (_term(bank, at, term),), ()), told
-        case Closed(facts, rewritings):
+        case Close(facts, rewritings):
             return ("close", tuple(map(at.facts.index, facts)), (), rewritings), []
 
 
-def _term(bank: Bank, at: _At, term: int) -> checker.Node:
+def _term(bank: TermBank, at: _At, term: int) -> checker.Node:
     kind, name, parts = bank.nodes[term]
     if kind == b.EIGEN:
         return kind, at.named.index(term), ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from carnet_check.engines.checkpoints import Shelf
+from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.explicit import reference
 from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
@@ -42,7 +42,7 @@ def explore(
     symmetry: bool = True,
     watch: Report | None = None,
     threat: str = "",
-    shelf: Shelf | None = None,
+    saved: SearchCheckpoint | None = None,
 ) -> Exploration:
     """Search breadth first for states that violate an invariant or reach a goal.
 
@@ -82,7 +82,7 @@ def explore(
         found = reference.search(interpreter, invariants, goals, bounds, enough=enough)
     else:
         model = build(interpreter, invariants, goals, reduce=reduction, symmetric=reduction and symmetry)
-        found = search(protocol, packed(model, bounds, enough=enough, dominance=reduction, shelf=shelf))
+        found = search(protocol, packed(model, bounds, enough=enough, dominance=reduction, saved=saved))
     return _confirmed(interpreter, found, invariants, goals, threat)
 
 

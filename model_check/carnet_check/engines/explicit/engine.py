@@ -12,10 +12,10 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
 from carnet_check.engines.explicit.layout import Place
 from carnet_check.engines.explicit.model import Model, build
-from carnet_check.engines.explicit.places import OnRay, Places, PlacesSearch
+from carnet_check.engines.explicit.places import Places, PlacesSearch, RayPlaces
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Walks
-from carnet_check.engines.interface import Observed, Observes, OnCluster, Remembers, Samples
+from carnet_check.engines.interface import ListsStates, Observed, Observes, OnCluster, Samples
 from carnet_check.exports.exhaustion import Bit, Fact, Field, States, Status, Visited, all_rows
 from carnet_check.exports.ground import conditions
 from carnet_check.semantics import Interpreter
@@ -23,7 +23,7 @@ from carnet_spec.language import Goal, Instance, Invariant, Protocol, Row
 
 
 @dataclass(frozen=True)
-class Explicit(PackedExplorer, Remembers, Observes, Samples, OnCluster):
+class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
     """Explores in Python, in the ``places`` that there are, and hands out the states that it visited."""
 
     name: ClassVar = "explicit"
@@ -36,7 +36,7 @@ class Explicit(PackedExplorer, Remembers, Observes, Samples, OnCluster):
         Raises:
             UsageError: there is no cluster at this address.
         """
-        return replace(self, places=OnRay(address))
+        return replace(self, places=RayPlaces(address))
 
     def searches_by(self) -> Callable[..., PackedSearch]:
         """Return what makes a search."""

@@ -12,12 +12,12 @@ from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import NO_CAPS, Exploration, LassoOptions, SearchOptions
 from carnet_check.engines.exploring.explorer import Explorer, Walker, question
-from carnet_check.engines.interface import DecidesLiveness, Keeps
+from carnet_check.engines.interface import Checkpointing, DecidesLiveness
 from carnet_spec.language import Eventually, Instance, Protocol
 
 
 @dataclass(frozen=True)
-class PackedExplorer(Explorer, DecidesLiveness, Keeps):
+class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
     """Explores with :func:`carnet_check.engines.explicit.explore`, and decides liveness in Python."""
 
     packed: ClassVar[type[PackedSearch]] = PackedSearch  # what runs the search
@@ -33,7 +33,7 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
 
     def explore(self, protocol: Protocol, instance: Instance, **options: Unpack[SearchOptions]) -> Exploration:
         """Run the compiled search."""
-        shelf = None
+        saved = None
         if self.checkpoint is not None:
             asked = question(
                 protocol,
@@ -44,9 +44,9 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
                 first=options.get("stop_at_first", False),
                 fallen=options.get("stop_when_fallen", False),
             )
-            shelf = None if asked is None else self.checkpoint.shelf(asked)
+            saved = None if asked is None else self.checkpoint.saved(asked)
         options.setdefault("stop_at_first", False)
-        return explore(protocol, instance, packed=self.searches_by(), shelf=shelf, **options)
+        return explore(protocol, instance, packed=self.searches_by(), saved=saved, **options)
 
     def lassos(
         self, protocol: Protocol, instance: Instance, *, liveness: Sequence[Eventually], **options: Unpack[LassoOptions]

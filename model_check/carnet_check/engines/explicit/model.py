@@ -21,7 +21,7 @@ from carnet_check.engines.explicit.layout import (
 )
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
 from carnet_check.engines.explicit.saturation import Rule, Saturation, Writes
-from carnet_check.engines.explicit.symmetry import Explored, Standing, standing_in
+from carnet_check.engines.explicit.symmetry import Canonicalizer, SymmetryInput, canonicalizer_of
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Effect, Goal, GuardKind, Instance, Invariant, Protocol, Row, Term, Update
 from carnet_spec.language.analysis.freshness import told_apart
@@ -70,7 +70,7 @@ class Model:
     relevance: Relevance
     queries: Queries
     again: Callable[[], Model]  # builds the same model anew, also in another process
-    standing: Standing | None = None
+    canonical: Canonicalizer | None = None
     """Which state stands for those that differ in which interchangeable element is which, if there are any."""
 
 
@@ -91,8 +91,8 @@ def build(
     the actions called ``noticed`` write matters, too: a step of theirs that changes anything changes the packed state.
     """
     builder = _Builder(interpreter, invariants, goals, reduce=reduce, every_draw=every_draw, noticed=noticed)
-    standing = standing_in(builder.explored()) if symmetric else None
-    builder.layout.grouping = standing
+    canonical = canonicalizer_of(builder.explored()) if symmetric else None
+    builder.layout.grouping = canonical
     return Model(
         layout=builder.layout,
         steps=tuple(builder.step(each, builder.domains[each.name]) for each in builder.actions if not each.deduction),
@@ -111,7 +111,7 @@ def build(
             every_draw=every_draw,
             noticed=noticed,
         ),
-        standing=standing,
+        canonical=canonical,
     )
 
 
@@ -160,8 +160,8 @@ class _Builder:
 
     # -- what there is -----------------------------------------------------------------------------
 
-    def explored(self) -> Explored:
-        return Explored(
+    def explored(self) -> SymmetryInput:
+        return SymmetryInput(
             sorts=self.sorts,
             instance=self.instance,
             steps=[(action, self._updates(action, self.domains[action.name])) for action in self.actions],

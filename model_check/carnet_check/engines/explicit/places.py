@@ -12,8 +12,8 @@ from carnet_check.cache import code
 from carnet_check.engines.explicit.bounds import Watch, resident_bytes
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.explicit.symmetry import Standing
-from carnet_check.engines.runner import joined
+from carnet_check.engines.explicit.symmetry import Canonicalizer
+from carnet_check.engines.runner import connected_ray
 from carnet_check.errors import UsageError
 from carnet_command.errors import LostWorkerError
 from carnet_command.worker import STARTING
@@ -80,7 +80,7 @@ class PlacesSearch(PackedSearch):
         enough: int,
         dominance: bool,
         places: Places,
-        shelf: None = None,
+        saved: None = None,
         hand_over_at: int = HAND_OVER_AT,
     ) -> None:
         super().__init__(model, watch, enough=enough, dominance=dominance)
@@ -89,7 +89,7 @@ class PlacesSearch(PackedSearch):
         self._hand_over_at = hand_over_at
         self._total: _Total | None = None
         self._number = 0
-        self._stood_for = 0
+        self._represented = 0
         self._seen: list[tuple[int, int]] = []
 
     def run(self) -> str | None:
@@ -100,11 +100,11 @@ class PlacesSearch(PackedSearch):
             self.sightings = {number: place for number, place in self.sightings.items() if place < len(self.states)}
             return "a lost worker"
 
-    def stood_for(self, standing: Standing) -> int:
+    def represented(self, canonical: Canonicalizer) -> int:
         """Return how many states there are of those for which one that was found stands."""
         if self._total is None:
-            return super().stood_for(standing)
-        return sum(map(standing.size, self.states)) + self._stood_for - self.passed_over_for
+            return super().represented(canonical)
+        return sum(map(canonical.size, self.states)) + self._represented - self.passed_over_for
 
     def _tidy(self) -> None:
         if self._total is not None:
@@ -147,18 +147,18 @@ class PlacesSearch(PackedSearch):
         for rule in self.model.saturation.rules:
             rule.fired = rule.fired or rule.name in fired
         inboxes = [[state for each in sent for state in each.boxes[place]] for place in range(self._number)]
-        taken: list[Taken] = self._places.each("taken", inboxes)
+        taken: list[NewStates] = self._places.each("taken", inboxes)
         self._total.size += sum(each.states for each in taken)
         self.dominated += sum(each.dominated for each in taken)
-        self._stood_for += sum(each.stood_for for each in taken)
+        self._represented += sum(each.represented for each in taken)
         self._seen = [pair for each in taken for pair in each.seen]
         self.watch.elsewhere = self._places.held()
 
-    def _sent(self) -> list[Sent]:
+    def _sent(self) -> list[Successors]:
         """Have every place expand its part of the level, until all of them lay states out alike."""
         layout = self.model.layout
         while True:
-            sent: list[Sent] = self._places.each("sent")
+            sent: list[Successors] = self._places.each("sent")
             known = len(layout.fields)
             layout.give_fields(field for each in sent for field in each.fields[known:])
             if len(layout.fields) == known:
@@ -193,9 +193,9 @@ class PlacesSearch(PackedSearch):
             return
         if not self.spent:
             return
-        for places, stood_for in self._places.each("passed"):
+        for places, represented in self._places.each("passed"):
             self.passed_over += places
-            self.passed_over_for += stood_for
+            self.passed_over_for += represented
 
     def _origin(self, position: int) -> int:
         if position < len(self.parents):
@@ -222,7 +222,7 @@ _PRIME = 1_000_003
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class Successors:
     """What follows the states that a place owns of one level.
 
     Attributes:
@@ -239,7 +239,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class NewStates:
     """What was new to a place of what was sent to it.
 
     Attributes:
@@ -250,7 +250,7 @@ class Taken:
     """
 
     states: int
-    stood_for: int
+    represented: int
     dominated: int
     seen: Sequence[tuple[int, int]]
 
@@ -295,7 +295,7 @@ class Owner(PackedSearch):
         other._drop_what_is_seen()
         return other
 
-    def sent(self) -> Sent:
+    def sent(self) -> Successors:
         """Expand the last level."""
         known = len(self.model.layout.fields)
         self._tidy()
@@ -306,9 +306,9 @@ class Owner(PackedSearch):
         self._tally_all()
         fields = self.model.layout.fields
         boxes = [[*box] for box in self._boxes] if len(fields) == known else []
-        return Sent(fields, boxes, self.fired, [rule.name for rule in self.model.saturation.rules if rule.fired])
+        return Successors(fields, boxes, self.fired, [rule.name for rule in self.model.saturation.rules if rule.fired])
 
-    def taken(self, states: Iterable[int]) -> Taken:
+    def taken(self, states: Iterable[int]) -> NewStates:
         """Add what is new of the next level, and look at it."""
         before, known = self.dominated, set(self.sightings)
         self.levels.append(len(self.states))
@@ -317,9 +317,9 @@ class Owner(PackedSearch):
         self._look()
         fresh = [(number, self.states[place]) for number, place in self.sightings.items() if number not in known]
         new = self.states[self.levels[-1] :]
-        standing = self.model.standing
-        stood_for = len(new) if standing is None else sum(map(standing.size, new))
-        return Taken(len(new), stood_for, self.dominated - before, fresh)
+        canonical = self.model.canonical
+        represented = len(new) if canonical is None else sum(map(canonical.size, new))
+        return NewStates(len(new), represented, self.dominated - before, fresh)
 
     def passed(self) -> tuple[int, int]:
         """Leave out what is dominated of the last level; return how many states, and for how many they would stand."""
@@ -351,7 +351,7 @@ class Owner(PackedSearch):
     def _expand(self, begin: int, end: int) -> None:
         places = [place for place in range(begin, end) if place not in self._idle]
         chunk = [self.states[place] for place in places]
-        standing, spent, boxes = self.model.standing, self.model.layout.spent, self._boxes
+        canonical, spent, boxes = self.model.canonical, self.model.layout.spent, self._boxes
         for memo in self.moving:
             for s, moves in zip(chunk, map(memo.answer, chunk), strict=True):
                 if moves is None:
@@ -363,7 +363,7 @@ class Owner(PackedSearch):
                         more = deductions.answer(t)
                         t = t if more is None else (t | more[0]) ^ more[1]
                     if t != s:
-                        t = t if standing is None else standing(t)
+                        t = t if canonical is None else canonical(t)
                         boxes[owner_of(t, spent, len(boxes))].add(t)
 
 
@@ -376,7 +376,7 @@ BEGINNING = 2 * STARTING
 """Seconds that the cluster has to begin on all its processors."""
 
 
-class OnRay:
+class RayPlaces:
     """Places of a Ray cluster.
 
     Args:
@@ -387,7 +387,7 @@ class OnRay:
     """
 
     def __init__(self, address: str) -> None:
-        self._ray = joined(address)
+        self._ray = connected_ray(address)
         self._keepers: list[Any] = []
 
     def begin(self, again: Callable[[], Model], dominance: bool) -> int:
@@ -398,7 +398,7 @@ class OnRay:
             LostPlaceError: a processor stays busy with something else.
         """
         number = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        made = self._ray.remote(num_cpus=1, max_restarts=0)(Keeper)
+        made = self._ray.remote(num_cpus=1, max_restarts=0)(OwnerActor)
         self._keepers = [made.remote(again, number, dominance) for _ in range(number)]
         for there in self._asked([keeper.code.remote() for keeper in self._keepers], BEGINNING):
             if there != code():
@@ -428,7 +428,7 @@ class OnRay:
             raise LostPlaceError(f"the cluster lost a worker: {type(error).__name__}") from None
 
 
-class Keeper:
+class OwnerActor:
     """What Ray runs: an owner that can be replaced by one with another layout."""
 
     def __init__(self, again: Callable[[], Model], places: int, dominance: bool) -> None:

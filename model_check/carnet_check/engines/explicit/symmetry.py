@@ -42,12 +42,12 @@ REMEMBERED = 1 << 18
 """How many ties are remembered that were broken."""
 
 
-def standing_in(explored: Explored) -> Standing | None:
+def canonicalizer_of(explored: SymmetryInput) -> Canonicalizer | None:
     """Return what finds the states that stand for others; nothing, where no elements are interchangeable."""
     carried = explored.carried()
     classes = interchangeable(explored.elements(), explored.facts())
     alike = [bundles for bundles in classes if any(not carried.isdisjoint(bundle) for bundle in bundles)]
-    return Standing(alike, explored) if alike else None
+    return Canonicalizer(alike, explored) if alike else None
 
 
 class Bundle:
@@ -90,7 +90,7 @@ class Remembered(dict[int, int]):
         return value
 
 
-class Standing:
+class Canonicalizer:
     """Finds the state that stands for another one, and for how many it does.
 
     Attributes:
@@ -102,7 +102,7 @@ class Standing:
         changes: what a state has to become to stand for itself, by these bits.
     """
 
-    def __init__(self, alike: Sequence[Alike], explored: Explored) -> None:
+    def __init__(self, alike: Sequence[BundleClass], explored: SymmetryInput) -> None:
         self.alike = alike
         self._orbits = orbits = Orbits(alike, explored.instance, explored.tables)
         self.order = math.prod(math.factorial(len(numbers)) for numbers in orbits.classes)
@@ -199,7 +199,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Explored:
+class SymmetryInput:
     """What a search is made of.
 
     Attributes:
@@ -332,11 +332,11 @@ Fact = tuple[Hashable, tuple[Element, ...]]
 Elements = tuple[Element, ...]
 """Elements of one or several sorts that move together."""
 
-Alike = tuple[Elements, ...]
+BundleClass = tuple[Elements, ...]
 """Bundles of which each may take the place of each other one, element by element; no element is in two."""
 
 
-def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple[Alike, ...]:
+def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple[BundleClass, ...]:
     """Return classes of bundles; however those of each class are permuted, facts are mapped to facts.
 
     No element is in two classes. What the facts do not name is interchangeable within its sort.
@@ -352,7 +352,7 @@ def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple
     return tuple(classes)
 
 
-def _bundles(structure: _Structure, first: Element, others: Sequence[Element], taken: set[Element]) -> Alike:
+def _bundles(structure: _Structure, first: Element, others: Sequence[Element], taken: set[Element]) -> BundleClass:
     """Return the bundle of an element, and those of later ones that may each change places with it."""
     bundles: list[Elements] = []
     held = set(taken)
@@ -469,7 +469,7 @@ class Orbits:
         classes: for each class the numbers of its bundles.
     """
 
-    def __init__(self, alike: Sequence[Alike], instance: Instance, tables: Mapping[str, Table]) -> None:
+    def __init__(self, alike: Sequence[BundleClass], instance: Instance, tables: Mapping[str, Table]) -> None:
         self._instance = instance
         self._tables = tables
         self._bundles = [bundle for bundles in alike for bundle in bundles]

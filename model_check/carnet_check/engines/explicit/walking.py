@@ -25,7 +25,7 @@ from carnet_check.engines.explicit.search import (
     sightings_of,
     split,
 )
-from carnet_check.engines.exploration import ActionSeen, Exploration, GuardSeen, Walked, Walks
+from carnet_check.engines.exploration import ActionCoverage, Exploration, GuardCoverage, WalkCoverage, Walks
 from carnet_check.slicing import Slicer
 from carnet_spec.language import GuardKind, Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
@@ -53,7 +53,7 @@ class PackedWalks:
         self.watch = watch
         self.walks = walks
         self.number = self.taken = self.steps = self.longest = self.stuck = 0
-        self.offers, sample = offers_of(model)
+        self.offers, sample = enabled_steps_of(model)
         self.fired = [0] * len(self.offers.steps)
         self._lookouts = {number: _lookouts(model, number, sample) for number in range(len(model.monitors))}
         self.looking = [memo for memos in self._lookouts.values() for memo in memos]
@@ -79,9 +79,9 @@ class PackedWalks:
             return "memory"
         return None
 
-    def seen(self) -> dict[str, ActionSeen]:
+    def seen(self) -> dict[str, ActionCoverage]:
         """Return how each action was seen, in the protocol's order, its parts together."""
-        seen = {step.action.name: ActionSeen() for step in self.model.steps}
+        seen = {step.action.name: ActionCoverage() for step in self.model.steps}
         for step, guards, taken in zip(self.offers.steps, self.offers.guards, self.fired, strict=True):
             seen[step.action.name] = guards.seen(taken).joined(seen[step.action.name])
         return seen
@@ -175,7 +175,7 @@ def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
         violations=found[False],
         goals=found[True],
         fired={action.name: fired.get(action.name, 0) for action in protocol.actions},
-        walked=Walked(run.number, run.steps, run.stuck, actions),
+        walked=WalkCoverage(run.number, run.steps, run.stuck, actions),
     )
 
 
@@ -190,7 +190,7 @@ _SECOND = 0x94D049BB133111EB
 _WORD = (1 << 64) - 1
 
 
-class Chance:
+class RandomStream:
     """What is drawn, one number after another; ``state`` is all that decides the next ones."""
 
     def __init__(self, state: int) -> None:
@@ -206,9 +206,9 @@ class Chance:
         return (self.drawn() >> 32) * bound >> 32
 
 
-def chance_of(seed: int, walk: int) -> Chance:
+def chance_of(seed: int, walk: int) -> RandomStream:
     """Return what one walk draws, whatever other walks there are."""
-    return Chance(mixed(seed) ^ mixed(mixed(walk) + STRIDE & _WORD))
+    return RandomStream(mixed(seed) ^ mixed(mixed(walk) + STRIDE & _WORD))
 
 
 def mixed(state: int) -> int:
@@ -227,7 +227,7 @@ def mixed(state: int) -> int:
 Test = Callable[[int], bool]
 
 
-class GuardWatch:
+class GuardObserver:
     """How an action and its guards were seen so far."""
 
     def __init__(self, queries: Queries, step: CompiledStep) -> None:
@@ -257,13 +257,13 @@ class GuardWatch:
             if name not in self._failed and self._test("failed", name)(bits):
                 self._failed.add(name)
 
-    def seen(self, taken: int) -> ActionSeen:
+    def seen(self, taken: int) -> ActionCoverage:
         """Return how the action was seen, which was taken so often."""
-        return ActionSeen(
+        return ActionCoverage(
             taken,
             self.enabled,
             {
-                name: GuardSeen(name in self._held, name in self._failed, name in self._alone, decided)
+                name: GuardCoverage(name in self._held, name in self._failed, name in self._alone, decided)
                 for name, decided in self._decided.items()
             },
         )
@@ -308,7 +308,7 @@ Chosen = tuple[int, Row]
 """A step: the number of what offers it, and with which elements it is taken."""
 
 
-class Offers:
+class EnabledSteps:
     """What some steps may do, each an action or a part of one.
 
     Attributes:
@@ -319,11 +319,11 @@ class Offers:
 
     def __init__(self, model: Model, steps: Sequence[CompiledStep]) -> None:
         self.steps = steps
-        self.guards = [GuardWatch(model.queries, step) for step in steps]
+        self.guards = [GuardObserver(model.queries, step) for step in steps]
         self.memos = [_memo(model, step, guards) for step, guards in zip(steps, self.guards, strict=True)]
         self._ways: dict[tuple[int, int], dict[Row, int]] = {}
 
-    def drawn(self, s: int, chance: Chance) -> tuple[int, int, int] | None:
+    def drawn(self, s: int, chance: RandomStream) -> tuple[int, int, int] | None:
         """Draw a step that changes a state: its number, which of its ways, and where it leads.
 
         What is drawn and changes nothing is drawn no more, so each that changes something is as likely as any other.
@@ -357,7 +357,7 @@ class Offers:
         return None if moves is None or way is None else _after(s, moves, way)
 
 
-def offers_of(model: Model) -> tuple[Offers, list[int]]:
+def enabled_steps_of(model: Model) -> tuple[EnabledSteps, list[int]]:
     """Return what a protocol offers, and the states of a walk by which actions were split that depend on many bits.
 
     That walk is the same whatever is asked for, and nothing is left of what it saw.
@@ -365,12 +365,12 @@ def offers_of(model: Model) -> tuple[Offers, list[int]]:
     sample = _sample(model)
     whole = [(step, _memo(model, step, None)) for step in model.steps]
     parts = split(whole, sample, MOST, lambda step: _memo(model, step, None), share=SHARE, many=MANY)
-    return Offers(model, [step for step, _ in parts]), sample
+    return EnabledSteps(model, [step for step, _ in parts]), sample
 
 
 def _sample(model: Model) -> list[int]:
     """Return states that one walk comes through, which begins again where it cannot go on."""
-    offers, start, chance = Offers(model, model.steps), model.saturation.start(), chance_of(0, 0)
+    offers, start, chance = EnabledSteps(model, model.steps), model.saturation.start(), chance_of(0, 0)
     states = [start]
     while len(states) < SAMPLE:
         found = offers.drawn(states[-1], chance)
@@ -381,7 +381,7 @@ def _sample(model: Model) -> list[int]:
     return states
 
 
-def _memo(model: Model, step: CompiledStep, guards: GuardWatch | None) -> Memo[Moves | None]:
+def _memo(model: Model, step: CompiledStep, guards: GuardObserver | None) -> Memo[Moves | None]:
     """Return the memo of what a step may do, in the order of its arguments."""
     spent = spent_by(model, step)
 

@@ -19,7 +19,7 @@ from carnet_check.engines.exploration import (
     Coverage,
     Exploration,
     Search,
-    Walked,
+    WalkCoverage,
     Walks,
     premises_of,
     trigger_of,
@@ -30,16 +30,16 @@ from carnet_check.engines.exploring.searches import (
     SOUGHT_CAPS,
     Visits,
     adversary,
-    alike,
     caps_of,
+    decided_together,
     detail_of,
     instances_for,
     search,
     verdict_of,
     within,
 )
-from carnet_check.engines.interface import Begins, DecidesLiveness, Explores, Outcome, Plan, Shares, Task
-from carnet_check.engines.runner import Listener, Portion, Shard
+from carnet_check.engines.interface import DecidesLiveness, EngineResult, Explores, Plan, RunsInBackground, Shares, Task
+from carnet_check.engines.runner import Listener, Shard, ShardReport
 from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.loading.extent import Explored, available_memory, fixed_in_words, refuse_instance, sizes_in_words
 from carnet_check.loading.families import violated_axioms
@@ -59,7 +59,7 @@ class Searcher(Explores):
 
     refutes: ClassVar = True
 
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Name the instances that were explored, and what they fix."""
         judging = [found for found in outcome.searches if not (found.search.sought or found.search.directed)]
         explored = [found.scope.explored for found in judging if found.scope]
@@ -85,13 +85,13 @@ class Searcher(Explores):
                 if wrong:
                     raise InvalidSpecificationError(f"profile {task.profile.name}: {'; '.join(wrong)}")
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Search every variant under every threat model, the searches shared among the workers."""
         before = self._known_before(task)
         found, sought = self._found(task, self._announced(task), listener, before)
         rows = tuple(row for each in found for row in self._judged(task, each, sought))
         known = before.used.notes if before else ()
-        return Outcome(self.name, rows, (*found, *sought), notes=(*known, *self._remarks(task, found)))
+        return EngineResult(self.name, rows, (*found, *sought), notes=(*known, *self._remarks(task, found)))
 
     def instances_in_words(self, task: Task) -> str:
         """Say which instances are going to be explored, and where that is not all that the profile promises."""
@@ -279,7 +279,7 @@ class Progress(NamedTuple):
     depth: int
 
 
-class Begun:
+class RunningSearches:
     """Searches that processes run while this one does something else, to be used as a context manager.
 
     Attributes:
@@ -288,7 +288,7 @@ class Begun:
     """
 
     def __init__(self, explorer: Explores, tasks: Sequence[Search], jobs: int, before: Answers | None = None) -> None:
-        visits = Remembering(explorer, before) if before is not None else explorer
+        visits = CachedExplorer(explorer, before) if before is not None else explorer
         parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
         pool = WorkerPool(max(1, min(jobs, len(tasks))), patience=PATIENCE, memory=None, keep=False)
         self.tasks = list(tasks)
@@ -318,11 +318,13 @@ def run_all(
     ``on_progress`` is called with the states and the depth of each running task whenever one of them has news;
     ``before`` has what was found before.
     """
-    with Begun(explorer, tasks, jobs, before) as begun:
+    with RunningSearches(explorer, tasks, jobs, before) as begun:
         yield from results(begun, on_progress, before)
 
 
-def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None) -> Iterator[tuple[Search, Coverage]]:
+def results(
+    begun: RunningSearches, on_progress: OnProgress, before: Answers | None = None
+) -> Iterator[tuple[Search, Coverage]]:
     """Yield what each of the searches that were begun covered; see :func:`run_all`."""
     running: dict[int, tuple[Search, int, int]] = {}
     for (_, task, slot), said in begun.parts.results():
@@ -362,7 +364,7 @@ ENDED = (None, "violation")
 
 
 @dataclass(frozen=True)
-class Remembering:
+class CachedExplorer:
     """Explores as an engine does, except where it did before; in a worker, tells how often it knew."""
 
     explorer: Explores
@@ -480,7 +482,7 @@ def _count(value: object) -> int:
 
 
 @dataclass(frozen=True)
-class Explorer(Searcher, Begins, Shares):
+class Explorer(Searcher, RunsInBackground, Shares):
     """An engine that visits every state of small instances.
 
     ``most_states`` is where each exploration stops; by default the profile says so. What has ``begun`` already is not
@@ -489,7 +491,7 @@ class Explorer(Searcher, Begins, Shares):
 
     verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)
     most_states: int | None = None
-    has_begun: Begun | None = field(default=None, repr=False, compare=False)
+    has_begun: RunningSearches | None = field(default=None, repr=False, compare=False)
 
     def limited(self, most: int) -> Self:
         """Return the engine with explorations that stop after ``most`` states."""
@@ -511,7 +513,7 @@ class Explorer(Searcher, Begins, Shares):
     @contextmanager
     def begun(self, task: Task) -> Iterator[Self]:
         """Return the same engine, whose searches run in processes already."""
-        with Begun(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
+        with RunningSearches(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
             yield replace(self, has_begun=begun)
 
     def searched(
@@ -529,7 +531,7 @@ class Explorer(Searcher, Begins, Shares):
             begun.end()
         return run_all(replace(self, has_begun=None), searches, jobs, progress, before)
 
-    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Run the searches that fall to ``shard``, and those in larger instances that follow from them."""
         before = self._known_before(task)
         every = self._announced(task)
@@ -538,7 +540,7 @@ class Explorer(Searcher, Begins, Shares):
         open_ = {name: each.covered for name, each in named.items() if not (each.complete or each.problems)}
         problems = tuple(problem for each in (*found, *sought) for problem in each.problems)
         notes = before.used.notes if before else ()
-        return Portion(self.name, "exploration", len(found), len(every), open_, problems, notes)
+        return ShardReport(self.name, "exploration", len(found), len(every), open_, problems, notes)
 
     def _known_before(self, task: Task) -> Answers | None:
         return task.runner.answers(self.name)
@@ -567,7 +569,7 @@ class Explorer(Searcher, Begins, Shares):
             )
 
     def _lively(self, task: Task, plan: Plan) -> Iterator[Search]:
-        for names in alike(plan.protocol, plan.liveness):
+        for names in decided_together(plan.protocol, plan.liveness):
             for threat in plan.threats:
                 yield replace(self._whole(task, plan), threat=threat.id, liveness=names)
 
@@ -616,7 +618,7 @@ class Walker(Searcher):
         where = f"profile {task.profile.name}: {self.instances_in_words(task)}"
         return f"{self.walks.described}, seed {self.walks.seed}, in {where}"
 
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Name the instances, what they fix, and how many walks went through each."""
         where, *fixes = super().strength(task, outcome)
         return (f"{where}, {self.walks.described} in each", *fixes)
@@ -648,7 +650,7 @@ class Walker(Searcher):
 def _left_open(found: Coverage) -> str:
     """Say how much walks saw of what may happen, and name the goals and actions that they missed."""
     missed = [name for name in found.search.goals if name not in found.goals]
-    walked = found.walked or Walked()
+    walked = found.walked or WalkCoverage()
     guards = [seen for _, _, seen in walked.guards if not seen.decided]
     held, failed = (sum(getattr(seen, how) for seen in guards) for how in ("held", "failed"))
     told = (

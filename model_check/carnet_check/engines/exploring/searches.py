@@ -318,7 +318,7 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
         return Verdict.VIOLATED, None
     if found.walked is not None:
         return Verdict.SAMPLED if found.walked_all else Verdict.UNKNOWN, found.walks(claim)
-    states = found.stood_for + found.extra_states(claim)
+    states = found.represented + found.extra_states(claim)
     if not found.complete or claim in found.left_out or claim in found.undecided:
         return Verdict.UNKNOWN, states
     if found.budget is not None:
@@ -355,7 +355,7 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
 # Lassos from an engine, judged: each is replayed, and its fairness looked at, before it is reported.
 
 
-def alike(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str, ...]]:
+def decided_together(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str, ...]]:
     """Return the names of liveness properties in groups that one search decides.
 
     The same rules are steps for them, and they want the same steps of an action taken fairly that more than one names.

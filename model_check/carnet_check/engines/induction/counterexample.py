@@ -15,7 +15,7 @@ from typing import Any
 from carnet_check.engines.induction.induction import ProofResult
 from carnet_check.engines.induction.obligations import Obligation, obligations, with_constants
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.interface import Cti, Standing, Status
+from carnet_check.engines.interface import Cti, InvariantStatus, Status
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.errors import EngineDisagreement
 from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
@@ -473,7 +473,7 @@ class Structure:
 # -- Why proofs fail: how each invariant stands, and small states from which the induction fails ---
 
 
-def standings(proofs: Sequence[ProofResult]) -> Iterator[Standing]:
+def standings(proofs: Sequence[ProofResult]) -> Iterator[InvariantStatus]:
     """Yield how each invariant stands after all proofs of one variant, first tries and later ones.
 
     What is proved without the axioms of a threat model is proved under each. What is not, is told of the threat models
@@ -492,21 +492,21 @@ def standings(proofs: Sequence[ProofResult]) -> Iterator[Standing]:
         yield from [each for each in told if each is not None] or ([found] if found is not None else [])
 
 
-def _standing(name: str, lemma: bool, proofs: Sequence[ProofResult]) -> Standing | None:
+def _standing(name: str, lemma: bool, proofs: Sequence[ProofResult]) -> InvariantStatus | None:
     speaking = [proof for proof in proofs if proof.speaks_of(name)]
     if not speaking:
         return None
     first = speaking[0]
     layer = first.threat.id if first.threat else ""
     if any(not proof.missing(name) for proof in speaking):
-        return Standing(first.protocol.variant, name, lemma, layer, Status.PROVED)
+        return InvariantStatus(first.protocol.variant, name, lemma, layer, Status.PROVED)
     own = [answer for answer in first.failed if first.obligations[answer.id].invariant.name == name]
     failing = tuple(answer.id for answer in own if answer.outcome is SolverOutcome.REFUTED)
     open_ = tuple(f"{answer.id} ({answer.reason})" for answer in own if answer.outcome is not SolverOutcome.REFUTED)
     status = Status.NOT_INDUCTIVE if failing else Status.UNKNOWN
     fallen = {first.obligations[answer.id].invariant.name for answer in first.failed}
     rests_on = tuple(used for used in first.uses(name) if used != name and used in fallen)
-    return Standing(first.protocol.variant, name, lemma, layer, status, failing, open_, rests_on)
+    return InvariantStatus(first.protocol.variant, name, lemma, layer, status, failing, open_, rests_on)
 
 
 # -- states from which an induction fails ----------------------------------------------------------
@@ -523,7 +523,7 @@ class _Asked:
     rlimit: int
 
 
-def counterexamples(reference: str, standing: Standing, most: int, rlimit: int) -> Iterator[Cti]:
+def counterexamples(reference: str, standing: InvariantStatus, most: int, rlimit: int) -> Iterator[Cti]:
     """Yield a small state for each of the first obligations of an invariant that do not hold, with bounded memory."""
     asked = _Asked(reference, standing.variant, standing.layer, standing.failing[:most], rlimit)
     left = list(asked.obligations)

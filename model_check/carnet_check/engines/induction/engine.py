@@ -11,8 +11,8 @@ from typing import ClassVar, Self
 from carnet_check.cache import Answers
 from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, standings
 from carnet_check.engines.induction.induction import (
+    ClaimProofs,
     ProofResult,
-    Tried,
     answers_to,
     attempts,
     houdini,
@@ -35,39 +35,39 @@ from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Questi
 from carnet_check.engines.interface import (
     FRAME,
     AnswersObligations,
-    Basis,
     Check,
     ComparesFormulas,
     Cti,
     DecidesPossibility,
     Diagnoses,
+    EngineResult,
+    HasProofHints,
+    InvariantStatus,
     LivenessAnswer,
+    NoSolver,
     ObligationAnswer,
-    Outcome,
     Plan,
     Possibilities,
+    ProofBasis,
     ProvesLiveness,
     ProvesSteps,
     ProvesWeakened,
-    RemembersProofs,
     Separable,
     Shares,
-    Standing,
     StepProofs,
     Task,
-    Unsure,
 )
 from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.proving.solver import (
     Z3,
-    keep,
+    keep_answer,
     load_hints,
     require_trusted,
     solver_is_installed,
     solver_version,
 )
 from carnet_check.engines.proving.solver import known as remembered
-from carnet_check.engines.runner import Listener, Portion, Runner, Shard
+from carnet_check.engines.runner import Listener, Runner, Shard, ShardReport
 from carnet_check.exports.smtlib import Declarations, Statement, problem, statement
 from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.obligations import layers
@@ -106,7 +106,7 @@ class Induction(
     ProvesLiveness,
     ProvesSteps,
     ProvesWeakened,
-    RemembersProofs,
+    HasProofHints,
     Separable,
     Shares,
 ):
@@ -136,11 +136,11 @@ class Induction(
 
     # -- claims -----------------------------------------------------------------------------------
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Prove what is claimed to hold, one variant after the other: a failed induction refutes nothing."""
         rows: list[Result] = []
-        bases: dict[tuple[str, str, str, str, str], Basis] = {}
-        found: list[Standing] = []
+        bases: dict[tuple[str, str, str, str, str], ProofBasis] = {}
+        found: list[InvariantStatus] = []
         lively: dict[tuple[str, str], LivenessAnswer] = {}
         before = task.runner.answers(self.name, self.version())
         with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
@@ -153,14 +153,14 @@ class Induction(
                     for claim, threat in wanted:
                         proof = tried.claims[claim.name, threat.id]
                         rows.append(self.row(task, plan, proof, threat, seconds, _detail(proof)))
-                        bases[rows[-1].key] = Basis(proof.layer, proof.satisfiable)
+                        bases[rows[-1].key] = ProofBasis(proof.layer, proof.satisfiable)
                 for live in plan.liveness:
                     listener.status(f"{plan.protocol.variant}: {live.name}, what happens in the end")
                     lively[plan.protocol.variant, live.name] = by_fairness(plan.protocol, live, proofs, workers)
         notes = before.used.notes if before else ()
-        return Outcome(self.name, tuple(rows), notes=notes, bases=bases, standings=tuple(found), liveness=lively)
+        return EngineResult(self.name, tuple(rows), notes=notes, bases=bases, standings=tuple(found), liveness=lively)
 
-    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Answer the obligations that fall to ``shard``; whatever else a failure makes worth asking is left out."""
         before = task.runner.answers(self.name, self.version())
         seen = _Seen(shard, listener)
@@ -171,11 +171,11 @@ class Induction(
                     self._together(plan, wanted, workers, seen.answered, seen.mine)
         open_ = {name: each.reason for name, each in seen.answers.items() if each.outcome is SolverOutcome.UNKNOWN}
         notes = before.used.notes if before else ()
-        return Portion(self.name, "obligation", len(seen.answers), len(seen.every), open_, notes=notes)
+        return ShardReport(self.name, "obligation", len(seen.answers), len(seen.every), open_, notes=notes)
 
     def _proved(
         self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, listener: Listener
-    ) -> tuple[Tried, float]:
+    ) -> tuple[ClaimProofs, float]:
         began, pace = time.monotonic(), Pace()
         variant = plan.protocol.variant
         listener.status(f"{variant}: writing down proof obligations")
@@ -189,7 +189,9 @@ class Induction(
         listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
         return tried, seconds
 
-    def _tried(self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, answered: Answered) -> Tried:
+    def _tried(
+        self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, answered: Answered
+    ) -> ClaimProofs:
         """Prove what is wanted; if something is not inductive, try again without whatever is not."""
         first = self._together(plan, wanted, workers, answered)
         found = {(claim.name, threat.id): first.claims[claim.name, threat.id] for claim, threat in wanted}
@@ -204,7 +206,7 @@ class Induction(
                 proofs.append(survivors.proof)
                 more = {name: survivors.claim(name) for name in names}
                 found.update({(name, id): more[name] for name, id in again if more[name].proved})
-        return Tried(found, tuple(proofs))
+        return ClaimProofs(found, tuple(proofs))
 
     def _together(
         self,
@@ -213,7 +215,7 @@ class Induction(
         workers: Workers,
         answered: Answered,
         only: Callable[[Obligation], bool] | None = None,
-    ) -> Tried:
+    ) -> ClaimProofs:
         """Prove all claims with the help of all lemmas, or only ask for some obligations."""
         protocol = plan.protocol
         if protocol.threats:
@@ -221,9 +223,9 @@ class Induction(
             return try_claims(protocol, threats, rlimit=self.rlimit, progress=answered, only=only, workers=workers)
         general = prove(protocol, None, rlimit=self.rlimit, progress=answered, only=only, workers=workers)
         claims = {(claim.name, threat.id): general.claim(claim.name) for claim, threat in wanted}
-        return Tried(claims, (general,))
+        return ClaimProofs(claims, (general,))
 
-    def counterexamples(self, source: Source, standing: Standing, most: int) -> Iterator[Cti]:
+    def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
         """Yield small states from which the induction fails, each confirmed by the interpreter or said not to be."""
         return counterexamples(source.reference, standing, most, self.rlimit)
 
@@ -260,7 +262,7 @@ class Induction(
     ) -> Possibilities:
         """Ask the solver, for instances of any size."""
         if not solver_is_installed():
-            return Unsure()
+            return NoSolver()
         return SolverPossibilities(protocol, threat, known, runner.answers("possibility", self.version()))
 
     def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
@@ -480,7 +482,7 @@ class SolverPossibilities(Possibilities):
         outcome, core, reason = ask_apart(text)
         answer = SolverAnswer(PREMISE, outcome, core, reason=reason)
         if self.before is not None:
-            keep(self.before, answer, text, DEFAULT_RLIMIT)
+            keep_answer(self.before, answer, text, DEFAULT_RLIMIT)
         return answer
 
     def _facts(self, taken: Sequence[Action]) -> Iterator[Statement]:

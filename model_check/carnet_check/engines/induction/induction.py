@@ -117,7 +117,7 @@ def fewest_axioms_first(threats: Iterable[Threat]) -> list[Threat]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ClaimProofs:
     """The proof of each claim, by its name and the threat model's id, and all proofs that were tried on the way."""
 
     claims: dict[tuple[str, str], ClaimProof]
@@ -134,7 +134,7 @@ def try_claims(
     only: Callable[[Obligation], bool] | None = None,
     hints: Hints | None = None,
     workers: Workers | None = None,
-) -> Tried:
+) -> ClaimProofs:
     """Prove every stated claim under each of ``threats`` (by default all) that it is claimed for.
 
     One proof without the axioms of any threat model serves as many claims as it can; what it leaves open is tried
@@ -153,7 +153,7 @@ def try_claims(
                 proofs.append(proof(threat, baselines=proofs))
             for name, each in general.items():
                 found[name, threat.id] = each if each.proved else proofs[-1].claim(name)
-    return Tried(found, tuple(proofs))
+    return ClaimProofs(found, tuple(proofs))
 
 
 # -- What has been proved, and what the proof of each claim rests on -------------------------------

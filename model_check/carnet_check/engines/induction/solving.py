@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from carnet_check.cache import Answers
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import keep, known, limited_memory
+from carnet_check.engines.proving.solver import keep_answer, known, limited_memory
 from carnet_check.exports.obligation_text import digest
 from carnet_check.exports.smtlib import Declarations, Statement, problem
 from carnet_command.worker import Lost
@@ -205,7 +205,7 @@ class Workers:
         yield from (answer for answer in found.values() if answer is not None)
         rest = replace(batch, questions=tuple(each for each in batch.questions if found[each.id] is None))
         for answer in self._asked(rest):
-            keep(self._before, answer, texts[answer.id], batch.rlimit)
+            keep_answer(self._before, answer, texts[answer.id], batch.rlimit)
             yield answer
 
     def _asked(self, batch: Batch) -> Iterator[SolverAnswer]:

@@ -11,16 +11,16 @@ from typing import ClassVar, Self
 from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry, load_certificates, place_of
 from carnet_check.certificates.judging import (
     Accepted,
-    Asked,
     Bound,
     Follow,
     Identity,
     Judge,
+    LayerObligations,
     in_turn,
     in_workers,
     key_of,
 )
-from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Task
+from carnet_check.engines.interface import AnswersObligations, EngineResult, ObligationAnswer, Plan, ProofBasis, Task
 from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import Source
@@ -55,21 +55,21 @@ class Kernel(Unbounded, AnswersObligations):
         """Say how long a certificate may be."""
         return f"{self.most:,} tokens to a certificate"
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Check the certificates of what is claimed to hold: where one is refused, nothing is refuted."""
         accepted: Accepted = set()
         with WorkerPool(task.jobs) as pool:
             follow = in_workers(pool)
             told = [each for plan in task.plans for each in self._checked(task, plan, accepted, follow, listener)]
-        bases = {row.key: Basis(proof.layer) for row, proof in told}
-        return Outcome(self.name, tuple(row for row, _ in told), bases=bases)
+        bases = {row.key: ProofBasis(proof.layer) for row, proof in told}
+        return EngineResult(self.name, tuple(row for row, _ in told), bases=bases)
 
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
         """Judge the certificate of every obligation of every layer; one that is not accepted decides nothing."""
         place, judge = place_of(source), Judge(self.most)
         certificates = load_certificates(place) if place else Certificates({})
         for layer in layers(protocol):
-            asked = Asked.of(layer)
+            asked = LayerObligations.of(layer)
             entries = asked.entries(certificates.layers.get(key_of(layer)))
             skipped: dict[str, ObligationAnswer] = {}
             for obligation in obligations(layer):
@@ -155,7 +155,7 @@ def composed_of(
 
 def _entries(layer: Layer, certificates: Certificates) -> Iterator[tuple[Obligation, Entry | None]]:
     """Yield the obligations of a layer, each with its certificate."""
-    asked = Asked.of(layer)
+    asked = LayerObligations.of(layer)
     entries = asked.entries(certificates.layers.get(key_of(layer)))
     yield from ((each, entries.get(each.id)) for each in asked)
 

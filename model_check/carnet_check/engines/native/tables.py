@@ -69,7 +69,7 @@ class Tables(NamedTuple):
     closures: Numbers  # for each edit the memo of the deductions that follow, or -1; its answers are edits, too
 
 
-class Kept(NamedTuple):
+class StateTable(NamedTuple):
     """The states found, each a row of few words, and a table by which they are found again.
 
     Most words of a state have few values in all. These are numbered, and a row has the codes, side by side; a word with
@@ -97,7 +97,7 @@ class Kept(NamedTuple):
     numbers: np.uint64  # the bits of a slot that are the number
 
 
-class Alike(NamedTuple):
+class SymmetryTable(NamedTuple):
     """Bundles of interchangeable elements, class by class; their own bits make a number for each, of a few words.
 
     A number is read and written piece by piece, each of bits that are side by side in a word of the state and of the

@@ -8,8 +8,8 @@ import numpy as np
 
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.native import kernel
+from carnet_check.engines.native.answer_tables import ASKED, AnswerTables
 from carnet_check.engines.native.answers import answer, edit
-from carnet_check.engines.native.book import ASKED, Book
 from carnet_check.engines.native.compiling import compiled, inlined, nth
 from carnet_check.engines.native.kernel import DONE, MISSING, NARROW, SIGHTED
 from carnet_check.engines.native.store import WORD, row_of
@@ -33,7 +33,7 @@ class WalkMachine:
     def begin(self) -> None:
         """Begin a book, as wide as states are: it knows nothing that memos have forgotten."""
         self._words = 1 + self._walks.model.layout.bits // WORD
-        self._book = Book(self._words, self._walks.offers.memos, self._looking)
+        self._book = AnswerTables(self._words, self._walks.offers.memos, self._looking)
         self._missing = Missing(np.zeros(ASKED, np.int64), np.zeros(ASKED * self._words, np.uint64))
 
     def go_on(self) -> bool:

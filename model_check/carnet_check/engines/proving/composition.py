@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
-from carnet_check.engines.interface import Engine, Outcome, Plan, Task
+from carnet_check.engines.interface import Engine, EngineResult, Plan, Task
 from carnet_check.obligations import Layer, Obligation
 from carnet_check.results import Result, Verdict
 from carnet_command.text import counted
@@ -211,7 +211,7 @@ class Unbounded(Engine):
         """Return PROVED, whatever the profile."""
         return Verdict.PROVED
 
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Say that no size matters."""
         return (f"{self.name}: unbounded",)
 

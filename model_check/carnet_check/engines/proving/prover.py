@@ -11,11 +11,19 @@ from typing import ClassVar, Self
 
 from carnet_check.cache import Answers
 from carnet_check.certificates.file import BadCertificateFile, Certificates, load_certificates, place_of
-from carnet_check.certificates.judging import Asked, key_of
-from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Shares, Task
+from carnet_check.certificates.judging import LayerObligations, key_of
+from carnet_check.engines.interface import (
+    AnswersObligations,
+    EngineResult,
+    ObligationAnswer,
+    Plan,
+    ProofBasis,
+    Shares,
+    Task,
+)
 from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, Unbounded
-from carnet_check.engines.proving.solver import keep, known, load_hints
-from carnet_check.engines.runner import Listener, Portion, Runner, Shard
+from carnet_check.engines.proving.solver import keep_answer, known, load_hints
+from carnet_check.engines.runner import Listener, Runner, Shard, ShardReport
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.loading.families import Source
@@ -80,18 +88,18 @@ class Prover(Unbounded, AnswersObligations, Shares):
 
     # -- claims ------------------------------------------------------------------------------------
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Prove what is claimed to hold, one variant after the other."""
-        bases: dict[tuple[str, str, str, str, str], Basis] = {}
+        bases: dict[tuple[str, str, str, str, str], ProofBasis] = {}
         rows: list[Result] = []
         before = task.runner.answers(self.name, self.version())
         for plan in task.plans:
             for row, proof in self._judged(task, plan, listener, before):
                 rows.append(row)
-                bases[row.key] = Basis(proof.layer, proof.satisfiable)
-        return Outcome(self.name, tuple(rows), notes=before.used.notes if before else (), bases=bases)
+                bases[row.key] = ProofBasis(proof.layer, proof.satisfiable)
+        return EngineResult(self.name, tuple(rows), notes=before.used.notes if before else (), bases=bases)
 
-    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Answer the obligations that fall to ``shard``: one text falls to one part, however many share it."""
         before = task.runner.answers(self.name, self.version())
         done, of = 0, 0
@@ -109,7 +117,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
                 listener.status(f"{variant}: {self.name}, {done} obligations of shard {shard}")
                 if found.answer.outcome is SolverOutcome.UNKNOWN:
                     open_[f"{variant}: {found.obligation.id}"] = found.answer.reason
-        return Portion(self.name, "obligation", done, of, open_, notes=before.used.notes if before else ())
+        return ShardReport(self.name, "obligation", done, of, open_, notes=before.used.notes if before else ())
 
     def _judged(
         self, task: Task, plan: Plan, listener: Listener, before: Answers | None
@@ -186,7 +194,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
             else:
                 yield answer
         for answer in self.solve(rest, runner):
-            keep(before, answer, texts[answer.id], budgets[answer.id])
+            keep_answer(before, answer, texts[answer.id], budgets[answer.id])
             yield answer
 
 
@@ -214,7 +222,7 @@ def likely_cores(source: Source, layers: Sequence[Layer], obligations: Iterable[
         certificates = Certificates({})
     found: dict[str, tuple[str, ...]] = {}
     for layer in layers:
-        entries = Asked.of(layer).entries(certificates.layers.get(key_of(layer)))
+        entries = LayerObligations.of(layer).entries(certificates.layers.get(key_of(layer)))
         found |= {id: entry.hypotheses for id, entry in entries.items() if entry is not None}
     hints = load_hints(layers[0].protocol)
     for each in obligations:

@@ -90,7 +90,7 @@ class EProver(Prover):
     ) -> Iterator[SolverAnswer]:
         """Ask questions with other goals than their own, all of which have to be refuted."""
         asked = [
-            eprover.Asked(
+            eprover.ProverInput(
                 each.digest,
                 tuple(tptp(each.obligation, each.kept, goal) for goal in goals),
                 self.allowed(each),

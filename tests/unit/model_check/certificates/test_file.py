@@ -19,11 +19,11 @@ from carnet_check.certificates.file import (
     Entry,
     LayerCertificates,
     Layout,
+    encoded_certificates,
     load_certificates,
     place_of,
     read,
     save_certificates,
-    written,
 )
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
@@ -55,7 +55,7 @@ def refused(data: bytes) -> str:
 
 
 def test_a_file_says_what_was_written() -> None:
-    found = read(written(CERTIFICATES))
+    found = read(encoded_certificates(CERTIFICATES))
     assert set(found.layers) == set(CERTIFICATES.layers)
     layer = found.layers["main", ""]
     assert layer.layout == LAYOUT
@@ -70,11 +70,11 @@ def test_a_file_says_what_was_written() -> None:
 
 
 def test_equal_certificates_are_there_once_and_equal_files_are_equal() -> None:
-    data = written(CERTIFICATES)
+    data = encoded_certificates(CERTIFICATES)
     assert len(content(data)["entries"]) == 2
-    assert written(read(data)) == data
+    assert encoded_certificates(read(data)) == data
     turned = Certificates(dict(reversed(list(CERTIFICATES.layers.items()))))
-    assert written(turned) == data
+    assert encoded_certificates(turned) == data
 
 
 def test_a_certificate_is_bound_to_the_first_digits_of_a_digest() -> None:
@@ -102,11 +102,11 @@ SPOILT: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", SPOILT)
 def test_spoilt_content_is_refused(name: str) -> None:
-    refused(packed(content(written(CERTIFICATES)) | SPOILT[name]))
+    refused(packed(content(encoded_certificates(CERTIFICATES)) | SPOILT[name]))
 
 
 def test_what_is_no_file_is_refused() -> None:
-    data = written(CERTIFICATES)
+    data = encoded_certificates(CERTIFICATES)
     for spoilt in (b"", b"certificates", data[:-1], data + b"\0", data + data, packed([]), packed(7)):
         refused(spoilt)
     refused(lzma.compress(b"[" * 100_000))
@@ -142,7 +142,7 @@ def test_a_place_without_a_file_has_no_certificates_and_a_folder_is_none(tmp_pat
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "c.json.xz"
     assert save_certificates(file, CERTIFICATES) == file.stat().st_size
-    assert written(load_certificates(file)) == file.read_bytes()
+    assert encoded_certificates(load_certificates(file)) == file.read_bytes()
     with pytest.raises(UsageError, match="cannot write"):
         save_certificates(tmp_path / "none" / "c.json.xz", CERTIFICATES)
     assert [each.name for each in tmp_path.iterdir()] == ["c.json.xz"]

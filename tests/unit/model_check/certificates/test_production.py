@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from carnet_check.certificates.file import Certificates
-from carnet_check.certificates.judging import Asked, Judge, key_of
+from carnet_check.certificates.judging import Judge, LayerObligations, key_of
 from carnet_check.certificates.production import (
     Answer,
-    Made,
     Production,
+    ProductionReport,
     Question,
     Searcher,
     Workers,
@@ -41,14 +41,14 @@ class NoWorkers(Workers):
         return iter(())
 
 
-def made(before: Certificates, workers: Workers, *without: str) -> tuple[Made, Certificates]:
+def made(before: Certificates, workers: Workers, *without: str) -> tuple[ProductionReport, Certificates]:
     production = Production(load(TOY).reference, before, workers, lambda *_: None)
     return production.make([toys.general(*without)], {}), production.certificates
 
 
 def test_every_obligation_is_found_by_itself() -> None:
     writer, judge = Writer(), Judge()
-    for each in Asked.of(toys.general()):
+    for each in LayerObligations.of(toys.general()):
         assert not judge.why_refused(each, certificate(writer, each, None))
 
 
@@ -56,7 +56,7 @@ def test_what_serves_is_kept_and_nothing_is_searched_for() -> None:
     workers = NoWorkers()
     report, certificates = made(toys.certificates(), workers)
     assert not workers.asked
-    assert report.kept == report.obligations == len(list(Asked.of(toys.general())))
+    assert report.kept == report.obligations == len(list(LayerObligations.of(toys.general())))
     assert certificates.layers == toys.certificates().layers
 
 
@@ -66,7 +66,7 @@ def test_after_an_edit_only_what_it_spoilt_is_searched_for() -> None:
     assert report.kept > report.obligations // 2
     assert {id.split("/")[1] for id in workers.asked} <= {"take_back", "forget"}
     layer = certificates.layers[key_of(toys.general())]
-    judge, asked = Judge(), Asked.of(toys.general("return-checked"))
+    judge, asked = Judge(), LayerObligations.of(toys.general("return-checked"))
     entries = asked.entries(layer)
     accepted = [each.id for each in asked if not judge.why_refused(each, entries[each.id])]
     assert len(accepted) == report.kept + report.adapted

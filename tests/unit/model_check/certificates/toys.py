@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from carnet_check.certificates import production
 from carnet_check.certificates.file import Certificates, Entry, load_certificates, place_of
-from carnet_check.certificates.judging import Asked, key_of
+from carnet_check.certificates.judging import LayerObligations, key_of
 from carnet_check.certificates.production import Answer, Question, answers, certificate
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.loading.families import load
@@ -32,7 +32,7 @@ def general(*without: str) -> Layer:
 
 def pairs(*without: str) -> list[tuple[Obligation, Entry]]:
     """Return the toy's obligations with the certificates that the toy has for them."""
-    asked = Asked.of(general(*without))
+    asked = LayerObligations.of(general(*without))
     entries = asked.entries(certificates().layers[key_of(asked.layer)])
     return [(each, entry) for each in asked if (entry := entries.get(each.id)) is not None]
 

@@ -336,7 +336,7 @@ def test_a_row_that_is_there_twice_is_1_and_counts_once(
 # -- processes that are lost ------------------------------------------------------------------------
 
 
-def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.Outcome]:
+def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.TextVerdict]:
     """Be killed with the share that has the first text of all, and judge the others."""
     every = certificates_folder.digests(certificates_folder.rows_of(certificates_folder.read_index(folder), folder))
     if every[0] in digests:

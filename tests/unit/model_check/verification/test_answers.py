@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Engine, Outcome, Task
+from carnet_check.engines.interface import Engine, EngineResult, Task
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.families import load
@@ -32,14 +32,14 @@ class Liar(Engine):
     change: Callable[[Rows], Rows] = lambda rows: rows
     known_as: str = "liar"
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Prove every claim by saying so."""
         rows = (
             Result("toy", plan.protocol.variant, claim.name, threat.id, "liar", Verdict.PROVED, Verdict.PROVED)
             for plan in task.plans
             for claim, threat in plan.pairs
         )
-        return Outcome(self.known_as, self.change(tuple(rows)))
+        return EngineResult(self.known_as, self.change(tuple(rows)))
 
     def limited(self, most: int) -> Self:
         """Change nothing."""
@@ -53,7 +53,7 @@ class Liar(Engine):
         """Say nothing much."""
         return "to lie"
 
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Say nothing much."""
         return ("liar: none",)
 

@@ -21,13 +21,13 @@ def _rows(*words: str) -> list[dict[str, Any]]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
     """Tell which searches began early, and which were taken over or run when their turn came."""
     seen: dict[str, list[Search]] = {"begun": [], "taken over": [], "run": []}
-    begin, take, run = explorer.Begun.__init__, explorer.results, explorer.run_all
+    begin, take, run = explorer.RunningSearches.__init__, explorer.results, explorer.run_all
 
-    def beginning(begun: explorer.Begun, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
+    def beginning(begun: explorer.RunningSearches, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
         seen["begun"] += tasks
         begin(begun, explorer, tasks, *rest)
 
-    def taking(begun: explorer.Begun, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
+    def taking(begun: explorer.RunningSearches, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
         seen["taken over"] += begun.tasks
         return take(begun, *rest)
 
@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
         seen["run"] += tasks
         return run(explorer, tasks, *rest)
 
-    monkeypatch.setattr(explorer.Begun, "__init__", beginning)
+    monkeypatch.setattr(explorer.RunningSearches, "__init__", beginning)
     monkeypatch.setattr(explorer, "results", taking)
     monkeypatch.setattr(explorer, "run_all", running)
     return seen

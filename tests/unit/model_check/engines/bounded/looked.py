@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from carnet_check.engines.bounded.engine import DEFAULT_RLIMIT
-from carnet_check.engines.bounded.questions import Questions, Standing
+from carnet_check.engines.bounded.questions import ClaimStatus, Questions
 from carnet_check.engines.interface import Plan
 from carnet_check.loading.families import NO_THREAT
 from carnet_command.workers import Pool
@@ -36,7 +36,7 @@ def plan_of(protocol: Protocol) -> Plan:
 
 def standings(
     protocol: Protocol, depth: int = MOST, rlimit: int = DEFAULT_RLIMIT, pool: Pool | None = None
-) -> dict[tuple[str, str], Standing]:
+) -> dict[tuple[str, str], ClaimStatus]:
     """Return how each pair of claim and threat model stands."""
     plan = plan_of(protocol)
     found = Questions(plan, depth, rlimit).answered(pool or Here(), lambda *_: None)
@@ -48,7 +48,7 @@ def broken_after(protocol: Protocol, depth: int = MOST) -> dict[str, int | None]
     return {claim: _steps(standing) for (claim, _), standing in standings(protocol, depth).items()}
 
 
-def _steps(standing: Standing) -> int | None:
+def _steps(standing: ClaimStatus) -> int | None:
     if standing.last is None:
         return None
     assert standing.last.found is not None

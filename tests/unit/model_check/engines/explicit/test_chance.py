@@ -6,14 +6,14 @@ from collections import Counter
 
 import pytest
 
-from carnet_check.engines.explicit.walking import Chance, chance_of
+from carnet_check.engines.explicit.walking import RandomStream, chance_of
 
 KNOWN = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
 """What SplitMix64 draws from 1234567: the example that implementations of it are compared with."""
 
 
 def test_it_is_splitmix64() -> None:
-    chance = Chance(1234567)
+    chance = RandomStream(1234567)
     assert [chance.drawn() for _ in KNOWN] == KNOWN
 
 

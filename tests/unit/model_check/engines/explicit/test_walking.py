@@ -13,7 +13,7 @@ from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.walking import PackedWalks, _after, chance_of
-from carnet_check.engines.exploration import ActionSeen, Caps, GuardSeen, Walked, Walks
+from carnet_check.engines.exploration import ActionCoverage, Caps, GuardCoverage, WalkCoverage, Walks
 from carnet_check.engines.native.search import NativeWalks
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
@@ -142,7 +142,7 @@ def test_what_rules_conclude_is_there_after_the_step(packed: Callable[..., Packe
 def test_a_step_that_changes_nothing_is_never_taken() -> None:
     protocol = drafted(stay).protocol()
     found = sample(protocol, instance(protocol), Walks(3), invariants=())
-    assert found.walked == Walked(3, 0, 3, {"stay": ActionSeen(0, True, {})})
+    assert found.walked == WalkCoverage(3, 0, 3, {"stay": ActionCoverage(0, True, {})})
     assert (found.states, found.depth, found.stopped_by) == (3, 0, None)
 
 
@@ -177,7 +177,7 @@ def test_an_action_that_reads_much_is_asked_for_one_element_at_a_time() -> None:
     assert run.run() is None
     assert [step.action.name for step in run.offers.steps].count("see") == 14
     assert sum(map(len, run.offers.memos)) < 40
-    assert run.seen()["see"].guards == {"not seen": GuardSeen(True, True, True)}
+    assert run.seen()["see"].guards == {"not seen": GuardCoverage(True, True, True)}
 
 
 def test_what_is_looked_for_is_looked_for_one_element_at_a_time() -> None:
@@ -225,19 +225,22 @@ def test_guards_are_told_apart() -> None:
     found = sample(protocol, instance(protocol), Walks(50), invariants=())
     assert found.walked is not None
     guards = found.walked.actions["stop"].guards
-    assert guards == {"first is set": GuardSeen(True, True, True), "second is not": GuardSeen(True, True, True)}
+    assert guards == {"first is set": GuardCoverage(True, True, True), "second is not": GuardCoverage(True, True, True)}
     never = sample(drafted(see, stop).protocol(), instance(protocol), Walks(50), invariants=())
     assert never.walked is not None
     seen = never.walked.actions["stop"]
     assert (seen.taken, seen.enabled) == (0, False)
-    assert seen.guards == {"first is set": GuardSeen(False, True, True), "second is not": GuardSeen(True, False, False)}
+    assert seen.guards == {
+        "first is set": GuardCoverage(False, True, True),
+        "second is not": GuardCoverage(True, False, False),
+    }
 
 
 def test_what_several_instances_show_is_added_up() -> None:
-    one = Walked(2, 10, 1, {"a": ActionSeen(3, False, {"g": GuardSeen(held=True, decided=True)})})
-    other = Walked(1, 5, 0, {"a": ActionSeen(0, True, {"g": GuardSeen(failed=True, alone=True)})})
-    assert Walked.together([one, other]) == Walked(
-        3, 15, 1, {"a": ActionSeen(3, True, {"g": GuardSeen(True, True, True)})}
+    one = WalkCoverage(2, 10, 1, {"a": ActionCoverage(3, False, {"g": GuardCoverage(held=True, decided=True)})})
+    other = WalkCoverage(1, 5, 0, {"a": ActionCoverage(0, True, {"g": GuardCoverage(failed=True, alone=True)})})
+    assert WalkCoverage.together([one, other]) == WalkCoverage(
+        3, 15, 1, {"a": ActionCoverage(3, True, {"g": GuardCoverage(True, True, True)})}
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Exploration, Search
-from carnet_check.engines.exploring.searches import alike, search_in
+from carnet_check.engines.exploring.searches import decided_together, search_in
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Profile, Protocol, Step
 from carnet_spec.trace import Trace, TraceStep
 from tests.unit.model_check.small import Party, drafted, first, known, last, learn, second, see, seen
@@ -68,7 +68,7 @@ class Liar:
 
 def test_properties_are_decided_together_that_want_the_same_steps() -> None:
     protocol = _protocol()
-    assert alike(protocol, protocol.liveness) == [("served", "unfair"), ("known",), ("known-last",)]
+    assert decided_together(protocol, protocol.liveness) == [("served", "unfair"), ("known",), ("known-last",)]
 
 
 def test_a_lasso_that_the_interpreter_accepts_is_a_violation() -> None:

@@ -11,7 +11,7 @@ import pytest
 from carnet_check.cache import Answers
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.exploring.explorer import Remembering
+from carnet_check.engines.exploring.explorer import CachedExplorer
 from carnet_check.loading.families import load
 from carnet_spec.language import Instance
 from carnet_spec.language.instance import InLine
@@ -27,7 +27,7 @@ ASKED: dict[str, Any] = {"invariants": (SECRECY,), "goals": PROTOCOL.goals, "cap
 def found(folder: Path, instance: Instance = INSTANCE, **changed: Any) -> tuple[Exploration, int]:
     """Return what is found with a cache, and how many answers it has then."""
     before = Answers(folder, ("explicit",))
-    return Remembering(EXPLICIT, before).explore(PROTOCOL, instance, **{**ASKED, **changed}), len(
+    return CachedExplorer(EXPLICIT, before).explore(PROTOCOL, instance, **{**ASKED, **changed}), len(
         list(folder.glob("*/*"))
     )
 

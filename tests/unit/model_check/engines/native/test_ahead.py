@@ -79,9 +79,11 @@ def test_any_number_of_threads_finds_the_same(name: str, threads: int, monkeypat
     monkeypatch.setattr(machine, "FOLLOWERS", 1)
     monkeypatch.setattr(machine, "MOST_ALONE", 1)
     kinds: Counter[str] = Counter()
-    piece = machine.Ahead.piece
+    piece = machine.Prefetcher.piece
 
-    def counted(self: machine.Ahead, known: Callable[[], machine.Known], begin: int, end: int) -> machine.Piece:
+    def counted(
+        self: machine.Prefetcher, known: Callable[[], machine.ReadTables], begin: int, end: int
+    ) -> machine.Batch:
         taken = piece(self, known, begin, end)
         reached = taken.counters[EXPANDED]
         kinds["all" if reached == taken.end else "none" if reached == begin else "some"] += 1
@@ -90,7 +92,7 @@ def test_any_number_of_threads_finds_the_same(name: str, threads: int, monkeypat
 
     asked = ASKED[name]()
     expected = found(asked, 1)
-    monkeypatch.setattr(machine.Ahead, "piece", counted)
+    monkeypatch.setattr(machine.Prefetcher, "piece", counted)
     assert said(found(asked, threads)) == said(expected)
     assert min(kinds[kind] for kind in ("all", "some", "no room")) > 0, kinds
     assert kinds["all"] > 100
@@ -118,7 +120,7 @@ def test_what_was_given_to_a_thread_is_let_go_of_before_it_is_done() -> None:
     assert not given
 
 
-def _nothing() -> machine.Known:
+def _nothing() -> machine.ReadTables:
     raise AssertionError("nothing more is begun")
 
 
@@ -129,9 +131,9 @@ def test_an_interrupt_forgets_no_thread_that_is_under_way() -> None:
         def result(self, timeout: float | None = None) -> Number:
             raise KeyboardInterrupt
 
-    working = machine.Ahead(threads=1, size=1)
-    room = machine.Room(room_to_work(1, 1, 1, 1), np.zeros(1, np.uint32))
-    piece = machine.Piece(1, room, np.zeros(COUNTERS, np.int64), Interrupted())
+    working = machine.Prefetcher(threads=1, size=1)
+    room = machine.Buffer(room_to_work(1, 1, 1, 1), np.zeros(1, np.uint32))
+    piece = machine.Batch(1, room, np.zeros(COUNTERS, np.int64), Interrupted())
     working._pieces.append(piece)
     with pytest.raises(KeyboardInterrupt):
         working.piece(_nothing, 0, 1)

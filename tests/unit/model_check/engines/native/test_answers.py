@@ -15,7 +15,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import PackedSearch, Sighting, most_answers
 from carnet_check.engines.native import book, machine
-from carnet_check.engines.native.book import Book
+from carnet_check.engines.native.answer_tables import AnswerTables
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.tables import EMPTY, MARKED
 from carnet_spec.language import Draft, Formula, Instance, Protocol, Role, Step, flag
@@ -82,7 +82,7 @@ def longest_run(bits: int) -> int:
     """Return how many cells side by side are full of answers about eight neighbouring bits, from one on."""
     memo: Memo[Sighting] = Memo(lambda _: ())
     memo.grow(0xFF << bits)
-    written = Book(1, (), (memo,))
+    written = AnswerTables(1, (), (memo,))
     states = np.arange(256, dtype=np.uint64) << np.uint64(bits)
     written._enter(np.zeros(256, np.int64), states, np.full(256, 3, np.uint64))
     base, size = int(written.tables.bases[0]), int(written.tables.sizes[0])

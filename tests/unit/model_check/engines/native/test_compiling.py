@@ -35,8 +35,8 @@ def test_it_is_compiled_anew_when_any_file_of_the_package_changes(function: Any)
 def test_it_is_kept_where_no_package_is() -> None:
     """A folder that is left of a package that was removed would be taken for a package."""
     package = Path(compiling.__file__).parent
-    kept: Any = kernel.expand
-    assert not Path(kept._cache.cache_path).is_relative_to(package)
+    table: Any = kernel.expand
+    assert not Path(table._cache.cache_path).is_relative_to(package)
 
 
 SCRIPT = """
@@ -77,15 +77,15 @@ DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_what_is_damaged_is_compiled_and_kept_anew(name: str, script: Path, tmp_path: Path) -> None:
-    kept = str(tmp_path / "kept")
-    first = _ran(script, NUMBA_CACHE_DIR=kept)
+    table = str(tmp_path / "kept")
+    first = _ran(script, NUMBA_CACHE_DIR=table)
     assert first[0] == "42"
     pattern, damaged = DAMAGE[name]
-    (file,) = Path(kept).rglob(pattern)
+    (file,) = Path(table).rglob(pattern)
     file.write_bytes(damaged(file.read_bytes()))
-    assert _ran(script, NUMBA_CACHE_DIR=kept)[:2] == ["42", "None"]
-    assert _ran(script, NUMBA_CACHE_DIR=kept) == first
-    assert _ran(script, NUMBA_CACHE_DIR=kept) == first
+    assert _ran(script, NUMBA_CACHE_DIR=table)[:2] == ["42", "None"]
+    assert _ran(script, NUMBA_CACHE_DIR=table) == first
+    assert _ran(script, NUMBA_CACHE_DIR=table) == first
 
 
 def test_seconds_are_told_once(script: Path, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_the_parts_say_what_the_goal_says(goal: Term) -> None:
 
 def test_nothing_is_proved_where_nothing_is_asked() -> None:
     with pytest.raises(AssertionError, match="nothing was asked"):
-        next(eprover.answer(eprover.Asked("digest", (), 1, 1)))
+        next(eprover.answer(eprover.ProverInput("digest", (), 1, 1)))
 
 
 def test_conclusions_and_cases_are_taken_apart_beneath_a_quantifier() -> None:

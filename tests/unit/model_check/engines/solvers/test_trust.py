@@ -13,7 +13,7 @@ import pytest
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines.proving import solver
 from carnet_check.engines.proving.composition import SolverOutcome
-from carnet_check.engines.proving.solver import QUESTIONS, Known, require_sound
+from carnet_check.engines.proving.solver import QUESTIONS, KnownQuestion, require_sound
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.engines.solvers.engine import EPROVER
 from carnet_check.errors import UsageError
@@ -60,7 +60,7 @@ esac"""
 def test_comments_of_e_2_and_of_e_3_are_read(sign: str, tmp_path: Path) -> None:
     fake = program(tmp_path, RIGHT.format(sign))
     eprover.require_trusted(str(fake))
-    (answer,) = eprover.answer(eprover.Asked("d", (QUESTIONS[0].tptp,), 10, 1, str(fake)))
+    (answer,) = eprover.answer(eprover.ProverInput("d", (QUESTIONS[0].tptp,), 10, 1, str(fake)))
     assert (answer.outcome, answer.core) == (PROVED, ("all of them",))
 
 
@@ -218,7 +218,7 @@ def test_every_known_question_decides(name: str) -> None:
             continue
         told = {**RIGHT_ANSWERS, name: (outcome, (), "")}
 
-        def ask(known: Known, told: dict[str, Any] = told) -> Any:
+        def ask(known: KnownQuestion, told: dict[str, Any] = told) -> Any:
             return told[known.name]
 
         with pytest.raises(UsageError, match=f"of {name} it has to say"):

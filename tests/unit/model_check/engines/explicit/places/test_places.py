@@ -51,7 +51,7 @@ def in_places(
 
 def same(found: Exploration, expected: Exploration) -> bool:
     """Whether all numbers are the same, and as many steps lead to the same things."""
-    numbers = [(each.states, each.stood_for, each.transitions, each.depth, each.fired) for each in (found, expected)]
+    numbers = [(each.states, each.represented, each.transitions, each.depth, each.fired) for each in (found, expected)]
     traces = [
         {name: len(trace.steps) for name, trace in {**each.violations, **each.goals}.items()}
         for each in (found, expected)
@@ -131,7 +131,7 @@ def test_a_place_that_is_lost_ends_the_search_with_what_was_covered() -> None:
     packed = functools.partial(PlacesSearch, places=Leaky(2, after=20), hand_over_at=1)
     found = explore(vote(), sites(3), invariants=(), packed=packed)
     assert found.stopped_by == "a lost worker"
-    assert found.states <= found.stood_for
+    assert found.states <= found.represented
     assert 0 < found.states < explore(vote(), sites(3), invariants=()).states
 
 

@@ -56,11 +56,11 @@ def alike(protocol: Protocol, instance: Instance = INSTANCE, *, reduce: bool = T
         model = build(Interpreter(protocol, instance), invariants, (), reduce=reduce, symmetric=symmetric)
         run = PackedSearch(model, Watch(), enough=0, dominance=False)
         run.run()
-        if model.standing is None:
+        if model.canonical is None:
             counts.append(len(run.found))
         else:
-            counts.append(run.stood_for(model.standing))
-            found = {frozenset("+".join(name for _, name in each) for each in them) for them in model.standing.alike}
+            counts.append(run.represented(model.canonical))
+            found = {frozenset("+".join(name for _, name in each) for each in them) for them in model.canonical.alike}
     assert counts[0] == counts[1]
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.engines.explicit.symmetry import Alike, Element, Fact, interchangeable
+from carnet_check.engines.explicit.symmetry import BundleClass, Element, Fact, interchangeable
 
 PARTIES = [("Party", name) for name in ("a", "b", "c", "d")]
 TOOLS = [("Tool", name) for name in ("s", "t", "u", "v")]
@@ -16,7 +16,7 @@ A, B, C, D = PARTIES
 S, T, U, V = TOOLS
 
 
-def found(*facts: Fact) -> tuple[Alike, ...]:
+def found(*facts: Fact) -> tuple[BundleClass, ...]:
     return interchangeable([*PARTIES, *TOOLS], facts)
 
 

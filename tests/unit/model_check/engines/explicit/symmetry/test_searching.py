@@ -13,7 +13,7 @@ import pytest
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.explicit.symmetry import Standing
+from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native.search import NativeSearch
 from carnet_spec.language import Formula, Instance, Kind, Protocol, Step, relation
@@ -44,8 +44,8 @@ def explored(protocol: Protocol, instance: Instance, packed: Packed, *, symmetry
 @SEARCHES
 def test_a_vote_is_visited_up_to_the_names_of_sites(packed: Packed) -> None:
     every, found = (explored(vote(), sites(3), packed, symmetry=symmetry) for symmetry in (False, True))
-    assert (every.states, every.stood_for) == (6083, 6083)
-    assert (found.states, found.stood_for, found.depth) == (1182, 6083, every.depth)
+    assert (every.states, every.represented) == (6083, 6083)
+    assert (found.states, found.represented, found.depth) == (1182, 6083, every.depth)
     assert found.reduction["permutations"] == 6
 
 
@@ -66,7 +66,7 @@ def test_whom_parties_told_is_looked_at_where_they_are_alike_otherwise(packed: P
         explored(claimed(drafted(tell), one_way=one_way), THREE, packed, symmetry=symmetry)
         for symmetry in (False, True)
     )
-    assert (every.states, found.stood_for) == (1 << 9, 1 << 9)
+    assert (every.states, found.represented) == (1 << 9, 1 << 9)
     assert found.states == 104, "relations on three elements up to isomorphism"
 
 
@@ -106,7 +106,7 @@ def test_what_is_left_out_at_its_cost_is_not_counted(packed: Packed) -> None:
     protocol = reordered(claimed(drafted(see, costly=(push,)), never=all_seen), ("push", "see"))
     instance = replace(PARTIES, budget=2)
     every, found = (explored(protocol, instance, packed, symmetry=symmetry) for symmetry in (False, True))
-    assert (every.states, found.states, found.stood_for) == (16, 5, 16)
+    assert (every.states, found.states, found.represented) == (16, 5, 16)
     assert explored(protocol, instance, PackedSearch, symmetry=True).reduction["states_dominated"]
 
 
@@ -126,7 +126,7 @@ def test_a_state_may_stand_for_more_than_half_a_word_counts(packed: Packed) -> N
     """Twenty parties that are seen and heard or not: one state stands for 20! / 5!⁴ of them."""
     twenty = replace(PARTIES, elements={**PARTIES.elements, "Party": tuple(f"p{number}" for number in range(20))})
     found = explored(claimed(drafted(push, hear), each_alone=each_alone), twenty, packed, symmetry=True)
-    assert (found.states, found.stood_for) == (math.comb(23, 3), 4**20)
+    assert (found.states, found.represented) == (math.comb(23, 3), 4**20)
     assert math.factorial(20) // math.factorial(5) ** 4 > 1 << 32
 
 
@@ -136,9 +136,9 @@ def test_nothing_is_left_to_be_counted_when_a_search_ends(packed: Packed) -> Non
     left: list[int] = []
     count = PackedSearch._count
 
-    def counted(run: PackedSearch, standing: Standing, end: int) -> None:
+    def counted(run: PackedSearch, canonical: Canonicalizer, end: int) -> None:
         left.append(end - run.counted)
-        count(run, standing, end)
+        count(run, canonical, end)
 
     with patch.object(PackedSearch, "_count", counted):
         explored(claimed(drafted(see, push), never=all_seen), PARTIES, packed, symmetry=True)

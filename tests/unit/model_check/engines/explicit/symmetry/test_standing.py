@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carnet_check.engines.explicit.layout import Place, Value
 from carnet_check.engines.explicit.model import Model, build
-from carnet_check.engines.explicit.symmetry import Standing
+from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Individual, Instance, Kind, Row, Step, function, member, relation, rigid_function
 from tests.unit.model_check.small import HOLDER, Party, drafted
@@ -70,9 +70,9 @@ def model_of(owners: tuple[str, ...]) -> Model:
     return build(Interpreter(draft.protocol(), instance), (), (), reduce=False, symmetric=True)
 
 
-def standing_of(model: Model) -> Standing:
-    assert model.standing is not None
-    return model.standing
+def standing_of(model: Model) -> Canonicalizer:
+    assert model.canonical is not None
+    return model.canonical
 
 
 def images(model: Model, held: dict[Place, Value]) -> Iterator[int]:
@@ -115,23 +115,23 @@ def test_all_states_that_differ_in_names_have_one_that_stands_for_them(
     chosen = data.draw(st.lists(st.sampled_from(places), max_size=most, unique_by=id))
     held = {place: data.draw(st.sampled_from(place.values)) for place in chosen}
     orbit = set(images(model, held))
-    standing = standing_of(model)
-    [stands] = {standing(s) for s in orbit}
+    canonical = standing_of(model)
+    [stands] = {canonical(s) for s in orbit}
     assert stands in orbit
-    assert {standing.size(s) for s in orbit} == {len(orbit)}
+    assert {canonical.size(s) for s in orbit} == {len(orbit)}
 
 
 @pytest.mark.parametrize("size", [3, 4])
 def test_a_circle_is_ordered_by_trying(size: int) -> None:
     """Each is trusted by one and trusts one, so nothing tells them apart but the whole circle."""
     model = model_of(("ann", "ben", "cy", "di"))
-    places, standing = model.layout.tables["trusts"].places, standing_of(model)
+    places, canonical = model.layout.tables["trusts"].places, standing_of(model)
     for around in itertools.permutations(PARTIES, size):
         circle = zip(around, (*around[1:], around[0]), strict=True)
         held: dict[Place, Value] = dict.fromkeys((places[pair] for pair in circle), True)
         orbit = set(images(model, held))
-        assert standing.size(packed(model, held)) == len(orbit)
-        assert len({standing(s) for s in orbit}) == 1
+        assert canonical.size(packed(model, held)) == len(orbit)
+        assert len({canonical(s) for s in orbit}) == 1
 
 
 def test_places_that_are_carried_to_one_another_get_their_bits_together() -> None:
@@ -147,11 +147,11 @@ def test_places_that_are_carried_to_one_another_get_their_bits_together() -> Non
 
 def test_a_state_goes_on_standing_for_the_same_ones_when_places_get_bits() -> None:
     model = model_of(("ann", "ben"))
-    tables, standing = model.layout.tables, standing_of(model)
+    tables, canonical = model.layout.tables, standing_of(model)
     early = [packed(model, {tables["ready"].places[party,]: True}) for party in PARTIES[2:]]
-    stands = [(standing(s), standing.size(s)) for s in early]
+    stands = [(canonical(s), canonical.size(s)) for s in early]
     packed(model, {tables["mood"].places["di",]: "GLAD", tables["lent"].places["t1", "ben"]: True})
-    assert [(standing(s), standing.size(s)) for s in early] == stands
+    assert [(canonical(s), canonical.size(s)) for s in early] == stands
 
 
 def test_what_no_permutation_moves_stays() -> None:

@@ -27,7 +27,7 @@ _ROOM = 64
 _FORGOTTEN = attrgetter("forgotten")
 
 
-class Book:
+class AnswerTables:
     """Tables for states of ``words`` words.
 
     Attributes:
