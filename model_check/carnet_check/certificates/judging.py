@@ -230,16 +230,9 @@ class Judge:
 
 
 def cut(writer: Writer, obligation: Obligation, steps: list[Step], names: Mapping[int, str]) -> Entry:
-    """Return the certificate of an obligation, cut to the hypotheses that it uses.
+    """Return the certificate of an obligation, cut to the hypotheses that it uses; raise Refused if the kernel does.
 
-    Args:
-        writer: writes the text.
-        obligation: what is proved.
-        steps: the refutation.
-        names: the name of each hypothesis that the refutation refers to by number.
-
-    Raises:
-        Refused: the kernel does not accept it.
+    ``names`` has the name of each hypothesis that the refutation refers to by number.
     """
     used = {names[number] for rule, (*numbers,), _, _ in steps if rule == "use" for number in numbers}
     kept = [each.name for each in obligation.hypotheses if each.name in used and each.name != GOAL]

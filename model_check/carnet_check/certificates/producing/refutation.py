@@ -408,7 +408,9 @@ class Congruence:
         self.contradiction: tuple[Fact, ...] | None = None
         facts = list(facts)
         self._merge(facts)
-        self._find_members()
+        for term in self._leader:
+            if self._bank.nodes[term].kind == b.MEMBER and self._member.setdefault(self._led(term), term) != term:
+                self.contradiction = ()
         for fact in facts:
             self._take(fact)
 
@@ -453,11 +455,6 @@ class Congruence:
                 key = (name, tuple(map(self._led, parts)))
                 joined_any |= self._join(self._applied.setdefault(key, term), term)
         return joined_any
-
-    def _find_members(self) -> None:
-        for term in self._leader:
-            if self._bank.nodes[term].kind == b.MEMBER and self._member.setdefault(self._led(term), term) != term:
-                self.contradiction = ()
 
     def representative(self, term: int) -> int:
         """Return the term that stands for everything equal to ``term``."""

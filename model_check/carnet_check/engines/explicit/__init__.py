@@ -44,34 +44,25 @@ def explore(
     threat: str = "",
     saved: SearchCheckpoint | None = None,
 ) -> Exploration:
-    """Search breadth first for states that violate an invariant or reach a goal.
+    """Search breadth first, as :meth:`~carnet_check.engines.interface.Explores.explore` says.
 
     Args:
         protocol: what is explored.
-        instance: the elements, rigid facts, pools and adversary budget it is explored on. That it satisfies the
-            axioms is the caller's business: see :meth:`Interpreter.violated`.
-        invariants: formulas that must hold in every state reached.
-        goals: formulas that some state reached should satisfy.
-        caps: where the search ends although it is not complete; sibling processes share the memory.
-        stop_at_first: end the search at the first violation of any invariant; otherwise go on, also beyond the
-            states that violate one, and find a shortest trace for each.
-        stop_when_fallen: end it when every invariant is violated.
-        engine: "compiled" or "interpreter".
+        instance: that it satisfies the axioms is the caller's business: see :meth:`Interpreter.violated`.
+        invariants, goals, caps, stop_at_first, stop_when_fallen, reduction, watch, threat: as there. Counts are those
+            of the smaller system where something is left out; sibling processes share the memory.
+        engine: "compiled" or "interpreter", which never reduces.
         packed: what the compiled search is run by.
-        reduction: leave out what provably cannot matter; counts of states and transitions are then those of the
-            smaller system. The interpreter never reduces.
-        symmetry: if anything is left out, let one state stand for those that differ in which interchangeable element
-            is which, too; counts are then of states that stand for others.
-        watch: called about once a second with the states found and the depth reached.
-        threat: the threat model to name in traces.
-        shelf: where the compiled search keeps what it finds, and goes on from.
+        symmetry: if anything is left out, let one state represent those that differ in which interchangeable element
+            is which, too.
+        saved: where the compiled search keeps what it finds, and goes on from.
 
     An interrupt (Ctrl-C) ends the search like any bound: the result says what was covered.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
         EngineDisagreement: the interpreter does not confirm a trace.
-        UsageError: what lies on the shelf is not what such a search kept.
+        UsageError: what was saved is not what such a search kept.
     """
     if engine not in SEARCHES:
         raise ValueError(f"no search '{engine}'; known: {', '.join(SEARCHES)}")

@@ -57,19 +57,9 @@ def lassos(
 ) -> Exploration:
     """Visit every state, and look for a fair run that waits for ever, for each liveness property.
 
-    Args:
-        protocol: what is explored.
-        instance: satisfies the axioms.
-        liveness: the properties; the same rules have to be steps for all of them, and the same steps taken fairly of
-            what more than one of them names.
-        caps: where the search ends although it is not complete.
-        reduction: leave out what provably cannot matter.
-        watch: called about once a second with the states found and the depth reached.
-        threat: the threat model to name in traces.
-
-    Returns:
-        What was covered; a lasso, with its deductions, for each property that fails; a way to the trigger of each that
-        is reached; and which properties are undecided, because the instance cuts a run short.
+    The arguments are those of :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`. What is returned has a
+    lasso, with its deductions, for each property that fails; a way to the trigger of each that is reached; and which
+    properties are undecided, because the instance cuts a run short.
     """
     parts = divided(with_rules_as_steps(protocol, liveness), liveness)
     judge = Interpreter(parts, divided_instance(instance, parts))
@@ -84,7 +74,10 @@ def lassos(
         if found is not None:
             violations[live.name] = whole(visited.lasso(found, threat))
         elif waiting.round({visited.label(name): visited.idle(name) for name in live.fair}) is not None:
-            undecided[live.name] = _cut_short(visited, live, waiting)
+            names = [name for name in live.fair if (visited.allowed(name) & waiting.reached).any()]
+            undecided[live.name] = (
+                f"a run ends where {' or '.join(names)} lacks elements or budget, which a larger instance has"
+            )
     triggers = {trigger_of(live).name for live in liveness}
     goals = {
         name: whole(replace(trace, steps=tuple(judge.expand(trace.steps)), threat=threat))
@@ -93,11 +86,6 @@ def lassos(
     }
     fired = counted_whole(explored.fired)
     return replace(explored, violations=violations, undecided=undecided, goals=goals, fired=fired)
-
-
-def _cut_short(visited: _Visited, live: Eventually, waiting: Waiting) -> str:
-    names = [name for name in live.fair if (visited.allowed(name) & waiting.reached).any()]
-    return f"a run ends where {' or '.join(names)} lacks elements or budget, which a larger instance has"
 
 
 class _Visited:

@@ -244,7 +244,7 @@ class NewStates:
 
     Attributes:
         states: how many states were,
-        stood_for: and how many there are of those for which they stand.
+        represented: and how many there are of those for which they stand.
         dominated: how many others were found before at less cost.
         seen: each monitor that this place sees hold for the first time, with a state in which it does.
     """

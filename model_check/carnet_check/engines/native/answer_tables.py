@@ -24,6 +24,7 @@ from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Missing, Numb
 ASKED = 512
 """How many answers are asked for at once."""
 _ROOM = 64
+_OF_WORDS = {"masks", "turns", "drops", "cells", "touched", "cleared"}
 _FORGOTTEN = attrgetter("forgotten")
 
 
@@ -47,28 +48,10 @@ class AnswerTables:
         self._edits: dict[tuple[int, int, int], int] = {}
         self._listed = self._parts = self._pieces = self._cells = self._targets = self._bits = 0
         self._key = np.zeros(words, np.uint64)
-        self.tables = Tables(
-            begins=np.zeros(_ROOM, np.int64),
-            lengths=np.zeros(_ROOM, np.int64),
-            pieces=np.zeros(_ROOM + 1, np.int64),
-            sources=np.zeros(_ROOM, np.int64),
-            masks=np.zeros(_ROOM, np.uint64),
-            turns=np.zeros(_ROOM, np.uint64),
-            bases=np.zeros(_ROOM, np.int64),
-            sizes=np.zeros(_ROOM, np.int64),
-            drops=np.zeros(_ROOM, np.uint64),
-            known=np.zeros(_ROOM, np.int64),
-            cells=np.zeros(_ROOM, np.uint64),
-            moving=np.zeros(0, np.int64),
-            firsts=np.zeros(_ROOM + 1, np.int64),
-            visits=np.zeros(_ROOM, np.int64),
-            effects=np.zeros(_ROOM, np.int64),
-            edits=np.zeros(_ROOM + 1, np.int64),
-            targets=np.zeros(_ROOM, np.int64),
-            touched=np.zeros(_ROOM, np.uint64),
-            cleared=np.zeros(_ROOM, np.uint64),
-            closures=np.zeros(_ROOM, np.int64),
-        )
+        arrays: dict[str, Any] = {
+            name: np.zeros(_ROOM + 1, np.uint64 if name in _OF_WORDS else np.int64) for name in Tables._fields
+        }
+        self.tables = Tables(**arrays)
         self._change(None)
         self.move_by(moving)
         self.look_for(looking)
