@@ -146,11 +146,14 @@ def composed_of(
             why = ""
         else:
             why = whys.get(each.identity, "nobody judged its certificate")
-        if why or entry is None:
-            answers[obligation.id] = SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
-        else:
-            answers[obligation.id] = SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)
+        answers[obligation.id] = _answer(obligation, entry, why)
     return Composition(layers, tuple(asked), answers)
+
+
+def _answer(obligation: Obligation, entry: Entry | None, why: str) -> SolverAnswer:
+    if why or entry is None:
+        return SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
+    return SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)
 
 
 def _entries(layer: Layer, certificates: Certificates) -> Iterator[tuple[Obligation, Entry | None]]:

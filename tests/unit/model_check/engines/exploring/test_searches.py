@@ -77,8 +77,8 @@ def test_instances_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[float | None] = []
     now = [100.0]
 
-    def slow(*_: object, max_seconds: float | None, **__: object) -> Exploration:
-        left.append(max_seconds)
+    def slow(*_: object, caps: Caps, **__: object) -> Exploration:
+        left.append(caps.seconds)
         now[0] += 4.0
         return Exploration(states=1, seconds=1_000.0)
 
