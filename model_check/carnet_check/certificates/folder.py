@@ -112,7 +112,10 @@ def compared(folder: Path, index: bytes) -> IndexComparison:
         UsageError: the folder is none that ``carnet certify --out`` writes, or no verdict on a variant means anything.
         SpecificationError: a variant says something that has no obligations.
     """
-    protocols = [_sound(protocol) for protocol, _ in specifications(folder)]
+    protocols = [protocol for protocol, _ in specifications(folder)]
+    for protocol in protocols:  # two things of one name would be one obligation
+        for complaint in unsound(protocol, PROOF_SOUNDNESS):
+            raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
     texts: dict[Term, Known] = {}
     required = {
         (protocol.variant, layer.threat.id if layer.threat else "", obligation.id): (obligation, writer)
@@ -129,13 +132,6 @@ def compared(folder: Path, index: bytes) -> IndexComparison:
         found.append(RowVerdict(variant, id, "", "the index leaves it out", missing=True))
     claims = tuple(each for protocol in protocols for each in stated(protocol))
     return IndexComparison({each.variant: each.digest for each in protocols}, tuple(found), claims)
-
-
-def _sound(protocol: Protocol) -> Protocol:
-    """Return the protocol, of which two things of one name would be one obligation."""
-    for complaint in unsound(protocol, PROOF_SOUNDNESS):
-        raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
-    return protocol
 
 
 def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> RowVerdict:

@@ -337,7 +337,10 @@ class _Document:
         _require_one_each("invariant", [each["name"] for each in (*(c["states"] for c in claims), *json["lemmas"])])
         ids = [threat["id"] for threat in json["threats"]]
         _require_one_each("threat model", ids)
-        _require_declared((*json["claims"], *json["lemmas"]), ids)
+        for each in (*json["claims"], *json["lemmas"]):
+            if ids and (strange := {*each["under"], *each.get("fails_under", ())}.difference(ids)):
+                told = f"'{each['name']}' is claimed under '{min(strange)}', which is no threat model"
+                raise SpecificationError(told)
         return System(
             protocol=json["protocol"],
             variant=json["variant"],
@@ -364,12 +367,6 @@ class _Document:
                 for claim in claims
             },
         )
-
-
-def _require_declared(stated: Iterable[Json], ids: Sequence[str]) -> None:
-    for each in stated:
-        if ids and (strange := {*each["under"], *each.get("fails_under", ())}.difference(ids)):
-            raise SpecificationError(f"'{each['name']}' is claimed under '{min(strange)}', which is no threat model")
 
 
 def _require_one_each(what: str, names: Sequence[str]) -> None:

@@ -104,16 +104,15 @@ def read(protocol: Protocol) -> Reading:
     sorts = (sort for sort in sorted(protocol.sorts, key=lambda sort: sort.name) if sort.members is None)
     return Reading(
         protocol,
-        (*map(_not_empty, sorts), *(_axiom("axiom", axiom, language) for axiom in protocol.axioms)),
+        (
+            *(Hypothesis(f"sort:{sort.name}", Exists((Var("x", sort),), TRUE)) for sort in sorts),
+            *(_axiom("axiom", axiom, language) for axiom in protocol.axioms),
+        ),
         {threat.id: tuple(_threat_axioms(threat.id, threat.axioms, language)) for threat in protocol.threats},
         {invariant.name: _statement(invariant, language) for invariant in protocol.invariants},
         {initial.symbol.name: _start(initial, language) for initial in protocol.initial},
         tuple(steps_of(action, language) for action in protocol.actions),
     )
-
-
-def _not_empty(sort: Sort) -> Hypothesis:
-    return Hypothesis(f"sort:{sort.name}", Exists((Var("x", sort),), TRUE))
 
 
 def _axiom(kind: str, axiom: Axiom, language: Language) -> Hypothesis:

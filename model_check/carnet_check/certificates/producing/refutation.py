@@ -479,18 +479,15 @@ class Congruence:
             if before.sign != fact.sign:
                 self._contradict(before, fact)
         elif kind == b.EQUAL:
-            self._distinguish(fact, *map(self._led, parts))
+            left, right = map(self._led, parts)
+            if not fact.sign and left == right:
+                self._contradict(fact)
+            if not fact.sign:
+                self._atoms[b.EQUAL, (left, right)] = self._atoms[b.EQUAL, (right, left)] = fact
         else:
             before = self._closures.setdefault((fact.env, fact.formula), fact)
             if before.sign != fact.sign:
                 self._contradict(before, fact)
-
-    def _distinguish(self, fact: Fact, left: int, right: int) -> None:
-        if fact.sign:
-            return
-        if left == right:
-            self._contradict(fact)
-        self._atoms[b.EQUAL, (left, right)] = self._atoms[b.EQUAL, (right, left)] = fact
 
     def _contradict(self, *facts: Fact) -> None:
         if self.contradiction is None:

@@ -155,7 +155,12 @@ class _Builder:
             watched = [
                 read for each in self.monitored for read in read_by(each.body, self.looked_through(each), self.folding)
             ]
-            watched += [read for each in self.actions if each.name in noticed for read in self._written_by(each)]
+            watched += [
+                (update.symbol.name, pattern_of(update.args, self.domains[each.name], self.instance))
+                for each in self.actions
+                if each.name in noticed
+                for update in each.updates
+            ]
             self.relevance = Relevance.of(watched, self.actions, self.domains, self.folding)
 
     # -- what there is -----------------------------------------------------------------------------
@@ -179,12 +184,13 @@ class _Builder:
 
         reads = tuple(self._reads(action, domains))
         choices = self._choices(action, domains)
-        return CompiledStep(action, moves, reads, choices, partial(self._parts, action, domains))
 
-    def _parts(self, action: Action, domains: Domains) -> Iterator[Sequence[CompiledStep]]:
-        for var in action.params:
-            if var not in action.fresh and len(domains[var.name]) > 1:
-                yield [self.step(action, {**domains, var.name: (element,)}) for element in domains[var.name]]
+        def parts() -> Iterator[Sequence[CompiledStep]]:
+            for var in action.params:
+                if var not in action.fresh and len(domains[var.name]) > 1:
+                    yield [self.step(action, {**domains, var.name: (element,)}) for element in domains[var.name]]
+
+        return CompiledStep(action, moves, reads, choices, parts)
 
     def rule(self, action: Action) -> Rule:
         """Generate what a deduction concludes."""
@@ -215,19 +221,16 @@ class _Builder:
             return generated()(bits)
 
         reads = tuple(dict.fromkeys(read_by(each.body, domains, self.folding)))
-        return Monitor(each.name, each.is_goal, holds, reads, partial(self._monitor_parts, each, domains))
 
-    def _monitor_parts(self, each: _Monitored, domains: Domains) -> Iterator[Sequence[Monitor]]:
-        for var in each.params:
-            if len(domains[var.name]) > 1:
-                yield [self.monitor(each, {**domains, var.name: (element,)}) for element in domains[var.name]]
+        def parts() -> Iterator[Sequence[Monitor]]:
+            for var in each.params:
+                if len(domains[var.name]) > 1:
+                    yield [self.monitor(each, {**domains, var.name: (element,)}) for element in domains[var.name]]
+
+        return Monitor(each.name, each.is_goal, holds, reads, parts)
 
     def looked_through(self, each: _Monitored) -> Domains:
         return self.folding.domains(each.params, conditions_in(each.body, each.is_goal))
-
-    def _written_by(self, action: Action) -> Iterator[Read]:
-        for update in action.updates:
-            yield update.symbol.name, pattern_of(update.args, self.domains[action.name], self.instance)
 
     # -- how it is generated -----------------------------------------------------------------------
 

@@ -120,20 +120,16 @@ class PlacesSearch(PackedSearch):
         self._places.each("lay_out", [self.model.layout.fields] * self._number)
         levels: list[list[list[int]]] = [[] for _ in range(self._number)]
         for begin, end in zip(self.levels, [*self.levels[1:], self.level_ends], strict=True):
-            for place, level in enumerate(self._divided(self.states[begin:end])):
-                levels[place].append(level)
+            for level in levels:
+                level.append([])
+            for state in self.states[begin:end]:
+                levels[owner_of(state, self.model.layout.spent, self._number)][-1].append(state)
         self._places.each("begin", levels)
         self._total = _Total(self.states)
         self.found = self._total
         self.chunk = sys.maxsize
         self.seen.clear()
         self.moving = []
-
-    def _divided(self, states: Sequence[int]) -> list[list[int]]:
-        boxes: list[list[int]] = [[] for _ in range(self._number)]
-        for state in states:
-            boxes[owner_of(state, self.model.layout.spent, self._number)].append(state)
-        return boxes
 
     def _expand(self, begin: int, end: int) -> None:
         if self._total is None:

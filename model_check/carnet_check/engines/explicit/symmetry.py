@@ -399,12 +399,10 @@ class _Structure:
                         moves[mine] = exchanged[mine] = its
                         exchanged[its] = mine
                         waiting.append(mine)
-        return moves if self._admits(exchanged) else None
-
-    def _admits(self, exchanged: Mapping[Element, Element]) -> bool:
-        """Whether an exchange maps each element to one of its sort and back, and facts to facts."""
+        # It is admitted if it maps each element to one of its sort and back, and facts to facts.
         fair = all(exchanged[its] == mine and mine[0] == its[0] for mine, its in exchanged.items())
-        return fair and all(_mapped(fact, exchanged) in self._facts for each in exchanged for fact in self._about[each])
+        keeps = (_mapped(fact, exchanged) in self._facts for each in exchanged for fact in self._about[each])
+        return moves if fair and all(keeps) else None
 
     def _counterpart(
         self, fact: Fact, candidates: Sequence[Fact], exchanged: Mapping[Element, Element]

@@ -75,20 +75,7 @@ from carnet_check.obligations import obligations as unsimplified
 from carnet_check.results import Result
 from carnet_command.progress import Pace
 from carnet_command.text import counted
-from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat
-from carnet_spec.language.terms import (
-    TRUE,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    Implies,
-    Member,
-    Term,
-    Var,
-    disjunction,
-    negation,
-)
+from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat, terms
 
 SHOWN = 3
 """How many open obligations of a claim are named."""
@@ -258,7 +245,7 @@ class Induction(
         return by_fairness(protocol, live)
 
     def possibilities(
-        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term], runner: Runner
+        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, terms.Term], runner: Runner
     ) -> Possibilities:
         """Ask the solver, for instances of any size."""
         if not solver_is_installed():
@@ -285,7 +272,7 @@ class Induction(
         left = houdini(protocol, threat, claims=claims, jobs=jobs, rlimit=self.rlimit, progress=answered)
         return tuple(name for name in claims if not left.claim(name).proved)
 
-    def contradictory(self, formulas: Mapping[str, Term]) -> bool | None:
+    def contradictory(self, formulas: Mapping[str, terms.Term]) -> bool | None:
         """Ask the solver once, with all formulas."""
         declarations = Declarations()
         said = [statement(name, formula, declarations) for name, formula in formulas.items()]
@@ -388,19 +375,24 @@ class SolverSteps(StepProofs):
         listed = (each for each in obligations_of(self._system) if each.invariant.name in invariants)
         return self._answered(self._system, listed, first)
 
-    def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
+    def follows(self, given: Mapping[str, terms.Term], goal: terms.Term) -> ObligationAnswer:
         """Ask first with those invariants alone that speak of no other state than what is given and the goal."""
         declarations, shared = self._system.declarations, self._system.step_hypotheses
         own = tuple(statement(name, simplified(formula), declarations) for name, formula in given.items())
-        denied = statement(GOAL, negation(simplified(goal)), declarations)
+        denied = statement(GOAL, terms.negation(simplified(goal)), declarations)
         every = (*shared, *given)
-        near = tuple(name for name in every if name in given or _is_near(shared[name], (*own, denied)))
+        spoken = {name for each in (*own, denied) for name in each.symbols}
+        near = tuple(
+            name
+            for name in every
+            if name in given or all(each in spoken for each in shared[name].symbols if each.startswith("now."))
+        )
         tried = (near, every) if len(near) < len(every) else (every,)
         return self._asked(self._system, Question(GOAL, denied, own, tried))
 
     def _answered(self, subject: System, listed: Iterable[Obligation], first: str) -> Iterator[ObligationAnswer]:
         for each in sorted(listed, key=lambda each: first not in self._hints.get(each.id, ())):
-            if each.goal == TRUE:
+            if each.goal == terms.TRUE:
                 yield self._told(SolverAnswer(each.id, SolverOutcome.PROVED))
             else:
                 tried = attempts(each, each.shared, self._hints.get(each.id))
@@ -415,11 +407,6 @@ class SolverSteps(StepProofs):
         layer = self._system.threat.id if self._system.threat else ""
         outcome, seconds, reason = str(answer.outcome), answer.seconds, answer.reason
         return ObligationAnswer(layer, answer.id, outcome, seconds=seconds, reason=reason, core=answer.core)
-
-
-def _is_near(said: Statement, spoken: Iterable[Statement]) -> bool:
-    known = {name for each in spoken for name in each.symbols}
-    return all(name in known for name in said.symbols if name.startswith("now."))
 
 
 # -- Whether something can happen at all, in an instance of any size: the solver's answer ----------
@@ -443,16 +430,19 @@ class SolverPossibilities(Possibilities):
         self,
         protocol: Protocol,
         threat: Threat | None,
-        known: Mapping[str, Term],
+        known: Mapping[str, terms.Term],
         before: Answers | None = None,
     ) -> None:
         self.before = before
         subject = system(protocol, threat)
         self._declarations = subject.declarations
-        formulas: dict[str, Term] = {**subject.axioms, **{f"known:{name}": formula for name, formula in known.items()}}
+        formulas: dict[str, terms.Term] = {
+            **subject.axioms,
+            **{f"known:{name}": formula for name, formula in known.items()},
+        }
         self._given = [statement(name, formula, self._declarations) for name, formula in formulas.items()]
         self._confined = _Confined(protocol)
-        self._written: dict[tuple[Symbol, tuple[Term | None, ...]], Statement] = {}
+        self._written: dict[tuple[Symbol, tuple[terms.Term | None, ...]], Statement] = {}
         self._refuted: dict[Goal, frozenset[str]] = {}
         self._unanswered: set[Goal] = set()
 
@@ -461,7 +451,7 @@ class SolverPossibilities(Possibilities):
         facts = {said.text: said for said in self._facts(taken)} if taken is not None else {}
         if premise in self._refuted and self._refuted[premise] <= facts.keys():
             return False
-        body = Exists(premise.params, premise.body) if premise.params else premise.body
+        body = terms.Exists(premise.params, premise.body) if premise.params else premise.body
         said = [*self._given, *facts.values(), statement(PREMISE, body, self._declarations)]
         answer = self._answer(problem(self._declarations, said), [each.name for each in said])
         self._unanswered.discard(premise)
@@ -504,14 +494,14 @@ class _Confined:
     def __init__(self, protocol: Protocol) -> None:
         self._start = at_start(protocol.initial, protocol.symbols)
         self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
-        self._first: dict[Symbol, list[Term | None]] = {each: [] for each in self._mutable}
+        self._first: dict[Symbol, list[terms.Term | None]] = {each: [] for each in self._mutable}
         for initial in protocol.initial:
             self._first[initial.symbol].append(initial.value)
 
-    def to(self, taken: Sequence[Action]) -> Iterator[tuple[Symbol, tuple[Term | None, ...]]]:
+    def to(self, taken: Sequence[Action]) -> Iterator[tuple[Symbol, tuple[terms.Term | None, ...]]]:
         """Yield each symbol that is confined, and to which values: none in particular, for a relation."""
         inserted = {u.symbol for action in taken for u in action.updates if u.effect is Effect.INSERT}
-        assigned: dict[Symbol, list[Term | None]] = {}
+        assigned: dict[Symbol, list[terms.Term | None]] = {}
         for update in (update for action in taken for update in action.updates):
             assigned.setdefault(update.symbol, []).append(update.value)
         for symbol in self._mutable:
@@ -520,12 +510,12 @@ class _Confined:
             elif symbol.result.is_enumeration:
                 values = self._first[symbol] or [None]
                 values = [*values, *assigned.get(symbol, ())]
-                if all(isinstance(value, Member) for value in values):
+                if all(isinstance(value, terms.Member) for value in values):
                     yield symbol, tuple(dict.fromkeys(values))
 
-    def fact(self, symbol: Symbol, values: tuple[Term | None, ...]) -> Term:
-        params = tuple(Var(f"c{number}", sort) for number, sort in enumerate(symbol.domain))
-        place = Apply(symbol, params)
-        named = disjunction(tuple(Equal(place, value) for value in values if value is not None))
-        confined = Implies(place, self._start(place)) if symbol.is_relation else named
-        return Forall(params, confined) if params else confined
+    def fact(self, symbol: Symbol, values: tuple[terms.Term | None, ...]) -> terms.Term:
+        params = tuple(terms.Var(f"c{number}", sort) for number, sort in enumerate(symbol.domain))
+        place = terms.Apply(symbol, params)
+        named = terms.disjunction(tuple(terms.Equal(place, value) for value in values if value is not None))
+        confined = terms.Implies(place, self._start(place)) if symbol.is_relation else named
+        return terms.Forall(params, confined) if params else confined

@@ -269,12 +269,12 @@ class ProofResult:
             axioms=tuple(sorted(axioms)),
             missing=missing,
             layer=self.threat.id if self.threat else "",
-            satisfiable=tuple(each.id for each in self._of_invariant[invariant] if self._is_refuted(each)),
+            satisfiable=tuple(
+                each.id
+                for each in self._of_invariant[invariant]
+                if each.id in self.answers and self.answers[each.id].outcome is SolverOutcome.REFUTED
+            ),
         )
-
-    def _is_refuted(self, obligation: Obligation) -> bool:
-        answer = self.answers.get(obligation.id)
-        return answer is not None and answer.outcome is SolverOutcome.REFUTED
 
     def _defences(self, obligation: Obligation) -> set[str]:
         of_defences = obligation.of_defences

@@ -90,7 +90,7 @@ class _Stages:
 
     def missing(self) -> tuple[str, ...]:
         names = [action.name for action in self._stages]
-        if not self._asked.valid(self._waiting, disjunction(tuple(self._possible))):
+        if not self._asked.held([((self._waiting,), disjunction(tuple(self._possible)))])[0]:
             return (
                 f"{names[0]} is not always possible meanwhile"
                 if len(names) == 1
@@ -142,18 +142,15 @@ class _Asked:
 
     def failing(self, wanted: Iterable[Leads]) -> tuple[str, ...]:
         asked = [*wanted]
-        held = self._held([self._step(action, before, after) for action, before, after, _ in asked])
+        held = self.held([self._step(action, before, after) for action, before, after, _ in asked])
         return tuple(said for (*_, said), holds in zip(asked, held, strict=True) if not holds)
-
-    def valid(self, given: Term, goal: Term) -> bool:
-        return self._held([((given,), goal)]) == [True]
 
     def _step(self, action: Action, before: Term, after: Term) -> tuple[tuple[Term, ...], Term]:
         ground = with_constants(action)
         given = (before, *(guard.formula for guard in ground.guards), fresh_values_differ(action))
         return given, after_updates(ground.updates)(after)
 
-    def _held(self, wanted: Sequence[tuple[tuple[Term, ...], Term]]) -> list[bool]:
+    def held(self, wanted: Sequence[tuple[tuple[Term, ...], Term]]) -> list[bool]:
         """Say of each goal whether it follows from what is given with it and axioms, or else from invariants, too."""
         subject = self._system
         questions = [self._question(number, given, goal) for number, (given, goal) in enumerate(wanted)]
