@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import keep_answer, known, limited_memory
 from carnet_check.exports.obligation_text import digest
@@ -156,7 +156,12 @@ class Workers:
     """
 
     def __init__(
-        self, jobs: int = 2, *, pool: Pool | None = None, answers: Answers | None = None, solver: Solver | None = None
+        self,
+        jobs: int = 2,
+        *,
+        pool: Pool | None = None,
+        answers: AnswerCache | None = None,
+        solver: Solver | None = None,
     ) -> None:
         self._pool = pool or WorkerPool(jobs)
         self._before = answers

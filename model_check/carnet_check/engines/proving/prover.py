@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.certificates.file import BadCertificateFile, Certificates, load_certificates, place_of
 from carnet_check.certificates.judging import LayerObligations, key_of
 from carnet_check.engines.interface import (
@@ -120,7 +120,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
         return ShardReport(self.name, "obligation", done, of, open_, notes=before.used.notes if before else ())
 
     def _judged(
-        self, task: Task, plan: Plan, listener: Listener, before: Answers | None
+        self, task: Task, plan: Plan, listener: Listener, before: AnswerCache | None
     ) -> Iterator[tuple[Result, ClaimProof]]:
         wanted = plan.to_prove
         if not wanted:
@@ -137,7 +137,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
             detail = rests if proof.proved else proof.reason
             yield self.row(task, plan, proof, threat, seconds, detail), proof
 
-    def _proofs(self, task: Task, plan: Plan, listener: Listener, before: Answers | None) -> list[ClaimProof]:
+    def _proofs(self, task: Task, plan: Plan, listener: Listener, before: AnswerCache | None) -> list[ClaimProof]:
         try:
             made, listed = _listed(plan)
         except SpecificationError as error:
@@ -167,7 +167,7 @@ class Prover(Unbounded, AnswersObligations, Shares):
         made: Sequence[Layer],
         listed: Sequence[Obligation],
         runner: Runner,
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
         shard: Shard | None = None,
     ) -> Iterator[Answered]:
         cores = likely_cores(source, made, listed)
@@ -177,7 +177,9 @@ class Prover(Unbounded, AnswersObligations, Shares):
             mine = [each for each in listed if shard.owns(digest(writer.text(each, next(attempts(each, cores)))))]
         return asked(mine, cores, lambda questions: self._solved(questions, runner, before))
 
-    def _solved(self, questions: Sequence[Question], runner: Runner, before: Answers | None) -> Iterator[SolverAnswer]:
+    def _solved(
+        self, questions: Sequence[Question], runner: Runner, before: AnswerCache | None
+    ) -> Iterator[SolverAnswer]:
         """Answer questions, those that were answered before from the cache."""
         self.require_trusted()
         if before is None:
@@ -264,7 +266,7 @@ class Question:
 
 
 Solve = Callable[[Sequence[Question]], Iterable[SolverAnswer]]
-"""Answers questions in any order, by their digests."""
+"""AnswerCache questions in any order, by their digests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carnet_check.cache import Answers, NotAnAnswerError
+from carnet_check.cache import AnswerCache, NotAnAnswerError
 from carnet_check.engines.interface import Tool
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.errors import UsageError
@@ -217,13 +217,13 @@ def decoded(content: Any) -> Hints:
 
 
 # --------------------------------------------------------------------------------------------------
-# Answers of solvers in a cache: what is kept of one, and what is believed when it is read back.
+# AnswerCache of solvers in a cache: what is kept of one, and what is believed when it is read back.
 
 DEFINITE = (SolverOutcome.PROVED, SolverOutcome.REFUTED)
 """What is kept; ``unknown`` says what happened in one run, and is asked again in the next."""
 
 
-def known(answers: Answers, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:
+def known(answers: AnswerCache, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:
     """Return what was answered to ``text`` with this budget, if that was definite; a core names only hypotheses."""
 
     def read(kept: Mapping[str, Any]) -> SolverAnswer:
@@ -237,7 +237,7 @@ def known(answers: Answers, id: str, text: str, budget: int, hypotheses: Collect
     return answers.known(text, str(budget), read)
 
 
-def keep_answer(answers: Answers, answer: SolverAnswer, text: str, budget: int) -> None:
+def keep_answer(answers: AnswerCache, answer: SolverAnswer, text: str, budget: int) -> None:
     """Keep what was answered to ``text``, if it is definite."""
     if answer.outcome in DEFINITE:
         kept = {"outcome": str(answer.outcome), "core": list(answer.core), "attempt": answer.attempt}
