@@ -243,7 +243,7 @@ def test_actions_fall_into_parts_until_there_are_many(monkeypatch: pytest.Monkey
     monkeypatch.setattr(groups, "FEW", 1)
     some = len(searched(protocol, sites(3)).expanders)
     assert some > len(protocol.actions)
-    monkeypatch.setattr(groups, "MANY", some - 1)
+    monkeypatch.setattr("carnet_check.engines.native.search.MANY", some - 1)
     assert len(protocol.actions) < len(searched(protocol, sites(3)).expanders) < some
 
 
