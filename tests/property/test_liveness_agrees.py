@@ -24,7 +24,7 @@ from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Action, Eventually, Given, GuardKind, Protocol
-from carnet_spec.language.lints.polarity import hasty_reads
+from carnet_spec.language.lints.shape import hasty_reads
 from carnet_spec.language.terms import Equal, Exists, Var, conjunction
 from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, lively_samples, staged_samples
