@@ -25,7 +25,7 @@ from carnet_check.engines.explicit.search import PackedSearch, Sighting, most_an
 from carnet_check.engines.exploration import Caps
 from carnet_check.engines.native import book, kernel, machine, rows
 from carnet_check.engines.native import store as native_store
-from carnet_check.engines.native.book import Book
+from carnet_check.engines.native.answer_tables import AnswerTables
 from carnet_check.engines.native.rows import CHEAPER, FOUND
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.store import MOST_STATES, WORD, Gathering, Store, packed, row_of
@@ -306,7 +306,7 @@ def longest_run(bits: int) -> int:
     """Return how many cells side by side are full of answers about eight neighbouring bits, from one on."""
     memo: Memo[Sighting] = Memo(lambda _: ())
     memo.grow(0xFF << bits)
-    written = Book(1, (), (memo,))
+    written = AnswerTables(1, (), (memo,))
     states = np.arange(256, dtype=np.uint64) << np.uint64(bits)
     written._enter(np.zeros(256, np.int64), states, np.full(256, 3, np.uint64))
     base, size = int(written.tables.bases[0]), int(written.tables.sizes[0])
