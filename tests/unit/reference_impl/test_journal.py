@@ -53,6 +53,7 @@ def test_what_was_written_is_there_after_a_restart_sealed_and_in_its_place(path:
     on_disk = b"".join(each.read_bytes() for each in path.parent.iterdir())
     assert b"secret" not in on_disk
     assert KEY not in on_disk
+    again.close()
     altered(path, "UPDATE entries SET number = -number WHERE number > 0")
     altered(path, "UPDATE entries SET number = 3 + number WHERE number < 0")
     with pytest.raises(JournalError, match="refused"):
