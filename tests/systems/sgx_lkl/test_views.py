@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.sgx_lkl.calls import Call
+from carnet_ref.systems.sgx_lkl.frames import TURNS, Call, Operation, Shape
 from carnet_ref.systems.sgx_lkl.run import Host, Performance, Reaction, performed
-from carnet_ref.systems.sgx_lkl.shape import TURNS, Operation, Shape
 
 SHAPE = Shape(chunks=3, ticks=7, block_bytes=64, blocks=2)
 ROOM = SHAPE.room

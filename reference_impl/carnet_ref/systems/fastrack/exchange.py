@@ -1,4 +1,4 @@
-"""Key exchange: a user and a GPU agree on keys, and the user takes the GPU's report for this exchange only."""
+"""Key exchange: a user and a GPU agree on keys, and the user accepts the GPU's report for this exchange only."""
 
 from __future__ import annotations
 
@@ -20,8 +20,50 @@ from carnet_ref.crypto.primitives import (
 )
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.fastrack.errors import ReportError
 from carnet_ref.wire.fields import join
+
+
+class FastrackError(Exception):
+    """Something that the protocol refuses."""
+
+
+class ReportError(FastrackError):
+    """A report that a user does not take.
+
+    Attributes:
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the report is not taken: {reason}")
+        self.reason = reason
+
+
+class KernelError(FastrackError):
+    """Code that the GPU does not run.
+
+    Attributes:
+        digest: the SHA-384 of the code.
+    """
+
+    def __init__(self, digest: bytes) -> None:
+        super().__init__(f"the user did not name the code {digest.hex()[:16]}…")
+        self.digest = digest
+
+
+class TransferError(FastrackError):
+    """A transfer that ends, of which nothing is released; or a step that its ends refuse to take in it.
+
+    Attributes:
+        transfer: its number.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, transfer: int, reason: str) -> None:
+        super().__init__(f"transfer {transfer}: {reason}")
+        self.transfer = transfer
+        self.reason = reason
+
 
 CONFIDENTIAL: Final = b"confidential"
 OPEN: Final = b"open"

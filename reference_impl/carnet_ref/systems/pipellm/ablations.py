@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm
-from carnet_ref.systems.pipellm.channel import NOP, SCRATCH, Channel, Keys, Message, encrypt, iv
-from carnet_ref.systems.pipellm.errors import ChannelError
-from carnet_ref.systems.pipellm.flushing import FlushingRuntime
-from carnet_ref.systems.pipellm.gpu import Gpu
-from carnet_ref.systems.pipellm.memory import Memory
-from carnet_ref.systems.pipellm.predictors import Predictor
-from carnet_ref.systems.pipellm.runtime import Guess, Runtime, Tactics
+from carnet_ref.systems.pipellm.channel import NOP, SCRATCH, Channel, ChannelError, Gpu, Keys, Message, encrypt, iv
+from carnet_ref.systems.pipellm.runtime import FlushingRuntime, Guess, Memory, Predictor, Runtime, Tactics
 
 
 class GivesAgain(Channel):

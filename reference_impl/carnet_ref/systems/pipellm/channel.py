@@ -1,4 +1,4 @@
-"""A channel: two keys that the two ends alone have, IVs that are counted and never sent, and what a message is.
+"""A channel: two keys that the two ends alone have, IVs that are counted and never sent, and the GPU that receives.
 
 A ciphertext and a command have one number, and a key each. The ciphertext says nothing of where its block goes, since
 it may be made before anybody knows; the command says it.
@@ -7,12 +7,52 @@ it may be made before anybody knows; the command says it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
-from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, AesGcm, AuthenticationError, Random, hkdf_sha384
+from carnet_ref.crypto.primitives import (
+    KEY_BYTES,
+    NONCE_BYTES,
+    TAG_BYTES,
+    AesGcm,
+    AuthenticationError,
+    Random,
+    hkdf_sha384,
+)
 from carnet_ref.marks import enforces
-from carnet_ref.systems.pipellm.errors import ChannelError
 from carnet_ref.wire.fields import number, to_number
+
+
+class PipeLlmError(Exception):
+    """Something that the protocol refuses."""
+
+
+class CopyError(PipeLlmError):
+    """A write or a copy that the application may not make; nothing has changed.
+
+    Attributes:
+        page: which page it is about.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, page: int, reason: str) -> None:
+        super().__init__(f"page {page}: {reason}")
+        self.page = page
+        self.reason = reason
+
+
+class ChannelError(PipeLlmError):
+    """A channel that has ended, or that cannot be had.
+
+    Attributes:
+        number: how many messages came before.
+        reason: what is wrong with the one that ended it.
+    """
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(f"message {number}: {reason}")
+        self.number = number
+        self.reason = reason
+
 
 MAX_BLOCK: Final = 2**20
 """The most bytes that are encrypted under one IV. Source: PipeLLM's repository, pipellm.h."""
@@ -117,3 +157,70 @@ def open_command(keys: Keys, count: int, command: bytes) -> int:
         return to_number(AesGcm(keys.commands).decrypt(iv(count), command, _COMMAND), "command", "copy")
     except AuthenticationError:
         raise AuthenticationError("the command") from None
+
+
+class Gpu:
+    """The GPU's end of one channel."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._counter = 0
+        self._ended = False
+        self._landed: dict[int, bytes] = {}
+
+    @property
+    def counter(self) -> int:
+        """How many messages were decrypted, which is the IV of the next."""
+        return self._counter
+
+    @property
+    def landed(self) -> dict[int, bytes]:
+        """What kernels read: copies by their number, in the order in which they came."""
+        return dict(self._landed)
+
+    def receive(self, message: Message) -> None:
+        """Decrypt the next message, whatever the host says that it is.
+
+        Raises:
+            ChannelError: the channel has ended, or ends with this message; nothing of the message is kept.
+        """
+        self._refuse_if_ended()
+        try:
+            copy = open_command(self._keys, self._number(message), message.command)
+            block = self._block(self._iv(message), message.ciphertext)
+        except AuthenticationError as error:
+            self._end(str(error))
+        self._counter += 1
+        self._put(copy, block)
+
+    @enforces("REQ-RECEIVE-01", "implicit-counter")
+    def _iv(self, message: Message) -> int:
+        """Return the IV that a message is decrypted under, which is the counter's: nothing in the message names one."""
+        del message
+        return self._counter
+
+    @enforces("REQ-RECEIVE-03", "command-counted")
+    def _number(self, message: Message) -> int:
+        """Return the number of the command that is expected with a message."""
+        del message
+        return self._counter
+
+    @enforces("REQ-RECEIVE-02", "tag-checked")
+    def _block(self, iv: int, ciphertext: bytes) -> bytes:
+        if len(ciphertext) < TAG_BYTES:
+            self._end(f"{len(ciphertext)} bytes have no tag")
+        return decrypt(self._keys, iv, ciphertext)
+
+    def _put(self, copy: int, block: bytes) -> None:
+        if copy != SCRATCH:
+            self._landed[copy] = block
+
+    def _refuse_if_ended(self) -> None:
+        if self._ended:
+            raise ChannelError(self._counter, "the channel has ended")
+
+    @enforces("REQ-RECEIVE-04", "fail-closed")
+    def _end(self, reason: str) -> NoReturn:
+        """End the channel: nobody knows what the host will send next, or what was lost."""
+        self._ended = True
+        raise ChannelError(self._counter, reason)

@@ -2,15 +2,136 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from carnet_ref.marks import enforces
-from carnet_ref.systems.pipellm.channel import MESSAGES, NOP, SCRATCH, Keys, Message, encrypt, iv, seal_command
-from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
-from carnet_ref.systems.pipellm.memory import Memory
-from carnet_ref.systems.pipellm.predictors import Predictor
+from carnet_ref.systems.pipellm.channel import (
+    MAX_BLOCK,
+    MESSAGES,
+    NOP,
+    SCRATCH,
+    ChannelError,
+    CopyError,
+    Keys,
+    Message,
+    encrypt,
+    iv,
+    seal_command,
+)
+
+Watcher = Callable[[int], None]
+"""Is told of a page that is about to be written, and may refuse."""
+
+
+class Memory:
+    """Pages by their number, none of which the host can see."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, bytes] = {}
+        self._watchers: list[Watcher] = []
+
+    def __contains__(self, page: int) -> bool:
+        return page in self._pages
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have ``watcher`` told of each write before it is made."""
+        self._watchers.append(watcher)
+
+    def read(self, page: int) -> bytes:
+        """Return what a page holds.
+
+        Raises:
+            CopyError: there is no such page.
+        """
+        if page not in self._pages:
+            raise CopyError(page, "was never written")
+        return self._pages[page]
+
+    def write(self, page: int, data: bytes) -> None:
+        """Let a page hold something else.
+
+        Raises:
+            CopyError: it is too much for a page, or a copy of the page is pending.
+        """
+        if not 0 < len(data) <= MAX_BLOCK:
+            raise CopyError(page, f"{len(data)} bytes are no page")
+        for watcher in self._watchers:
+            watcher(page)
+        self._pages[page] = bytes(data)
+
+
+class Predictor(Protocol):
+    """Sees pages leave the GPU and return to it, and guesses which return next."""
+
+    def left(self, page: int) -> None:
+        """Note that a page was copied out of the GPU."""
+
+    def returned(self, page: int) -> None:
+        """Note that a copy of a page to the GPU was asked for."""
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Return up to ``count`` pages, the next one first."""
+
+
+class Repeat:
+    """Layers: the pages are asked for in a cycle, again and again."""
+
+    def __init__(self, longest: int = 1024) -> None:
+        self._longest = longest
+        self._seen: list[int] = []
+
+    def left(self, page: int) -> None:
+        """Pages that are copied out say nothing of the cycle."""
+
+    def returned(self, page: int) -> None:
+        """Add a page to what was seen, and forget what no cycle reaches."""
+        self._seen.append(page)
+        del self._seen[: -2 * self._longest]
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Go on in the shortest cycle that was seen twice."""
+        for length in range(1, len(self._seen) // 2 + 1):
+            once = self._seen[-length:]
+            if once == self._seen[-2 * length : -length]:
+                return list(itertools.islice(itertools.cycle(once), count))
+        return []
+
+
+class _Swapped:
+    """Pages that left, in the order in which they did."""
+
+    def __init__(self) -> None:
+        self._away: list[int] = []
+
+    def left(self, page: int) -> None:
+        """Put a page behind all others."""
+        self.returned(page)
+        self._away.append(page)
+
+    def returned(self, page: int) -> None:
+        """Take a page out, wherever it is."""
+        if page in self._away:
+            self._away.remove(page)
+
+
+class Fifo(_Swapped):
+    """Requests that wait: what left first returns first."""
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Return what left first, first."""
+        return self._away[:count]
+
+
+class Lifo(_Swapped):
+    """Requests that were pre-empted: what left last returns first."""
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Return what left last, first."""
+        return self._away[::-1][:count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +325,41 @@ class Runtime:
         self._staged.pop(self._due, None)
         self._due += 1
         return message
+
+
+class FlushingRuntime(Runtime):
+    """The tenant's end of a channel on which the host sees guesses, and an IV encrypts once."""
+
+    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
+        super().__init__(keys, memory, predictor, tactics)
+        self._spent: dict[int, bytes] = {}
+
+    @property
+    def shared(self) -> dict[int, bytes]:
+        """What the host sees of guesses: ciphertexts, by the number of the message that they are for."""
+        return dict(self._spent)
+
+    @enforces("REQ-FLUSH-01")
+    def _guess(self, count: int, page: int) -> None:
+        """Leave an IV alone that encrypted something, even if that was dropped."""
+        if count not in self._spent:
+            super()._guess(count, page)
+
+    def _stage(self, count: int, guess: Guess) -> None:
+        self._spent[count] = guess.ciphertext
+        self._staged[count] = guess
+
+    @enforces("REQ-FLUSH-01")
+    def _serve(self, copy: int, page: int) -> list[Message]:
+        """Flush what was guessed wrong, before a page is encrypted anew under an IV that encrypted nothing."""
+        if self._guessed(page) is not None:
+            return super()._serve(copy, page)
+        free = next(number for number in itertools.count(self._due) if number not in self._spent)
+        iv(free)
+        return [*self._pad(free), *super()._serve(copy, page)]
+
+    @enforces("REQ-FLUSH-01")
+    def _nop(self) -> Message:
+        """Return what was encrypted ahead for this number, to be discarded; or a NOP, if nothing was."""
+        flushed = self._spent.get(self._due)
+        return self._message(encrypt(self._keys, self._due, NOP) if flushed is None else flushed, SCRATCH)

@@ -14,11 +14,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES
-from carnet_ref.systems.ring_all_reduce.errors import AlarmError, ReportError
-from carnet_ref.systems.ring_all_reduce.exchange import Report, ReportCheck, verify_report
-from carnet_ref.systems.ring_all_reduce.messages import Label
-from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
-from carnet_ref.systems.ring_all_reduce.schedule import Phase
+from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, Report, ReportCheck, ReportError, verify_report
+from carnet_ref.systems.ring_all_reduce.rank import Label, Phase, Rank, Vector
 
 _FIRST_COUNTER: Final = (2).to_bytes(4, "big")
 """The counter of the first block of plaintext; the one before masks the tag (SP 800-38D, section 7.1)."""

@@ -1,4 +1,4 @@
-"""Key exchange of a hop: a rank and the next one agree on a key, and each takes the other's report for it only."""
+"""Key exchange of a hop: a rank and the next one agree on a key, and each accepts the other's report for it only."""
 
 from __future__ import annotations
 
@@ -19,9 +19,53 @@ from carnet_ref.crypto.primitives import (
     verify_p384,
 )
 from carnet_ref.marks import enforces
-from carnet_ref.systems.ring_all_reduce.errors import ReportError
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError
+
+
+class RingError(Exception):
+    """Something that the protocol refuses."""
+
+
+class ReportError(RingError):
+    """A report that a rank does not take.
+
+    Attributes:
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the report is not taken: {reason}")
+        self.reason = reason
+
+
+class TurnError(RingError):
+    """A step that a rank does not take, because it would take it twice or too early.
+
+    Attributes:
+        rank: its place in the ring.
+        reason: what is wrong with the step.
+    """
+
+    def __init__(self, rank: int, reason: str) -> None:
+        super().__init__(f"rank {rank}: {reason}")
+        self.rank = rank
+        self.reason = reason
+
+
+class AlarmError(RingError):
+    """The alarm of a rank: a message failed or did not come, and the rank takes no further part.
+
+    Attributes:
+        rank: its place in the ring.
+        reason: what failed.
+    """
+
+    def __init__(self, rank: int, reason: str) -> None:
+        super().__init__(f"rank {rank} raised the alarm: {reason}")
+        self.rank = rank
+        self.reason = reason
+
 
 CONFIDENTIAL: Final = b"confidential"
 OPEN: Final = b"open"

@@ -9,11 +9,22 @@ from enum import Enum
 from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.sgx_lkl.calls import Call, pieces
-from carnet_ref.systems.sgx_lkl.errors import AnswerError, PaddingError, ShapeError, TurnError
-from carnet_ref.systems.sgx_lkl.frames import Frame, Sealer, opened, unverified
-from carnet_ref.systems.sgx_lkl.padding import padded, unpadded
-from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
+from carnet_ref.systems.sgx_lkl.frames import (
+    AnswerError,
+    Call,
+    Frame,
+    Operation,
+    PaddingError,
+    Sealer,
+    Shape,
+    ShapeError,
+    TurnError,
+    opened,
+    padded,
+    pieces,
+    unpadded,
+    unverified,
+)
 
 FRAMES, ANSWERS, RESULT = b"carnet sgx-lkl frame", b"carnet sgx-lkl answer", b"carnet sgx-lkl result"
 

@@ -11,23 +11,24 @@ from carnet_ref.crypto.primitives import (
     sign_p384,
 )
 from carnet_ref.marks import enforces
-from carnet_ref.systems.teechain.errors import ChainError, QuoteError
-from carnet_ref.systems.teechain.plans import FIRST, Plan
-from carnet_ref.systems.teechain.replica import ANSWER, CALL, FREEZE, ROSTER, WELCOME, Replica, link_key
-from carnet_ref.systems.teechain.seats import Seat, draw_key
-from carnet_ref.systems.teechain.tee import Quote, point
-from carnet_ref.systems.teechain.words import (
+from carnet_ref.systems.teechain.chain import (
+    FIRST,
     VOTE,
     Log,
+    Plan,
+    Seat,
     Update,
     check_signature,
     check_word,
+    draw_key,
     encode_log,
     open_entry,
     open_log,
     seal_entry,
     word,
 )
+from carnet_ref.systems.teechain.replica import ANSWER, CALL, FREEZE, ROSTER, WELCOME, Replica, link_key
+from carnet_ref.systems.teechain.tee import ChainError, Quote, QuoteError, point
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError
 

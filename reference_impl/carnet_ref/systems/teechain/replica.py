@@ -18,22 +18,23 @@ from carnet_ref.crypto.primitives import (
 )
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.teechain.errors import ChainError, QuoteError, SealedStateError
-from carnet_ref.systems.teechain.plans import Plan, fields
-from carnet_ref.systems.teechain.seats import Seat, draw_key
-from carnet_ref.systems.teechain.tee import Policy, Quote, Tee
-from carnet_ref.systems.teechain.words import (
+from carnet_ref.systems.teechain.chain import (
     UPDATE,
     VOTE,
     Logged,
+    Plan,
+    Seat,
     Update,
     check_signature,
     check_word,
     decode_log,
+    draw_key,
+    fields,
     open_entry,
     seal_log,
     word,
 )
+from carnet_ref.systems.teechain.tee import ChainError, Policy, Quote, QuoteError, SealedStateError, Tee
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError
 

@@ -20,12 +20,19 @@ from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.gpu_travelling.parties.fault_injection import Fault, FaultInjection
+from carnet_ref.systems.teechain.chain import draw_key
 from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
-from carnet_ref.systems.teechain.errors import ChainError, SealedStateError, SilentMemberError, TeechainError
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica, is_poll
-from carnet_ref.systems.teechain.seats import draw_key
-from carnet_ref.systems.teechain.tee import Policy, Tee, certify
+from carnet_ref.systems.teechain.tee import (
+    ChainError,
+    Policy,
+    SealedStateError,
+    SilentMemberError,
+    Tee,
+    TeechainError,
+    certify,
+)
 
 _PROGRAM = sha384(b"carnet orchestrator")
 """The measurement of every instance."""

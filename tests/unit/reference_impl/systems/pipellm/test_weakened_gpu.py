@@ -8,9 +8,7 @@ from contextlib import suppress
 import pytest
 
 from carnet_ref.systems.pipellm.ablations import GoesOn, TakesAnyBytes, TakesAnyCommand, TakesAnyIv, Told
-from carnet_ref.systems.pipellm.channel import Message
-from carnet_ref.systems.pipellm.errors import ChannelError
-from carnet_ref.systems.pipellm.gpu import Gpu
+from carnet_ref.systems.pipellm.channel import ChannelError, Gpu, Message
 from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle
 
 Verifies = Callable[[str, object], None]

@@ -1,4 +1,4 @@
-"""The NPU enclave: it computes with lines as they come, and lets nothing out that awaits a MAC."""
+"""The enclaves: the CPU waits for the MAC of each line; the NPU computes before, and exports nothing before."""
 
 from __future__ import annotations
 
@@ -9,13 +9,132 @@ from typing import NoReturn
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.tensortee.descriptors import Descriptor, check
-from carnet_ref.systems.tensortee.errors import HaltedError, TensorError
-from carnet_ref.systems.tensortee.layout import Layout, Side
-from carnet_ref.systems.tensortee.lines import LINE_BYTES, Address, decrypt, line_mac, total
-from carnet_ref.systems.tensortee.memory import Memory
-from carnet_ref.systems.tensortee.session import Keys
-from carnet_ref.systems.tensortee.writing import ROOM, Enclave
+from carnet_ref.systems.tensortee.memory import (
+    LINE_BYTES,
+    STORED_BYTES,
+    Address,
+    Descriptor,
+    Layout,
+    Memory,
+    Side,
+    VersionTable,
+    check_descriptor,
+    decrypt,
+    encrypt,
+    line_mac,
+    seal_descriptor,
+    total,
+)
+from carnet_ref.systems.tensortee.session import HaltedError, Keys, TensorError
+
+ROOM = 512
+"""How many entries a table has on-chip, unless somebody says otherwise."""
+
+
+class Enclave:
+    """One side of a session, with its memory and its table."""
+
+    def __init__(
+        self, side: Side, keys: Keys, layout: Layout, memory: Memory, room: int = ROOM, checks: Checks = EVERY
+    ) -> None:
+        self._side, self._keys, self._layout, self._memory, self._checks = side, keys, layout, memory, checks
+        self.table = VersionTable(memory, room, checks)
+        self._written: dict[int, dict[int, bytes]] = {}
+        """The MACs of the lines that were written in the pass that is under way."""
+
+    def begin(self, tensor: int, version: int) -> None:
+        """Begin a pass: the tensor goes on to this version before its first line is written.
+
+        Raises:
+            TensorError: the other side writes the tensor, or the version is not the next one.
+        """
+        self._require_own(tensor)
+        self.table.advance(tensor, version)
+        self._written[tensor] = {}
+
+    @enforces("REQ-WRITE-03", "line-once")
+    def write(self, tensor: int, line: int, block: bytes) -> None:
+        """Write a line in the pass that is under way, once.
+
+        Raises:
+            TensorError: the other side writes the tensor, there is no such line or no pass, the line was written, or
+                the block is no line.
+        """
+        if len(block) != LINE_BYTES:
+            raise TensorError(tensor, f"a line has {LINE_BYTES} bytes, and this block {len(block)}")
+        self._require_own(tensor)
+        self._layout.require_line(tensor, line)
+        version = self.table.version(tensor)
+        if not version or tensor not in self._written:
+            raise TensorError(tensor, "no pass is under way")
+        if line in self._written[tensor] and self._checks.insist_on("line-once"):
+            raise TensorError(tensor, f"line {line} was written in this pass")
+        address = Address(tensor, line, version)
+        ciphertext = encrypt(self._keys, address, block)
+        mac = line_mac(self._keys, address, ciphertext, self._checks)
+        self._written[tensor][line] = mac
+        self._memory.lines[tensor, line] = ciphertext + mac
+        self._memory.macs[tensor] = total(self._written[tensor].values())
+
+    @enforces("REQ-HAND-01", "whole-write")
+    def hand_over(self, tensor: int) -> Descriptor:
+        """Return what tells the other side that the tensor is there, as it lies in memory.
+
+        Raises:
+            TensorError: the other side writes the tensor, or a line of the pass is not written.
+        """
+        shape = self._layout.shape(tensor)
+        if shape.writer is not self._side:
+            raise TensorError(tensor, f"is written by the {shape.writer.value}")
+        missing = shape.lines - len(self._written.get(tensor, {}))
+        if missing and self._checks.insist_on("whole-write"):
+            raise TensorError(tensor, f"{missing} of {shape.lines} lines are not written")
+        return seal_descriptor(self._keys, self._side, tensor, self.table.version(tensor))
+
+    @enforces("REQ-WRITE-01", "one-writer")
+    def _require_own(self, tensor: int) -> None:
+        writer = self._layout.shape(tensor).writer
+        if writer is not self._side and self._checks.insist_on("one-writer"):
+            raise TensorError(tensor, f"is written by the {writer.value}")
+
+    def _require_others(self, tensor: int) -> None:
+        if self._layout.shape(tensor).writer is self._side:
+            raise TensorError(tensor, f"is written by the {self._side.value} itself")
+
+
+class Cpu(Enclave):
+    """The CPU's side of a session."""
+
+    def __init__(self, keys: Keys, layout: Layout, memory: Memory, room: int = ROOM, checks: Checks = EVERY) -> None:
+        super().__init__(Side.CPU, keys, layout, memory, room, checks)
+
+    def take(self, descriptor: Descriptor) -> None:
+        """Take the version of a result that the NPU handed over.
+
+        Raises:
+            TensorError: the NPU did not hand it over, or it is no newer than the last one.
+        """
+        self._require_others(descriptor.tensor)
+        check_descriptor(self._keys, Side.NPU, descriptor, self._checks)
+        self.table.take(descriptor.tensor, descriptor.version)
+
+    @enforces("REQ-READ-01")
+    def read(self, tensor: int, line: int) -> bytes:
+        """Return a line, once its MAC has verified for tensor, line and version.
+
+        Raises:
+            TensorError: there is no such line, or what memory gives is not what was written there last.
+        """
+        self._layout.require_line(tensor, line)
+        stored = bytes(self._memory.line(tensor, line))
+        if len(stored) != STORED_BYTES:
+            raise TensorError(tensor, f"line {line} was not written")
+        address = Address(tensor, line, self.table.version(tensor))
+        ciphertext, mac = stored[:LINE_BYTES], stored[LINE_BYTES:]
+        if not hmac.compare_digest(line_mac(self._keys, address, ciphertext, self._checks), mac):
+            raise TensorError(tensor, f"the MAC of line {line} does not verify")
+        return decrypt(self._keys, address, ciphertext)
+
 
 Kernel = Callable[[bytes, bytes], bytes]
 """What makes a result of the result so far and of what was read of a tensor."""
@@ -43,7 +162,7 @@ class Npu(Enclave):
             TensorError: the CPU did not hand it over, it is no newer than the last, or the last load awaits its MAC.
         """
         self._require_others(descriptor.tensor)
-        check(self._keys, Side.CPU, descriptor, self._checks)
+        check_descriptor(self._keys, Side.CPU, descriptor, self._checks)
         self._require_settled(descriptor.tensor)
         self.table.take(descriptor.tensor, descriptor.version)
         self._begin_load(descriptor.tensor)
