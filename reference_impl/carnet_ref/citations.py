@@ -52,7 +52,11 @@ def citations_in(package: Path, root: Path | None = None) -> tuple[Citation, ...
     Raises:
         CitationError: a line cites what is neither.
     """
-    files = sorted(file for file in package.rglob("*.py") if not NO_ENFORCEMENT & set(file.relative_to(package).with_suffix("").parts))
+    files = sorted(
+        file
+        for file in package.rglob("*.py")
+        if not NO_ENFORCEMENT & set(file.relative_to(package).with_suffix("").parts)
+    )
     return tuple(found for file in files for found in _in_file(file, root or package.parent))
 
 

@@ -18,10 +18,9 @@ from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeploy
 from carnet_ref.systems.gpu_travelling.exploits import honest, testbed
 from carnet_ref.systems.gpu_travelling.exploits.attacker import Attacker
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.honest import Names
 from carnet_ref.systems.gpu_travelling.exploits.hostile import ACTIONS, Hostile, NotReplayableError
-from carnet_ref.systems.gpu_travelling.exploits.names import Names
-from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here, replayed
 from carnet_ref.systems.replaying import Attack
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Trace, TraceStep

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_ref.systems.gpu_travelling.roles.procedures import COLUMNS, TABLE, Taken, cell
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import COLUMNS, TABLE, Taken, cell
 from docs._ext.carnet_pages import orchestrator as page
 
 

@@ -16,9 +16,9 @@ import pytest
 from carnet_check.conformance import conform
 from carnet_ref.keys import Budget, KeyLedger, KeyUsage, LinkKeys, UsageLimits
 from carnet_ref.recorder import write_trace
-from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.keys import SCHEDULES
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.node import Node
 from tests.fixtures.aead_watch import Watch, watching

@@ -169,7 +169,7 @@ def replays(family: Family) -> None:
 
 def _carried_out_again(family: Family, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Carry chosen attacks out again; each says about which design that is."""
-    from carnet_ref.systems.gpu_travelling.exploits.record import replayed
+    from carnet_ref.systems.gpu_travelling.exploits.replay import replayed
 
     about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
     return replayed(about, secrets.token_bytes)

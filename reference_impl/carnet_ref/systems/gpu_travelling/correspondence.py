@@ -32,18 +32,18 @@ ELEMENTS: Final[Mapping[str, Named]] = MappingProxyType(
         ),
         "Data": Named(
             "`alice's chunk 2`: the second chunk of a hand-over",
-            "carnet_ref.systems.gpu_travelling.device.commands.Write",
+            "carnet_ref.systems.gpu_travelling.orders.Write",
         ),
         "Gpu": Named("the GPU's name", "carnet_ref.systems.gpu_travelling.roles.gpu.Gpu"),
         "Key": Named("`session/epoch`: epochs of a session are counted from 0", "carnet_ref.keys.LinkKeys"),
         "Mode": Named("`CONFIDENTIAL`, `OPEN`, `DEBUG` or `OUTDATED`", "carnet_ref.device.mode.Mode"),
-        "Order": Named("not named: the kind of step says it", "carnet_ref.systems.gpu_travelling.device.orders.Order"),
+        "Order": Named("not named: the kind of step says it", "carnet_ref.systems.gpu_travelling.orders.Order"),
         "Phase": Named(
             "not named: the orchestrator's state", "carnet_ref.systems.gpu_travelling.roles.states.OrchestratorState"
         ),
         "Session": Named(
             "a digest of the key exchange, which both ends see",
-            "carnet_ref.systems.gpu_travelling.roles.ports.SessionEnd",
+            "carnet_ref.systems.gpu_travelling.roles.attestation.SessionEnd",
         ),
         "Slot": Named(
             "the message counter of the IV, the channel counter, or an order's number in its epoch, from 0",
@@ -64,8 +64,8 @@ STEPS: Final[Mapping[str, str]] = MappingProxyType(
         "lose_session": "carnet_ref.systems.gpu_travelling.roles.gpu.Gpu.handle",
         "give_report": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.on_session",
         "accept_gpu": "carnet_ref.systems.gpu_travelling.roles.setup.Setup.accept",
-        "attest_orchestrator": "carnet_ref.systems.gpu_travelling.roles.appraising.accept_orchestrator",
-        "prove_enrolment": "carnet_ref.systems.gpu_travelling.roles.appraising.prove_enrolment",
+        "attest_orchestrator": "carnet_ref.systems.gpu_travelling.roles.attestation.accept_orchestrator",
+        "prove_enrolment": "carnet_ref.systems.gpu_travelling.roles.attestation.prove_enrolment",
         "admit": "carnet_ref.systems.gpu_travelling.roles.facts.enrolled",
         "switch_mux": "carnet_ref.transport.platform.Platform.route",
         "rotate_out": "carnet_ref.systems.gpu_travelling.roles.custody.Lending.order_rotation",

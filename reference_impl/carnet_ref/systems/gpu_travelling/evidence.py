@@ -48,7 +48,7 @@ from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS
 from carnet_ref.spdm.records import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
 from carnet_ref.wire.reader import MalformedError
 
 FIRST_EPOCH: Final = 0

@@ -11,7 +11,7 @@ import pytest
 
 from carnet_check.conformance import Follower, Machine
 from carnet_check.conformance.tables import PER_EVENT, Line, Relation
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_spec.language import InLine, Instance, Profile, Protocol
 from carnet_spec.trace import TraceEvent, TraceStep
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment

@@ -12,7 +12,7 @@ from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.composite import Expected, parse_evidence
 from carnet_ref.attestation.nvidia.policy import Policy
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
-from carnet_ref.systems.gpu_travelling.roles.appraising import VALUES
+from carnet_ref.systems.gpu_travelling.roles.attestation import VALUES
 
 
 class TrustsAnyChain(GpuVerifier):

@@ -8,37 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
-from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule
+from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
+from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule, LinkKeys
 from carnet_ref.recorder import step
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.gpu_travelling.ablations import facts, links
-from carnet_ref.systems.gpu_travelling.ablations.channels import OneChannel
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
-from carnet_ref.systems.gpu_travelling.ablations.reports import ON_LINK
-from carnet_ref.systems.gpu_travelling.device.orders import Place, Scrubbed, placed
-from carnet_ref.systems.gpu_travelling.enforcement import ReceivedMessage, log_step
-from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
+from carnet_ref.systems.gpu_travelling.ablations.gpu import LINKS, ON_LINK, OneChannel
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, Seen, log_step
+from carnet_ref.systems.gpu_travelling.keys import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles import facts as secure
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant, Return
-from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnrolled
-from carnet_ref.systems.gpu_travelling.roles.inputs import (
-    Input,
-    LinkMessage,
-    OwnTurn,
-    Reported,
-    ReportOutside,
-    Semaphore,
-    SessionMessage,
+from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Place, Report, Rotated, Scrubbed, placed
+from carnet_ref.systems.gpu_travelling.roles import facts
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, Requester
+from carnet_ref.systems.gpu_travelling.roles.facts import (
+    BufferScrubbed,
+    ContextsFenced,
+    EpochFact,
+    Expected,
+    GpuAttested,
+    HolderEnrolled,
+    KeyRotated,
 )
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
-from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
-from carnet_ref.systems.gpu_travelling.roles.procedures import TABLE, Handler, Procedures, Row, Table, Taken
+from carnet_ref.systems.gpu_travelling.roles.messages import Grant, Return
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, TABLE, Handler, Procedures, Row, Table, Taken
 from carnet_ref.systems.gpu_travelling.roles.returning import route_back
 from carnet_ref.systems.gpu_travelling.roles.setup import shake_hands, show_all
 from carnet_ref.systems.gpu_travelling.roles.states import (
@@ -54,11 +51,153 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Back,
     Established,
     HomeStep,
+    Input,
+    LinkMessage,
     OrchestratorState,
+    OwnTurn,
+    Reported,
+    ReportOutside,
+    Semaphore,
+    SessionMessage,
     Transition,
 )
 from carnet_ref.transport.frames import Note, Proceed, RoleEffect
 from carnet_ref.wire.fields import split
+
+_Found = TypeVar("_Found")
+
+
+@cache
+def defence_names() -> frozenset[str]:
+    """Return the name of every defence of the specification, in any of its variants."""
+    from carnet_spec.protocols.gpu_travelling import FAMILY  # half a second, which no run without ablations pays
+
+    wholes = (FAMILY.drafted(name).whole() for name in FAMILY.with_layers(FAMILY.main))
+    return frozenset(defence.id for whole in wholes for defence in whole.defences)
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksWithout(Checks):
+    """The checks of a role in a design without the defences ``off``."""
+
+    off: frozenset[str]
+
+    def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
+        """Return whether what ``requirement`` asks for holds, or is not looked at, since ``defence`` is off."""
+        return defence in self.off or Checks.passes(self, defence, requirement, holds, saw=saw)
+
+
+class NoChecks(Checks):
+    """No check is made, and none is logged."""
+
+    __slots__ = ()
+
+    def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
+        """Return what was ``found``, which the design made up."""
+        del defence, requirement, saw
+        assert isinstance(found, kind)
+        return found
+
+    def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
+        """Return that whatever was asked for holds."""
+        return True
+
+
+_UNCHECKED: Final = NoChecks()
+_NOTHING: Final = GpuEvidence(b"", b"")
+
+
+class Pretended(Link):
+    """The epoch that a link is in, as if the firmware had just reported this about it."""
+
+    __slots__ = ("_keys", "_said")
+
+    def __init__(self, link: Link, said: Report) -> None:
+        self.session = link.session
+        self._keys = link.keys
+        self._said = said
+
+    @property
+    def keys(self) -> LinkKeys:
+        """The keys of the epoch."""
+        return self._keys
+
+    @property
+    def pending(self) -> LinkKeys:
+        """The same keys, as if a rotation to them were under way."""
+        return self._keys
+
+    def report(self, sealed: bytes) -> Report:
+        """Return the report, whatever came."""
+        del sealed
+        return self._said
+
+    def take(self) -> None:
+        """Stay in the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Believing:
+    """An appraiser that takes the responder of a session for the GPU that was attested before."""
+
+    key: bytes
+
+    def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
+        """Accept whatever was shown."""
+        del evidence, nonce
+        return Appraisal((AppraisalStep("believed", True, "attested in an earlier session"),), {"key": self.key})
+
+
+def attested_again(session: Requester) -> GpuAttested:
+    """Take the GPU at the end of a re-opened session for the one that was attested before."""
+    appraiser = _Believing(session.responder_key)
+    attested, _ = facts.attested(session, _NOTHING, b"", appraiser, _UNCHECKED, ReceivedMessage(GPU, b""))
+    return attested
+
+
+def pretend_rotated(link: Link) -> KeyRotated:
+    """Go on under the key that is there, as if it were a new one."""
+    return facts.rotated(Pretended(link, Rotated(link.keys.epoch, 1)), b"", _UNCHECKED)
+
+
+def rotated_unacknowledged(link: Link) -> KeyRotated:
+    """Take the pending key without an acknowledgement."""
+    link.awaited = None
+    link.take()
+    return pretend_rotated(link)
+
+
+def pretend_fenced(link: Link) -> ContextsFenced:
+    """Go on as if contexts were fenced."""
+    return facts.fenced(Pretended(link, Fenced()), b"", _UNCHECKED)
+
+
+def fenced_unacknowledged(link: Link) -> ContextsFenced:
+    """Take contexts for fenced without an acknowledgement."""
+    link.awaited = None
+    return pretend_fenced(link)
+
+
+def scrubbed_unacknowledged(link: Link) -> BufferScrubbed:
+    """Take the buffer for clean without an acknowledgement."""
+    link.awaited = None
+    return facts.scrubbed(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
+
+
+def carried_over(so_far: Established, link: Link) -> Established:
+    """Keep what was established in an earlier epoch of the session as if it were about this one."""
+    fenced, verified = so_far.fenced, so_far.verified
+    if _is_of(fenced, link):
+        fenced = pretend_fenced(link)
+    if _is_of(verified, link):
+        found = Pretended(link, MemoryRead(b"", b"", 0, 0))
+        verified = facts.verified(found, b"", Expected(b"", b"", None), _UNCHECKED)
+    return replace(so_far, fenced=fenced, verified=verified)
+
+
+def _is_of(fact: EpochFact | None, link: Link) -> bool:
+    return fact is not None and fact.session == link.session
+
 
 ALIKE: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"scrub-buffer": frozenset({"scrub-workspace"})})
 """Checks that go with a defence of another name: what is left after a scrub is counted over all regions together."""
@@ -94,7 +233,7 @@ class ProceduresWithout(Procedures):
 
     def _forgone(self, state: OrchestratorState, event: Reported) -> bool:
         link = state.job.link
-        return link is not None and bool(_UNHEARD & self.off) and _place(event) != link.awaited
+        return link is not None and bool(_UNACKNOWLEDGED & self.off) and _place(event) != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
@@ -102,7 +241,7 @@ class ProceduresWithout(Procedures):
         """Grant the key that is there, or do not wait for an acknowledgement."""
         if "rotation-out" in self.off:
             job, intent = self.set_out(job, attested)
-            state, effects = self.grant(job, facts.kept(job.live))
+            state, effects = self.grant(job, pretend_rotated(job.live))
             return state, [intent, Note(step("keep_key_out", ORCHESTRATOR, a=job.holder)), *effects]
         state, effects = super().order_rotation(job, attested)
         return state, [*effects, *self._without_answer("rotation-ack")]
@@ -154,22 +293,22 @@ class ProceduresWithout(Procedures):
 
     def keep_key(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Go on under the holder's key."""
-        state, effects = self.go_on(job, left, replace(so_far, rotated=facts.kept(job.live)))
+        state, effects = self.go_on(job, left, replace(so_far, rotated=pretend_rotated(job.live)))
         return state, [_noted("keep_key_in"), route_back(), *effects]
 
     def check_first(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Leave the rotation for later."""
-        state, effects = self.go_on(job, left, replace(so_far, rotated=facts.kept(job.live)))
+        state, effects = self.go_on(job, left, replace(so_far, rotated=pretend_rotated(job.live)))
         return state, [_noted("check_first"), *effects]
 
     def skip_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Leave contexts running."""
-        state, effects = self.go_on(job, left, replace(so_far, fenced=facts.not_fenced(job.live)))
+        state, effects = self.go_on(job, left, replace(so_far, fenced=pretend_fenced(job.live)))
         return state, [_noted("skip_fence"), *effects]
 
     def rely_on_early_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
         """Take the fence before the rotation for one after it."""
-        state, effects = self.go_on(job, left, replace(so_far, fenced=facts.not_fenced(job.live)))
+        state, effects = self.go_on(job, left, replace(so_far, fenced=pretend_fenced(job.live)))
         return state, [_noted("rely_on_early_fence"), *effects]
 
     # -- steps under other names, or without an answer --------------------------------------------
@@ -205,18 +344,18 @@ class ProceduresWithout(Procedures):
         """Take the new key, whatever the GPU says."""
         if isinstance(event, Reported) and "rotation-ack" not in self.off:
             return super().rotated_out(state, event)
-        return self.go_out(state.job, facts.rotated_unheard(state.job.live))
+        return self.go_out(state.job, rotated_unacknowledged(state.job.live))
 
     def rotated_in(self, state: AwaitsRotationIn, event: Reported | OwnTurn) -> Transition:
         """Take the new key, whatever the GPU says; what was checked before a late rotation still counts."""
         late = state.step == self.rotate_late
         if isinstance(event, Reported) and "rotation-ack" not in self.off:
-            rotated = secure.rotated(state.job.live, event.sealed, self.checks)
+            rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         else:
-            rotated = facts.rotated_unheard(state.job.live)
+            rotated = rotated_unacknowledged(state.job.live)
         so_far = replace(state.so_far, rotated=rotated)
         if late:
-            so_far = facts.carried_over(so_far, state.job.live)
+            so_far = carried_over(so_far, state.job.live)
         taken = _noted("rotated_late" if late else "rotated_in")  # first, so that its checks go with it
         after, effects = self.go_on(state.job, state.left, so_far)
         return after, [taken, *effects]
@@ -224,9 +363,9 @@ class ProceduresWithout(Procedures):
     def fenced(self, state: AwaitsFence, event: Reported | OwnTurn) -> Transition:
         """Go on, whatever the GPU says."""
         if isinstance(event, Reported) and "fence-ack" not in self.off:
-            fenced = secure.fenced(state.job.live, event.sealed, self.checks)
+            fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         else:
-            fenced = facts.fenced_unheard(state.job.live)
+            fenced = fenced_unacknowledged(state.job.live)
         taken = _noted("fenced_early" if state.step == self.fence_early else "fenced")
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [taken, *effects]
@@ -235,13 +374,13 @@ class ProceduresWithout(Procedures):
         """Take the buffer for clean, whatever the GPU says."""
         if "scrub-ack" not in self.off:
             return super().scrubbed(state, event)
-        return self.go_clean(state.job, facts.scrubbed_unheard(state.job.live))
+        return self.go_clean(state.job, scrubbed_unacknowledged(state.job.live))
 
     def believe(self, state: AwaitsScrub, event: Semaphore) -> Transition:
         """Believe a plain semaphore."""
         if event.name != Scrubbed.__name__:
             return state, []
-        return self.go_clean(state.job, facts.scrubbed_unheard(state.job.live))
+        return self.go_clean(state.job, scrubbed_unacknowledged(state.job.live))
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -253,7 +392,7 @@ class ProceduresWithout(Procedures):
 
     def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
         """Return a link without these defences."""
-        return without(Link, links.ALTERNATIVES, self.off)(session, schedule, secrets, job.terms.limits)
+        return without(Link, LINKS, self.off)(session, schedule, secrets, job.terms.limits)
 
     def report_shown(self, state: AwaitsReport, event: ReportOutside) -> Transition:
         """Take a report from outside the session."""
@@ -276,7 +415,7 @@ class ProceduresWithout(Procedures):
         session, before = shaken.session, shaken.job
         if not session.established:
             return shaken, effects
-        attested = facts.attested_again(session)
+        attested = attested_again(session)
         job = replace(self.take_keys(before, session), attested=attested, lent=before.lent)
         shown = show_all(job)
         after, more = self._take_up(job, state.interrupted)
@@ -288,7 +427,7 @@ class ProceduresWithout(Procedures):
             case AwaitsRotationOut() if job.attested is not None:
                 return self.order_rotation(job, job.attested)
             case AwaitsReturn() | Back():
-                return self.grant(job, facts.kept(job.live))
+                return self.grant(job, pretend_rotated(job.live))
             case AwaitsAnswer(step=again, left=left, so_far=so_far):
                 return self.go_on(job, (again, *left), so_far)
             case AwaitsTraining(so_far=so_far):
@@ -314,7 +453,7 @@ def table_without(off: frozenset[str]) -> Table:
     return rows
 
 
-_UNHEARD: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
+_UNACKNOWLEDGED: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
 """The defences without which a report may come that nobody waits for."""
 
 

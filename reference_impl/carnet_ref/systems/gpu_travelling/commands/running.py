@@ -23,11 +23,9 @@ from carnet_ref.journal.key import kept_key
 from carnet_ref.journal.store import BESIDE, Journal
 from carnet_ref.keys.h100 import ENGINES
 from carnet_ref.recorder import Recorder, merged, write_trace
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.parties.failover import FailoverWorld
-from carnet_ref.systems.gpu_travelling.parties.fault_injection import FaultInjection
-from carnet_ref.systems.gpu_travelling.parties.replica_group import ReplicaGroup
+from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, FaultInjection, ReplicaGroup
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training.choice import TRAINERS, trainer_named
 from carnet_ref.transport.crossings import Traffic, bytes_moved

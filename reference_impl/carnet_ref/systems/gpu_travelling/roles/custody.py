@@ -1,4 +1,11 @@
-"""Custody: the GPU is lent to one holder, and comes back by return or by eviction."""
+"""Custody: the GPU is lent to one holder, and comes back by return or by eviction.
+
+Before it travels, while it is clean, the orchestrator looks whether the session's keys have room for a hand-over; after
+training it looks again, and where there is no room for another hand-over, the model comes home first. A key that is due
+to rotate, or has no room for what is to come, is not used for another hand-over. Where a rotation makes new keys there
+is nothing to do; where it goes back to the same ones, only a new session has others. A hand-over that does not fit
+under new keys fits under none.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +15,30 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.device.memory import BASE, Region
-from carnet_ref.keys import Budget, Direction, KeysError
+from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.keys import Budget, Direction, KeysError, KeyUsage, UsageState
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, log_step
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, address_name
+from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Upload, size_of
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return, encode_message
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled, KeyRotated
-from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, Declined, Reported, Returned, TimePassed
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import borrowed
-from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
-from carnet_ref.systems.gpu_travelling.roles.session_frames import inside
+from carnet_ref.systems.gpu_travelling.roles.messages import Decline, Grant, Return, encode_message, inside
 from carnet_ref.systems.gpu_travelling.roles.states import (
+    Admitted,
     AwaitsHolder,
     AwaitsReturn,
     AwaitsRotationOut,
     Back,
+    Declined,
     Finished,
     OrchestratorState,
+    Reported,
+    Returned,
+    TimePassed,
     Transition,
 )
 from carnet_ref.transport.frames import (
@@ -42,6 +53,45 @@ from carnet_ref.transport.frames import (
     Send,
 )
 from carnet_spec.trace import TraceStep
+
+_ANY_CHUNK = Budget.of([0])
+"""What a turn takes of a holder's key at least: one chunk."""
+ORDERS: Final = Budget.of([256] * 8)
+"""What a hand-over takes of each of the session's own keys at most: that many orders, or reports on them."""
+
+
+def at_home(model: int) -> dict[Direction, Budget]:
+    """Return what one return takes of the orchestrator's keys, if a model of so many bytes goes home."""
+    uploads, replies = [size_of(Upload(TRAINING_CODE, b""))], [size_of(Logged(0.0)), size_of(Model(b"")) + model]
+    return {Direction.H2D: Budget.of(uploads), Direction.D2H: Budget.of(replies)}
+
+
+def shortage(job: Job, holder: str) -> str:
+    """Return why the next hand-over, to ``holder``, should be under other keys than this session's; nothing if not."""
+    away = {Direction.H2D: job.needs.get(holder, _ANY_CHUNK), Direction.D2H: Budget()}
+    uses = [
+        (owner, way, job.live.usage(owner, way), needs[way])
+        for owner, needs in ((holder, away), (ORCHESTRATOR, at_home(len(job.kept.model))))
+        for way in Direction
+    ]
+    for owner, way, usage, needs in uses:
+        if short := _short(job, usage, needs):
+            return f"{owner}'s {way.value} key {short}"
+    for what, usage in job.live.own_usage.items():
+        if short := _short(job, usage, ORDERS):
+            return f"the session's key for {what} {short}"
+    return ""
+
+
+def _short(job: Job, usage: KeyUsage, needs: Budget) -> str:
+    """Say what a key lacks; in a session that was never lent, a key that is due is used up to its limit."""
+    left = usage.left
+    if needs.messages > left.messages:
+        return f"has {left.messages:,} messages left, and {needs.messages:,} are needed"
+    if needs.units > left.units:
+        return f"has {left.units:,} work units left, and {needs.units:,} are needed"
+    return "is due to rotate" if usage.state is UsageState.ROTATION_DUE and job.lendings else ""
+
 
 ALL_CHECKS: Final = Checks()
 

@@ -14,24 +14,26 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.systems.gpu_travelling.device.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
-from carnet_ref.systems.gpu_travelling.roles.appraising import (
+from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
+from carnet_ref.systems.gpu_travelling.roles.attestation import (
     ANSWERS,
     DEBUG,
     MODE,
     NOT_REVOKED,
     SIGNED,
     VALUES,
+    GpuAppraiser,
+    GpuEvidence,
+    Requester,
     accepted,
     asked_of,
     each_in_turn,
     proves_enrolment,
 )
-from carnet_ref.systems.gpu_travelling.roles.channel import Channel
 from carnet_ref.systems.gpu_travelling.roles.links import Link
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, Requester
+from carnet_ref.systems.gpu_travelling.roles.messages import Channel
 from carnet_ref.transport.frames import ProtocolError
 
 _MINT: Final = object()

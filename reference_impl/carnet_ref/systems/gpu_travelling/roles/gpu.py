@@ -16,37 +16,9 @@ from carnet_ref.keys import H100KeySchedule, KeyLedger, KeySchedule, KeysError, 
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
-from carnet_ref.systems.gpu_travelling.device.commands import (
-    Logged,
-    Model,
-    Reply,
-    Start,
-    Submit,
-    Upload,
-    Write,
-    encode,
-    parse_command,
-)
-from carnet_ref.systems.gpu_travelling.device.device import Device
-from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
-from carnet_ref.systems.gpu_travelling.device.orders import (
-    Fence,
-    Fenced,
-    Order,
-    Place,
-    ReadBack,
-    Report,
-    Rotate,
-    Rotated,
-    Save,
-    Saved,
-    Scrub,
-    Scrubbed,
-    Train,
-    Trained,
-)
+from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.names import (
     FOR_JOURNEY,
     FOR_NEW_SESSION,
@@ -55,8 +27,33 @@ from carnet_ref.systems.gpu_travelling.names import (
     address_name,
     version_name,
 )
-from carnet_ref.systems.gpu_travelling.roles.ports import Responder
-from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL, tagged, untagged
+from carnet_ref.systems.gpu_travelling.orders import (
+    Fence,
+    Fenced,
+    Logged,
+    Model,
+    Order,
+    Place,
+    ReadBack,
+    Reply,
+    Report,
+    Rotate,
+    Rotated,
+    Save,
+    Saved,
+    Scrub,
+    Scrubbed,
+    Start,
+    Submit,
+    Train,
+    Trained,
+    Upload,
+    Write,
+    encode_copy,
+    parse_command,
+)
+from carnet_ref.systems.gpu_travelling.roles.attestation import Responder
+from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import (
     PLATFORM,
@@ -271,7 +268,7 @@ class InSession(GpuState):
         return []
 
     def _send_home(self, reply: Reply) -> tuple[Sealed, Send]:
-        sealed = self.engines.seal(encode(reply))
+        sealed = self.engines.seal(encode_copy(reply))
         checks, use = self.gpu.hardware.checks, self.engines.standing
         told = "the key of what goes home is used past its limit"
         checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)

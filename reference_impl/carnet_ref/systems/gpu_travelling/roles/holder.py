@@ -12,7 +12,6 @@ from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.keys import Budget, KeysError
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.device.commands import Write
 from carnet_ref.systems.gpu_travelling.enforcement import (
     Checks,
     ReceivedMessage,
@@ -21,14 +20,22 @@ from carnet_ref.systems.gpu_travelling.enforcement import (
     unattributed_checks,
 )
 from carnet_ref.systems.gpu_travelling.names import BUFFER, GPU, HOLDER, ORCHESTRATOR, address_name
-from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator, prove_enrolment
-from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
+from carnet_ref.systems.gpu_travelling.orders import Write
+from carnet_ref.systems.gpu_travelling.roles.attestation import (
+    Agreed,
+    QuoteAppraiser,
+    accept_orchestrator,
+    prove_enrolment,
+)
+from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, BorrowedLink
+from carnet_ref.systems.gpu_travelling.roles.messages import (
     Answer,
+    Channel,
     Decline,
     Envelope,
     Grant,
     Hello,
+    Initiator,
     NoChannel,
     OrchestratorEvidence,
     Proof,
@@ -39,8 +46,6 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     parse_envelope,
     parse_message,
 )
-from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, BorrowedLink
-from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import (
     PLATFORM,
     Ended,

@@ -26,11 +26,23 @@ from carnet_ref.keys import (
 from carnet_ref.keys.iv import LAST_MESSAGE
 from carnet_ref.keys.usage import BLOCK_BYTES, Standing
 from carnet_ref.marks import enforces
-from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply, Write, encode, parse_reply, size_of
-from carnet_ref.systems.gpu_travelling.device.orders import ORDERS_LABEL, REPORTS_LABEL, Order, Place, Report, Rotate
-from carnet_ref.systems.gpu_travelling.keys.schedules import FIRST_CHANNEL
-from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL
+from carnet_ref.systems.gpu_travelling import orders
+from carnet_ref.systems.gpu_travelling.keys import FIRST_CHANNEL
+from carnet_ref.systems.gpu_travelling.orders import (
+    ORDERS_LABEL,
+    REPORTS_LABEL,
+    Command,
+    Order,
+    Place,
+    Reply,
+    Report,
+    Rotate,
+    Write,
+    encode_copy,
+    parse_reply,
+    size_of,
+)
+from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire.fields import number
 
@@ -246,7 +258,7 @@ class Link:
         """
         sealer = self._outgoing.sealer
         slot = sealer.ivs.message
-        return slot, h2d_body(self.keys.engine, slot, sealer.seal(encode(command)))
+        return slot, h2d_body(self.keys.engine, slot, sealer.seal(encode_copy(command)))
 
     def open(self, sealed: bytes) -> Reply:
         """Return the next reply under the device-to-host half.
@@ -330,7 +342,7 @@ class BorrowedLink:
             KeysError: the budget is used up, or the key has no IV left.
         """
         slot = self.count
-        return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode(command)))
+        return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode_copy(command)))
 
 
 def borrowed(size: int, messages: int) -> Budget:

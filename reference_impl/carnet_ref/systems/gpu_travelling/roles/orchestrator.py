@@ -1,46 +1,82 @@
-"""The orchestrator: runs the job, lends the GPU to one holder after another, and trains on what they return."""
+"""The orchestrator: runs the job, lends the GPU to one holder after another, and trains on what they return.
+
+What it does in each state about each input is one table, which the documentation draws.
+
+Theory of operation. A run goes down the rows: a session is opened and the GPU attested in it (`Setup`); the GPU is
+fenced, loaded, checked and scrubbed (`Returning`), lent (`Lending`), and goes through `Returning` again when it is
+back. A cell names the step that takes an input and the states that it leads to, or says that the input is ignored, that
+it is ignored with a remark, or that it is refused: a protocol error, which ends the session. A step may raise as well.
+The state before it stays as it was, and `Setup.restart` starts again from there. Two things lead to `Setup.restart` in
+every state and have no column: the GPU reports a fault, and the platform was gone.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final
 
 from carnet_ref.crypto.primitives import CryptoError, sha384
 from carnet_ref.keys import KeyExhaustedError, KeysError
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
-from carnet_ref.systems.gpu_travelling.enforcement import checking, log_step, unattributed_checks
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles.admission import Admission, Attest
-from carnet_ref.systems.gpu_travelling.roles.appraising import summary
-from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Kept
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
+from carnet_ref.systems.gpu_travelling.roles.attestation import summary
+from carnet_ref.systems.gpu_travelling.roles.custody import ALL_CHECKS, Lending, too_low
+from carnet_ref.systems.gpu_travelling.roles.job import (
+    EMPTY_BOOKS,
+    Admission,
+    Attest,
+    Books,
+    Checkpoint,
+    Job,
+    Terms,
+    Tools,
+)
+from carnet_ref.systems.gpu_travelling.roles.messages import (
+    ATTEMPTS,
     Decline,
     Hello,
     Proof,
     Record,
     Return,
     parse_envelope,
+    untagged,
 )
-from carnet_ref.systems.gpu_travelling.roles.custody import too_low
-from carnet_ref.systems.gpu_travelling.roles.inputs import (
+from carnet_ref.systems.gpu_travelling.roles.returning import Returning
+from carnet_ref.systems.gpu_travelling.roles.setup import Setup, evidence_for, reset_gpu
+from carnet_ref.systems.gpu_travelling.roles.states import (
     Admitted,
+    AwaitsFence,
+    AwaitsHolder,
+    AwaitsModel,
+    AwaitsReadBack,
+    AwaitsReport,
+    AwaitsReturn,
+    AwaitsRotationIn,
+    AwaitsRotationOut,
+    AwaitsScrub,
+    AwaitsSession,
+    AwaitsTraining,
+    Back,
     Declined,
+    Finished,
     Input,
     LinkMessage,
+    OrchestratorState,
     OwnTurn,
     Reported,
     ReportOutside,
     Returned,
     Semaphore,
     SessionMessage,
+    Stopped,
     TimePassed,
+    Transition,
 )
-from carnet_ref.systems.gpu_travelling.roles.job import Job, Terms, Tools
-from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
-from carnet_ref.systems.gpu_travelling.roles.session_frames import ATTEMPTS, untagged
-from carnet_ref.systems.gpu_travelling.roles.setup import evidence_for, reset_gpu
-from carnet_ref.systems.gpu_travelling.roles.states import OrchestratorState, Stopped, Transition
 from carnet_ref.transport.frames import (
     PLATFORM,
     Frame,
@@ -53,6 +89,164 @@ from carnet_ref.transport.frames import (
     Tick,
 )
 from carnet_ref.wire.reader import MalformedError
+
+
+class Unwanted(Enum):
+    """What is done about an input that a state has no step for."""
+
+    IGNORED = "ignored"
+    REMARKED = "ignored, with a remark"
+    REFUSED = "a protocol error"
+
+
+Handler = Callable[[Any, Any, Any], Transition]
+"""A step: a method of the procedures, which takes a state and an input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An input that a step takes, and the states that it leads to, if it does not fail; none: it stays where it is."""
+
+    by: Handler
+    to: tuple[type[OrchestratorState], ...] = ()
+
+
+Cell = Taken | Unwanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What one state does about each kind of input."""
+
+    session: Cell
+    reported: Cell
+    link: Cell
+    report: Cell
+    semaphore: Cell
+    admitted: Cell
+    returned: Cell
+    declined: Cell
+    tick: Cell
+    turn: Cell
+
+
+COLUMNS: Final[Mapping[type[Input], str]] = MappingProxyType(
+    {
+        SessionMessage: "session",
+        Reported: "reported",
+        LinkMessage: "link",
+        ReportOutside: "report",
+        Semaphore: "semaphore",
+        Admitted: "admitted",
+        Returned: "returned",
+        Declined: "declined",
+        TimePassed: "tick",
+        OwnTurn: "turn",
+    }
+)
+"""The column of each kind of input."""
+
+Table = Mapping[type[OrchestratorState], Row]
+IGNORED, SAID, REFUSED = Unwanted.IGNORED, Unwanted.REMARKED, Unwanted.REFUSED
+WAIT: Final = Taken(Lending.wait_on)
+
+# fmt: off
+TABLE: Final[Table] = MappingProxyType({
+    AwaitsSession: Row(
+        session=Taken(Setup.handshake, (AwaitsSession, AwaitsReport)), reported=IGNORED, link=IGNORED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsReport: Row(
+        session=Taken(Setup.report_came, (AwaitsFence,)), reported=REFUSED, link=REFUSED,
+        report=SAID, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsFence: Row(
+        session=REFUSED, reported=Taken(Returning.fenced, (AwaitsReadBack,)), link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsReadBack: Row(
+        session=REFUSED, reported=Taken(Returning.verified, (AwaitsTraining, AwaitsScrub)), link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsTraining: Row(
+        session=REFUSED, reported=Taken(Returning.trained, (AwaitsModel, AwaitsScrub)),
+        link=Taken(Returning.logged, (AwaitsTraining,)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsModel: Row(
+        session=REFUSED, reported=Taken(Returning.saved, (AwaitsScrub,)),
+        link=Taken(Returning.model_came, (AwaitsModel,)),
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsScrub: Row(
+        session=REFUSED, reported=Taken(Returning.scrubbed, (AwaitsHolder, AwaitsRotationOut, AwaitsSession, Finished)),
+        link=REFUSED, report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsHolder: Row(
+        session=REFUSED, reported=REFUSED, link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=Taken(Lending.holder_came, (AwaitsHolder, AwaitsRotationOut)),
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsRotationOut: Row(
+        session=REFUSED, reported=Taken(Lending.rotated_out, (AwaitsReturn,)), link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    AwaitsReturn: Row(
+        session=REFUSED, reported=REFUSED, link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=Taken(Lending.holder_restarted, (AwaitsReturn, Back, Finished)),
+        returned=Taken(Lending.take_back, (AwaitsReturn, Back, Finished)),
+        declined=Taken(Lending.lend_again, (AwaitsReturn, AwaitsSession, Finished)),
+        tick=Taken(Lending.watch_lease, (AwaitsReturn, Back, Finished)),
+        turn=IGNORED),
+    Back: Row(
+        session=REFUSED, reported=REFUSED, link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=Taken(Returning.begin_home, (AwaitsRotationIn,))),
+    AwaitsRotationIn: Row(
+        session=REFUSED, reported=Taken(Returning.rotated_in, (AwaitsFence,)), link=REFUSED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=WAIT, turn=IGNORED),
+    Finished: Row(
+        session=IGNORED, reported=IGNORED, link=IGNORED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
+    Stopped: Row(
+        session=IGNORED, reported=IGNORED, link=IGNORED,
+        report=IGNORED, semaphore=IGNORED, admitted=IGNORED,
+        returned=SAID, declined=SAID, tick=IGNORED, turn=IGNORED),
+})
+# fmt: on
+"""Every state, and what it does about every input."""
+
+
+class Procedures(Setup):
+    """The orchestrator's steps, and the table that leads to them."""
+
+    def __init__(self, checks: Checks = ALL_CHECKS, table: Table = TABLE) -> None:
+        super().__init__(checks)
+        self.table = table
+
+    def take(self, state: OrchestratorState, event: Input) -> Transition:
+        """Take an input as the table says.
+
+        Raises:
+            ProtocolError: the state refuses it, or the step that it leads to does.
+        """
+        match cell(self.table, type(state), type(event)):
+            case Taken(by):
+                taken: Transition = getattr(self, by.__name__)(state, event)
+                return taken
+            case Unwanted.IGNORED:
+                return state, []
+            case Unwanted.REMARKED:
+                return state, [Remark(event.left_aside)]
+        raise ProtocolError(f"{event.noun}, while the orchestrator {state}")
+
+
+def cell(table: Table, state: type[OrchestratorState], event: type[Input]) -> Cell:
+    """Return what a table says about a kind of input in a state."""
+    found: Cell = getattr(table[state], COLUMNS[event])
+    return found
+
 
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
 """What ends a session, or a channel, when it comes up there."""
@@ -67,12 +261,12 @@ class Orchestrator:
         self,
         terms: Terms,
         tools: Tools,
-        kept: Kept | None = None,
-        books: Books = NO_BOOKS,
+        kept: Checkpoint | None = None,
+        books: Books = EMPTY_BOOKS,
         resumed: bool = False,
         procedures: Procedures = SECURE,
     ) -> None:
-        kept = kept or Kept.first(tools.trainer.first_model())
+        kept = kept or Checkpoint.first(tools.trainer.first_model())
         admission = Admission(terms.enrolled, tools.random, procedures.checks)
         manifest = terms.manifest(tools.trainer).encode()
         attempt = tools.random(1)[0] % ATTEMPTS

@@ -13,13 +13,11 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.device.programs import TRAINING_CODE
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload
-from carnet_ref.systems.gpu_travelling.device.orders import Fence, ReadBack, Save, Scrub, Train
 from carnet_ref.systems.gpu_travelling.enforcement import log_step
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
+from carnet_ref.systems.gpu_travelling.orders import Fence, Logged, Model, ReadBack, Save, Scrub, Train, Upload
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept
-from carnet_ref.systems.gpu_travelling.roles.custody import Lending, lent_epoch
+from carnet_ref.systems.gpu_travelling.roles.custody import Lending, lent_epoch, shortage
 from carnet_ref.systems.gpu_travelling.roles.facts import (
     BufferScrubbed,
     ContextsFenced,
@@ -28,10 +26,8 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
     MemoryVerified,
     VersionTrained,
 )
-from carnet_ref.systems.gpu_travelling.roles.inputs import LinkMessage, OwnTurn, Reported
-from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
-from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
-from carnet_ref.systems.gpu_travelling.roles.session_frames import inside
+from carnet_ref.systems.gpu_travelling.roles.job import Checkpoint, Custody, Entry, Job
+from carnet_ref.systems.gpu_travelling.roles.messages import inside
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsFence,
     AwaitsModel,
@@ -42,6 +38,9 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Back,
     Established,
     HomeStep,
+    LinkMessage,
+    OwnTurn,
+    Reported,
     Transition,
 )
 from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, Send
@@ -207,7 +206,7 @@ class Returning(Lending):
             raise ProtocolError("the model went home, and did not come")
         version = facts.saved(job.live, event.sealed, model, job.progress.latest, self.checks)
         facts.require(version, job.live)
-        kept = Kept(job.progress, model, job.books.returns)
+        kept = Checkpoint(job.progress, model, job.books.returns)
         seen = log_step(step("saved", ORCHESTRATOR))
         after, effects = self.scrub(replace(job, kept=kept, books=job.books.secured()))
         return after, [Persist("saved", kept.encode()), seen, *effects]

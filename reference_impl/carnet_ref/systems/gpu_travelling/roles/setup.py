@@ -9,20 +9,19 @@ from carnet_ref.keys import H100KeySchedule, KeySchedule
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, log_step
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, FOR_NEW_SESSION, GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import OrchestratorEvidence
-from carnet_ref.systems.gpu_travelling.roles.inputs import SessionMessage
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, Requester
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence, Requester
+from carnet_ref.systems.gpu_travelling.roles.messages import ATTEMPTS, OrchestratorEvidence
 from carnet_ref.systems.gpu_travelling.roles.returning import Returning, route_back
-from carnet_ref.systems.gpu_travelling.roles.session_frames import ATTEMPTS
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsReport,
     AwaitsSession,
     OrchestratorState,
+    SessionMessage,
     Stopped,
     Transition,
 )

@@ -18,7 +18,7 @@ from carnet_ref.citations import (
     citations_in,
     places,
 )
-from carnet_ref.systems.gpu_travelling.ablations.checks import defence_names
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import defence_names
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT
 from carnet_spec.language import Family
 from carnet_spec.protocols.gpu_travelling import FAMILY

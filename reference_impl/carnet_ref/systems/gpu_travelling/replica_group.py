@@ -11,15 +11,18 @@ injects faults. Source: Teechain, abstract; deck, Outlook: backup orchestrator.
 from __future__ import annotations
 
 import functools
+import random
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.gpu_travelling.parties.fault_injection import Fault, FaultInjection
+from carnet_ref.systems.gpu_travelling.deployment import Deployment
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.teechain.chain import draw_key
 from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
 from carnet_ref.systems.teechain.primary import Primary
@@ -33,6 +36,65 @@ from carnet_ref.systems.teechain.tee import (
     TeechainError,
     certify,
 )
+from carnet_ref.transport.in_process import World
+from carnet_ref.transport.node import Node
+
+MOMENTS_PER_ROUND = 8
+"""Moments at which something may happen, in a round with one backup; with more there are more."""
+
+
+class Fault(Enum):
+    """What the platform may do to the instances."""
+
+    KILL_HEAD = auto()
+    """The instance in charge is killed."""
+    KILL_BACKUP = auto()
+    """A backup is killed."""
+    ROLL_BACK_HEAD = auto()
+    """The instance in charge is killed, and started from an older state than its last."""
+    ROLL_BACK_BACKUP = auto()
+    """A backup is killed, and started from an older state than its last."""
+    FORK = auto()
+    """A backup takes over while the instance in charge runs on."""
+
+
+@dataclass(slots=True)
+class FaultInjection:
+    """So many faults, spread over a run; the same seed gives the same.
+
+    Args:
+        left: how many there are to be.
+        rounds: how long the run is.
+        seed: what decides when, and which.
+        kinds: which there may be.
+    """
+
+    left: int = 0
+    rounds: int = 1
+    seed: int = 0
+    kinds: tuple[Fault, ...] = tuple(Fault)
+    random: random.Random = field(init=False)
+    _wait: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self._draw()
+
+    def moment(self) -> Fault | None:
+        """Return what happens at this moment, if anything does."""
+        if not self.left:
+            return None
+        if self._wait:
+            self._wait -= 1
+            return None
+        self.left -= 1
+        self._draw()
+        return self.random.choice(self.kinds)
+
+    def _draw(self) -> None:
+        most = 2 * self.rounds * MOMENTS_PER_ROUND // max(1, self.left)
+        self._wait = self.random.randint(0, max(1, most))
+
 
 _PROGRAM = sha384(b"carnet orchestrator")
 """The measurement of every instance."""
@@ -320,3 +382,47 @@ class ReplicaGroup:
     def _kill(self, name: str, *, older: bool) -> None:
         self.tally.kills += 1
         self._dead[name] = older
+
+
+@dataclass(slots=True, kw_only=True)
+class FailoverWorld(World):
+    """A world whose orchestrator is a group of replicas."""
+
+    deployment: Deployment
+    group: ReplicaGroup
+    random: Random = field(repr=False)
+
+    def begin(self) -> None:
+        """Let the first instance begin."""
+        try:
+            self._let_begin()
+        except InstanceLostError as error:
+            self._succeed(error)
+
+    def run(self, limit: int = 1_000_000) -> None:
+        """Go on until the device's owner is done, with whichever instance is in charge.
+
+        Raises:
+            StuckError: it never is.
+            GroupEndedError: no instance can go on.
+        """
+        while True:
+            try:
+                return World.run(self, limit)
+            except InstanceLostError as error:
+                self._succeed(error)
+
+    def _succeed(self, lost: InstanceLostError) -> None:
+        """Put the next instance in charge, until one can begin."""
+        while True:
+            self.group.say(str(lost))
+            self.group.succeed()
+            try:
+                return self._let_begin()
+            except InstanceLostError as error:
+                lost = error
+
+    def _let_begin(self) -> None:
+        orchestrator = self.deployment.orchestrator_from(self.group, self.random)
+        node = Node(ORCHESTRATOR, orchestrator, self.recorder, self.group, self.group.say)
+        self.add(node, node.perform(orchestrator.begin(self.now)))

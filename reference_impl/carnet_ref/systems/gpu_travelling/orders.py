@@ -1,8 +1,9 @@
-"""Orders to the firmware, and its reports: what travels inside the session, out of reach of whatever runs on the GPU.
+"""Orders to the firmware and its reports, inside the session, and copies through the link in both directions.
 
 An order names the epoch that it is about and has a number in it, and the report on it has the same. Both stand in the
 clear, and the IV is made of them: so no two messages of a session share one, and what is repeated or put in another
-order is opened and seen for what it is.
+order is opened and seen for what it is. Whoever has the host-to-device half of the link can send every one of the
+copies; nothing in one says who made it. Nothing is decided by what comes over the link.
 
 Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h (keys of the calls between driver and firmware, which hang on
 the session's secret); DEMY (arXiv 2507.02770): the queue of such calls is not protected.
@@ -10,13 +11,151 @@ the session's secret); DEMY (arXiv 2507.02770): the queue of such calls is not p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import struct
+from dataclasses import dataclass, field
 from typing import Final
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, TAG_BYTES, AesGcm
 from carnet_ref.keys import KeyUsage, UsageLimits
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Store ``data`` at ``address``; ``chunk`` numbers the chunks of a dataset from 1, 0 for anything else."""
+
+    address: int
+    chunk: int
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a kernel that keeps running: a resident context."""
+
+    program: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Replace the code, and the model if one is given."""
+
+    code: bytes
+    model: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Carry out an order that did not come inside the session."""
+
+    order: bytes
+
+
+Command = Write | Start | Upload | Submit
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """What training writes down on the way: the mean loss."""
+
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model, on its way home."""
+
+    model: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Anything else that code on the GPU sends home."""
+
+    data: bytes = field(repr=False)
+
+
+Reply = Logged | Model | Sent
+
+_LOSS = struct.Struct("<d")
+
+
+def size_of(message: Command | Reply) -> int:
+    """Return how many bytes a command or a reply takes."""
+    return len(encode_copy(message))
+
+
+def encode_copy(message: Command | Reply) -> bytes:
+    """Return the bytes of a command or a reply."""
+    parts: tuple[bytes, ...]
+    match message:
+        case Write(address, chunk, data):
+            parts = (number(address), number(chunk), data)
+        case Start(content) | Submit(content) | Model(content) | Sent(content):
+            parts = (content,)
+        case Upload(code, model):
+            parts = (code, model)
+        case Logged(loss):
+            parts = (_LOSS.pack(loss),)
+    return bytes([_COPY_TAGS[type(message)]]) + join(*parts)
+
+
+def parse_command(data: bytes) -> Command:
+    """Return the command that ``data`` encodes.
+
+    Raises:
+        MalformedError: it encodes none.
+    """
+    what, body = "command", data[1:]
+    match data[:1]:
+        case b"\x01":
+            address, chunk, content = split(body, what, "address", "chunk", "data")
+            return Write(to_number(address, what, "address"), to_number(chunk, what, "chunk"), content)
+        case b"\x02":
+            (program,) = split(body, what, "program")
+            return Start(program)
+        case b"\x03":
+            code, model = split(body, what, "code", "model")
+            return Upload(code, model)
+        case b"\x04":
+            (order,) = split(body, what, "order")
+            return Submit(order)
+    raise MalformedError(what, "a known command", data[:1].hex() or "nothing", 0)
+
+
+def parse_reply(data: bytes) -> Reply:
+    """Return the reply that ``data`` encodes.
+
+    Raises:
+        MalformedError: it encodes none.
+    """
+    what, body = "reply", data[1:]
+    match data[:1]:
+        case b"\x11":
+            (loss,) = split(body, what, "loss")
+            if len(loss) != _LOSS.size:
+                raise MalformedError(what, f"{_LOSS.size} bytes of loss", str(len(loss)))
+            return Logged(float(_LOSS.unpack(loss)[0]))
+        case b"\x12":
+            (model,) = split(body, what, "model")
+            return Model(model)
+        case b"\x13":
+            (content,) = split(body, what, "data")
+            return Sent(content)
+    raise MalformedError(what, "a known reply", data[:1].hex() or "nothing", 0)
+
+
+_COPY_TAGS: dict[type[Command | Reply], int] = {
+    Write: 0x01,
+    Start: 0x02,
+    Upload: 0x03,
+    Submit: 0x04,
+    Logged: 0x11,
+    Model: 0x12,
+    Sent: 0x13,
+}
+
 
 ORDERS_LABEL: Final = "cpu_gsp_locked_rpc"
 """The label of the key for orders. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""

@@ -1,4 +1,4 @@
-"""Key schedules: where the next link key comes from, one class for each, all behind `KeySchedule`.
+"""Key schedules: where the next link key comes from, one class for each, all behind `KeySchedule`; and the inner key.
 
 Both ends of a link hold a schedule over the same session. The orchestrator calls `order`, which says what its rotation
 command carries, and both ends `follow` that order and then hold the same `LinkKeys`. The order travels inside the
@@ -29,14 +29,89 @@ from carnet_ref.crypto.primitives import (
     AesGcm,
     AuthenticationError,
     Random,
+    X25519Share,
     hkdf_expand_sha256,
+    hkdf_sha256,
+    sha256,
 )
-from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError
+from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError, SecretTakenError
 from carnet_ref.keys.h100 import ENGINES, Direction, H100KeySchedule, engine_label, ratchet
-from carnet_ref.keys.iv import counter_after
+from carnet_ref.keys.iv import EngineChannel, IvCounter, counter_after
 from carnet_ref.keys.schedule import KeySchedule, LinkKeys
+from carnet_ref.keys.usage import KeyUsage, UsageLimits
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.wire.reader import MalformedError, Reader
+
+
+class InnerKey:
+    """A data key that seals, or opens, the chunks of one journey in order, within the limits of a key."""
+
+    __slots__ = ("_cipher", "_ivs", "_usage")
+
+    def __init__(self, key: bytes, limits: UsageLimits | None = None) -> None:
+        self._cipher = AesGcm(key)
+        self._ivs = IvCounter(EngineChannel(0))
+        self._usage = KeyUsage(limits)
+
+    def seal(self, plaintext: bytes) -> bytes:
+        """Return the next chunk sealed.
+
+        Raises:
+            KeyExhaustedError: the key has protected as much as it may.
+        """
+        self._usage.count(len(plaintext))
+        return self._cipher.encrypt(self._ivs.advance(), plaintext)
+
+    def open(self, sealed: bytes) -> bytes:
+        """Return the plaintext of the next chunk.
+
+        Raises:
+            AuthenticationError: it is not the next chunk under this key.
+            KeyExhaustedError: the key has protected as much as it may.
+        """
+        self._usage.count(max(0, len(sealed) - TAG_BYTES))
+        return self._cipher.decrypt(self._ivs.advance(), sealed)
+
+
+class InnerKeyExchange:
+    """One end's part in agreeing on an inner key, once.
+
+    ``context`` binds the key to what both ends authenticated: the channel, the epoch and the code digest. An end that
+    was shown another share or context gets another key, and nothing opens.
+    """
+
+    __slots__ = ("_limits", "_share")
+
+    def __init__(self, random: Random, limits: UsageLimits | None = None) -> None:
+        self._limits = limits
+        self._share: X25519Share | None = X25519Share(random(KEY_BYTES))
+
+    @property
+    def public(self) -> bytes:
+        """The share to send to the other end, authenticated.
+
+        Raises:
+            SecretTakenError: the exchange is over.
+        """
+        return self._open().public
+
+    def agree(self, peer: bytes, context: bytes) -> InnerKey:
+        """Return the key shared with the peer, and forget the share.
+
+        Raises:
+            KeyMaterialError: the peer's share is not acceptable.
+            SecretTakenError: the exchange is over.
+        """
+        share, self._share = self._open(), None
+        shares = b"".join(sorted((share.public, peer)))
+        info = b"carnet inner key" + sha256(shares + context)
+        return InnerKey(hkdf_sha256(share.agree(peer), b"", info, KEY_BYTES), self._limits)
+
+    def _open(self) -> X25519Share:
+        if self._share is None:
+            raise SecretTakenError("the inner key was agreed before")
+        return self._share
+
 
 HOME_ENGINE: Final = 0
 """The copy engine that the orchestrator keeps to itself."""
@@ -237,7 +312,7 @@ class Reset(Ratchet):
 
 
 class InnerKeyOverRatchet(Ratchet):
-    """The stock ratchet beneath, and data sealed once more under an inner key (`keys.inner`)."""
+    """The stock ratchet beneath, and data sealed once more under an inner key (`InnerKey`)."""
 
     name: ClassVar[str] = "inner-key"
 

@@ -37,14 +37,11 @@ from carnet_ref.systems.gpu_travelling.evidence import (
     gpu_responder,
 )
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed
-from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Kept
+from carnet_ref.systems.gpu_travelling.roles.attestation import Agreed, Responder
 from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
-from carnet_ref.systems.gpu_travelling.roles.job import Terms, Tools
-from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator
-from carnet_ref.systems.gpu_travelling.roles.ports import Responder
-from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
+from carnet_ref.systems.gpu_travelling.roles.job import EMPTY_BOOKS, Books, Checkpoint, Terms, Tools
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator, Procedures
 from carnet_ref.training import Trainer
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.training.choice import trainer_named
@@ -137,8 +134,8 @@ class Deployment:
     def orchestrator(
         self,
         random: Random,
-        kept: Kept | None = None,
-        books: Books = NO_BOOKS,
+        kept: Checkpoint | None = None,
+        books: Books = EMPTY_BOOKS,
         resumed: bool = False,
         instance: bytes | None = None,
     ) -> Orchestrator:
@@ -237,7 +234,7 @@ class Deployment:
             MalformedError: the journal says something that no orchestrator wrote.
         """
         saved, resumed = journal.last("saved"), journal.last("session") is not None
-        kept = Kept.first(self.trainer.first_model()) if saved is None else Kept.parse(saved)
+        kept = Checkpoint.first(self.trainer.first_model()) if saved is None else Checkpoint.parse(saved)
         books = Books.of(journal.all("ledger"), journal.all("returned"), journal.all("lost"), kept)
         return self.orchestrator(random, kept, books, resumed, self._instance_in(journal, random))
 

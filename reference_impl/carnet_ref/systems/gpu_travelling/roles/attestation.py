@@ -1,10 +1,10 @@
-"""Appraisals: of the orchestrator's quote by a holder, and what the facts about a GPU and a holder are made from."""
+"""Attestation: what roles ask of it, and the appraisals that facts about GPU, holder and orchestrator rest on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
 
@@ -12,8 +12,88 @@ from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import AuthenticationError, sign_p384, verify_p384
 from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
 from carnet_ref.transport.frames import ProtocolError
+
+
+@dataclass(frozen=True, slots=True)
+class GpuEvidence:
+    """A GPU's signed report and the certificate chain that comes with it."""
+
+    report: bytes
+    chain: bytes
+
+
+class SessionEnd(Protocol):
+    """One end of a session between orchestrator and GPU.
+
+    Every method raises ``SpdmError`` or ``CryptoError`` on what does not verify; the session is dead then.
+    """
+
+    @property
+    def label(self) -> str:
+        """A name of the session that both ends know; empty until the key exchange is under way."""
+
+    @property
+    def established(self) -> bool:
+        """Whether both ends have finished the handshake."""
+
+    def receive(self, message: bytes) -> list[bytes]:
+        """Take a handshake message and return those that answer it."""
+
+    def secret(self) -> bytes:
+        """Return the session's exported master secret, once."""
+
+    def seal(self, message: bytes) -> bytes:
+        """Protect a message inside the session."""
+
+    def open(self, message: bytes) -> bytes:
+        """Return a message that came inside the session."""
+
+
+class Requester(SessionEnd, Protocol):
+    """The orchestrator's end."""
+
+    def begin(self) -> list[bytes]:
+        """Return the first messages."""
+
+    def report_nonce(self, drawn: bytes) -> bytes:
+        """Return the nonce that a report has to answer: it commits to this session and to the bytes just drawn."""
+
+    def ask_report(self, nonce: bytes) -> bytes:
+        """Return the request, inside the session, for a report on ``nonce``."""
+
+    def take_evidence(self, message: bytes) -> GpuEvidence:
+        """Return the evidence that answers the request, as it came inside the session."""
+
+    @property
+    def responder_key(self) -> bytes:
+        """The public key that signed the key exchange, as DER."""
+
+
+class Responder(SessionEnd, Protocol):
+    """The GPU's end; requests for reports are answered by ``receive``."""
+
+
+class GpuAppraiser(Protocol):
+    """Appraises a GPU's report step by step."""
+
+    def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
+        """Return the steps; claims hold ``device``, ``mode`` and ``key``."""
+
+
+class Quoter(Protocol):
+    """Makes the orchestrator's composite evidence."""
+
+    def evidence(self, exporter: bytes, nonce: bytes, manifest: bytes, gpu: GpuEvidence) -> bytes:
+        """Return a quote with what it is bound to."""
+
+
+class QuoteAppraiser(Protocol):
+    """Appraises the orchestrator's composite evidence step by step."""
+
+    def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
+        """Return the steps."""
+
 
 Steps = frozenset[str]
 """Steps of an appraisal, by their ids."""
