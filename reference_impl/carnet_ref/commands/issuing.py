@@ -36,11 +36,7 @@ class Issuer:
     """The key."""
 
     def issue(self, appraised: Appraised, profiles: Profiles) -> None:
-        """Write the result.
-
-        Raises:
-            UsageError: no token can have it, or it could not be written.
-        """
+        """Write the result. Raises UsageError if no token can have it, or it could not be written."""
         from carnet_ref.attestation.ear.token import signed_token
         from carnet_ref.attestation.results.result import claims_set
 

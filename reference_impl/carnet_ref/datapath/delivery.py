@@ -61,8 +61,6 @@ class HonestPlatform:
 class IvLedger:
     """Every (key, IV) that sealed something, whoever held the key; a second use of one is an error."""
 
-    __slots__ = ("_used",)
-
     def __init__(self) -> None:
         self._used: set[tuple[bytes, Iv]] = set()
 
@@ -70,11 +68,7 @@ class IvLedger:
         return len(self._used)
 
     def record(self, key: bytes, ivs: IvCounter) -> None:
-        """Record the IV that ``ivs`` gave out last.
-
-        Raises:
-            IvReuseError: it sealed before under ``key``.
-        """
+        """Record the IV that ``ivs`` gave out last. Raises IvReuseError if it sealed before under ``key``."""
         use = (key, ivs.last)
         if use in self._used:
             raise IvReuseError(f"{ivs.last} was sealed before under this key")
@@ -83,8 +77,6 @@ class IvLedger:
 
 class Channel:
     """A sealed channel: its two ends, and what is on the wire between them."""
-
-    __slots__ = ("_key", "_ledger", "_random", "_sealer", "name", "opener", "wire")
 
     def __init__(self, name: str, random: Random, ledger: IvLedger) -> None:
         self.name = name
@@ -138,11 +130,7 @@ class Channel:
             raise ChunkRefusedError(f"{self.name}: {error}") from None
 
     def close(self) -> None:
-        """End the transfer: both ends know how many messages it has.
-
-        Raises:
-            ChunkRefusedError: more came.
-        """
+        """End the transfer: both ends know how many messages it has. Raises ChunkRefusedError if more came."""
         if self.wire:
             raise ChunkRefusedError(f"{self.name}: {len(self.wire)} messages came beyond the last chunk")
 
@@ -192,19 +180,16 @@ class _Run:
 
     def carry_out(self, task: Task) -> None:
         if task.stage in USING:
-            self._use()
+            waiting = [chunk for chunk, parcel in self.parcels.items() if parcel.quarantine is not None]
+            if waiting:
+                raise UnverifiedUseError(f"chunks {waiting} are in memory and not released")
+            self.used.append(frozenset(self.resident))
         elif task.stage is Stage.SCRUB:
             self.resident = {chunk: channel for chunk, channel in self.resident.items() if channel != task.channel}
         elif task.stage is Stage.ROTATION and task.channel:
             self.channel(task.channel).rotate()
         elif task.chunk is not None:
             self._move(task, task.chunk)
-
-    def _use(self) -> None:
-        waiting = [chunk for chunk, parcel in self.parcels.items() if parcel.quarantine is not None]
-        if waiting:
-            raise UnverifiedUseError(f"chunks {waiting} are in memory and not released")
-        self.used.append(frozenset(self.resident))
 
     def _move(self, task: Task, chunk: int) -> None:
         if chunk not in self.parcels:

@@ -39,11 +39,7 @@ class QuantityError(UsageError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Size:
-    """A number of bytes.
-
-    Raises:
-        QuantityError: it is not a whole number from 0 to 2⁶³ − 1.
-    """
+    """A number of bytes. Raises QuantityError if it is not a whole number from 0 to 2⁶³ − 1."""
 
     octets: int
 
@@ -121,11 +117,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rate:
-    """Bytes per second.
-
-    Raises:
-        QuantityError: it is zero, negative, not finite, or beyond 10¹⁵ bytes per second.
-    """
+    """Bytes per second. Raises QuantityError if it is zero, negative, not finite, or beyond 10¹⁵ bytes per second."""
 
     bytes_per_second: float
 

@@ -86,9 +86,23 @@ def lines(shown: Mapping[str, Any]) -> Iterator[str]:
     yield from hanging(f"{shown['title']} ({shown['source']})")
     yield ""
     yield from _cell_lines(shown["rows"])
-    yield from _parameter_lines(shown["parameters"])
+    parameters = shown["parameters"]
+    yield ""
+    yield f"{counted(sum(1 for one in parameters if one['fitted_to']), 'fitted parameter')}, and the others:"
+    width = max(len(one["name"]) for one in parameters)
+    for one in parameters:
+        standing = f"fitted to {one['fitted_to']}" if one["fitted_to"] else one["standing"]
+        yield f"  {one['name']:{width}}{'':{GAP}}{quantity(one['value'], one['unit']):>10}"
+        yield from wrapped("", f"{standing}: {one['source']}", NOTE)
     if shown["box"]:
-        yield from _box_lines(shown["box"])
+        box = shown["box"]
+        yield ""
+        yield from hanging(
+            f"{box['share']:.2%} of the parameter box ({box['meets_all']} of {box['samples']} points) meet all ratios "
+            f"within {box['tolerance']:.0%}"
+        )
+        for name, count in box["meets_each"].items():
+            yield f"  {name}: {count / box['samples']:.1%}"
     yield ""
     for remark in shown["remarks"]:
         yield from hanging(f"* {remark}")
@@ -118,23 +132,3 @@ def _figures(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _columns(texts: Iterable[str], widths: Iterable[int]) -> str:
     return "".join(f"{'':{GAP}}{text:>{width}}" for text, width in zip(texts, widths, strict=True))
-
-
-def _parameter_lines(parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield ""
-    yield f"{counted(sum(1 for one in parameters if one['fitted_to']), 'fitted parameter')}, and the others:"
-    width = max(len(one["name"]) for one in parameters)
-    for one in parameters:
-        standing = f"fitted to {one['fitted_to']}" if one["fitted_to"] else one["standing"]
-        yield f"  {one['name']:{width}}{'':{GAP}}{quantity(one['value'], one['unit']):>10}"
-        yield from wrapped("", f"{standing}: {one['source']}", NOTE)
-
-
-def _box_lines(box: Mapping[str, Any]) -> Iterator[str]:
-    yield ""
-    yield from hanging(
-        f"{box['share']:.2%} of the parameter box ({box['meets_all']} of {box['samples']} points) meet all ratios "
-        f"within {box['tolerance']:.0%}"
-    )
-    for name, count in box["meets_each"].items():
-        yield f"  {name}: {count / box['samples']:.1%}"

@@ -118,8 +118,6 @@ class Timing:
 class ScheduleBuilder:
     """A schedule in the making: each call adds a task and returns its position, for others to wait for."""
 
-    __slots__ = ("_name", "_tasks")
-
     def __init__(self, name: str) -> None:
         self._name = name
         self._tasks: list[Task] = []

@@ -91,7 +91,7 @@ def _costs(values: dict[str, float]) -> Costs:
         stage: _with_rate(costs, stage, Rate(values[name])) for name, stages in _STAGES.items() for stage in stages
     }
     for name, stage in (("rotation pause", Stage.ROTATION), ("attestation", Stage.ATTESTATION)):
-        changes[stage] = _with_fixed(costs, stage, Duration(values[name]))
+        changes[stage] = StageCost(Duration(values[name]), costs.stages[stage].rate)
     return costs.changed(changes)
 
 
@@ -99,16 +99,8 @@ def _with_rate(costs: Costs, stage: Stage, rate: Rate) -> StageCost:
     return StageCost(costs.stages[stage].fixed, rate)
 
 
-def _with_fixed(costs: Costs, stage: Stage, fixed: Duration) -> StageCost:
-    return StageCost(fixed, costs.stages[stage].rate)
-
-
 def check_extent(count: int, jobs: int) -> None:
-    """Insist that a sweep has a sane number of configurations and of processes.
-
-    Raises:
-        QuantityError: it has not.
-    """
+    """Insist that a sweep has a sane number of configurations and of processes. Raises QuantityError if it has not."""
     if not 1 <= count <= MOST_SAMPLES:
         raise QuantityError(f"expected from 1 to {MOST_SAMPLES:,} configurations, not {count}")
     if not 1 <= jobs <= MOST_JOBS:

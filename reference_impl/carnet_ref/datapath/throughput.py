@@ -36,8 +36,6 @@ class Buffers:
         QuantityError: the plaintext is no whole number of chunks.
     """
 
-    __slots__ = ("chunk", "opened", "plain", "slots")
-
     def __init__(self, volume: Size, chunk: Size, random: Random) -> None:
         if any(size != chunk for size in chunks_of(volume, chunk)):
             raise QuantityError(f"{volume} is no whole number of chunks of {chunk}")
@@ -59,11 +57,7 @@ class Buffers:
             yield self.plain[index], self.slots[index % len(self.slots)], self.opened[index]
 
     def check(self) -> None:
-        """Insist that what came out is what went in, and forget it.
-
-        Raises:
-            RuntimeError: it is not.
-        """
+        """Insist that what came out is what went in, and forget it. Raises RuntimeError if it is not."""
         if any(opened != plain for opened, plain in zip(self.opened, self.plain, strict=True)):
             raise RuntimeError("the link delivered other bytes than it was given")
         for opened in self.opened:

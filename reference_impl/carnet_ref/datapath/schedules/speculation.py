@@ -141,8 +141,6 @@ def speculative(
 class _Layout:
     """Moves laid out as tasks."""
 
-    __slots__ = ("_block", "_costs", "_sealed", "_turn", "_workers", "builder", "computed")
-
     def __init__(self, builder: ScheduleBuilder, block: Size, costs: Costs, speculation: Speculation) -> None:
         self.builder = builder
         self.computed: tuple[int, ...] = ()

@@ -33,11 +33,7 @@ def points(box: Mapping[str, Interval], samples: int, seed: int) -> Iterator[dic
 
 
 def check_samples(samples: int) -> None:
-    """Insist that ``samples`` is a sane number of points.
-
-    Raises:
-        QuantityError: it is not.
-    """
+    """Insist that ``samples`` is a sane number of points. Raises QuantityError if it is not."""
     if not 1 <= samples <= MOST_SAMPLES:
         raise QuantityError(f"a box is sampled at least once and at most {MOST_SAMPLES:,} times, not {samples} times")
 

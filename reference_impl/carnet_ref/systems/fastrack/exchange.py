@@ -8,16 +8,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    AuthenticationError,
-    KeyMaterialError,
-    Random,
-    X25519Share,
-    hkdf_sha384,
-    sign_p384,
-    verify_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.wire.fields import join
@@ -104,10 +95,10 @@ class Answer:
 class KeyExchange:
     """The user's end of one exchange; the CPU TEE forwards it and has no part in it."""
 
-    def __init__(self, random: Random, checks: Checks = EVERY) -> None:
+    def __init__(self, random: primitives.Random, checks: Checks = EVERY) -> None:
         self._checks = checks
-        self._share = X25519Share(random(KEY_BYTES))
-        self._nonce = random(KEY_BYTES)
+        self._share = primitives.X25519Share(random(primitives.KEY_BYTES))
+        self._nonce = random(primitives.KEY_BYTES)
 
     @property
     def opening(self) -> bytes:
@@ -131,7 +122,7 @@ class KeyExchange:
             _check_mode(report)
         try:
             secret = self._share.agree(answer.share)
-        except KeyMaterialError as error:
+        except primitives.KeyMaterialError as error:
             raise ReportError(str(error)) from None
         return _keys(secret, self.opening, answer.share)
 
@@ -139,16 +130,16 @@ class KeyExchange:
 def _check_signature(report: Report) -> None:
     try:
         key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), report.device)
-        verify_p384(key, report.signature, _signed(report.opening, report.share, report.mode), "report")
-    except (AuthenticationError, ValueError) as error:
+        primitives.verify_p384(key, report.signature, _signed(report.opening, report.share, report.mode), "report")
+    except (primitives.AuthenticationError, ValueError) as error:
         raise ReportError(str(error)) from None
 
 
 @enforces("REQ-SETUP-04", "gpu-certificate")
 def _check_certificate(report: Report, root: ec.EllipticCurvePublicKey) -> None:
     try:
-        verify_p384(root, report.certificate, join(_DEVICE, report.device), "certificate")
-    except AuthenticationError as error:
+        primitives.verify_p384(root, report.certificate, join(_DEVICE, report.device), "certificate")
+    except primitives.AuthenticationError as error:
         raise ReportError(str(error)) from None
 
 
@@ -167,7 +158,9 @@ def _check_mode(report: Report) -> None:
 class Device:
     """A GPU's end of key exchanges: an identity that the vendor certified, and a mode."""
 
-    def __init__(self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, mode: bytes, random: Random) -> None:
+    def __init__(
+        self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, mode: bytes, random: primitives.Random
+    ) -> None:
         self._identity, self._certificate, self._mode, self._random = identity, certificate, mode, random
 
     @enforces("REQ-SETUP-02")
@@ -177,16 +170,16 @@ class Device:
         Raises:
             KeyMaterialError: the user's share is no share.
         """
-        share = X25519Share(self._random(KEY_BYTES))
-        keys = _keys(share.agree(opening[KEY_BYTES:]), opening, share.public)
-        signature = sign_p384(self._identity, _signed(opening, share.public, self._mode))
+        share = primitives.X25519Share(self._random(primitives.KEY_BYTES))
+        keys = _keys(share.agree(opening[primitives.KEY_BYTES :]), opening, share.public)
+        signature = primitives.sign_p384(self._identity, _signed(opening, share.public, self._mode))
         named = Report(opening, share.public, self._mode, signature, _point(self._identity), self._certificate)
         return Answer(share.public, named), keys
 
 
 def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
     """Return the vendor's certificate of a device."""
-    return sign_p384(root, join(_DEVICE, _point(identity)))
+    return primitives.sign_p384(root, join(_DEVICE, _point(identity)))
 
 
 def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -198,5 +191,7 @@ def _signed(opening: bytes, share: bytes, mode: bytes) -> bytes:
 
 
 def _keys(secret: bytes, opening: bytes, share: bytes) -> Keys:
-    drawn = hkdf_sha384(secret, join(opening, share), _KEYS, 3 * KEY_BYTES)
-    return Keys(*(drawn[at : at + KEY_BYTES] for at in range(0, 3 * KEY_BYTES, KEY_BYTES)))
+    drawn = primitives.hkdf_sha384(secret, join(opening, share), _KEYS, 3 * primitives.KEY_BYTES)
+    return Keys(
+        *(drawn[at : at + primitives.KEY_BYTES] for at in range(0, 3 * primitives.KEY_BYTES, primitives.KEY_BYTES))
+    )

@@ -17,24 +17,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
-from carnet_ref.crypto.primitives import (
-    NONCE_BYTES,
-    SHA384_BYTES,
-    TAG_BYTES,
-    AesGcm,
-    AuthenticationError,
-    Buffer,
-    hmac_sha384,
-    sha384,
-    verify_hmac_sha384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.fastrack.exchange import KernelError, Keys, TransferError
 from carnet_ref.wire.fields import join, number
 
 MAX_PLACES = 2**32
-LEAST_BYTES = NONCE_BYTES + TAG_BYTES
+LEAST_BYTES = primitives.NONCE_BYTES + primitives.TAG_BYTES
 """What a chunk has at least."""
 _LABEL = b"carnet fastrack chunk"
 _FIRST_COUNTER = (2).to_bytes(4, "big")
@@ -72,24 +62,22 @@ class Label:
 
 def seal(key: bytes, label: Label, block: bytes, checks: Checks = EVERY) -> bytes:
     """Return IV, ciphertext and tag of a block."""
-    return label.nonce + AesGcm(key).encrypt(label.nonce, block, label.bound(checks))
+    return label.nonce + primitives.AesGcm(key).encrypt(label.nonce, block, label.bound(checks))
 
 
 def decrypt(key: bytes, chunk: bytes) -> bytes:
     """Return what a chunk decrypts to. Nothing is verified, and anybody may have made it, so nobody may read it yet."""
-    nonce, ciphertext = chunk[:NONCE_BYTES], chunk[NONCE_BYTES:-TAG_BYTES]
+    nonce, ciphertext = chunk[: primitives.NONCE_BYTES], chunk[primitives.NONCE_BYTES : -primitives.TAG_BYTES]
     opened = Cipher(AES(key), CTR(nonce + _FIRST_COUNTER)).decryptor()
     return opened.update(ciphertext) + opened.finalize()
 
 
 @enforces("REQ-RECEIVE-04")
 def verify(key: bytes, label: Label, chunk: bytes, checks: Checks = EVERY) -> None:
-    """Check the tag of a chunk for the place that it is to fill.
-
-    Raises:
-        AuthenticationError: it does not verify.
-    """
-    AesGcm(key).decrypt(chunk[:NONCE_BYTES], chunk[NONCE_BYTES:], label.bound(checks))
+    """Check the tag of a chunk for the place that it is to fill. Raises AuthenticationError if it does not verify."""
+    primitives.AesGcm(key).decrypt(
+        chunk[: primitives.NONCE_BYTES], chunk[primitives.NONCE_BYTES :], label.bound(checks)
+    )
 
 
 _ANSWER = b"carnet fastrack answer"
@@ -107,8 +95,8 @@ class User:
     @enforces("REQ-KERNEL-01")
     def name_code(self, code: bytes) -> bytes:
         """Return what tells the GPU, under the key, that this code may run on the data."""
-        digest = sha384(code)
-        return digest + hmac_sha384(self._keys.codes, digest)
+        digest = primitives.sha384(code)
+        return digest + primitives.hmac_sha384(self._keys.codes, digest)
 
     @enforces("REQ-SEND-01", "transfer-fresh")
     def begin(self, transfer: int, count: int) -> None:
@@ -162,25 +150,23 @@ class User:
             raise TransferError(transfer, "was not begun")
         try:
             return open_answer(self._keys, transfer, answer, self._checks)
-        except AuthenticationError as error:
+        except primitives.AuthenticationError as error:
             raise TransferError(transfer, f"the answer is not to it: {error}") from None
 
 
 def seal_answer(keys: Keys, transfer: int, answer: bytes, checks: Checks = EVERY) -> bytes:
     """Return IV, ciphertext and tag of the one answer to a transfer."""
     nonce = bytes(4) + transfer.to_bytes(8, "big")
-    return nonce + AesGcm(keys.answers).encrypt(nonce, answer, _bound(transfer, checks))
+    return nonce + primitives.AesGcm(keys.answers).encrypt(nonce, answer, _bound(transfer, checks))
 
 
 def open_answer(keys: Keys, transfer: int, sealed: bytes, checks: Checks = EVERY) -> bytes:
-    """Return the answer to a transfer.
-
-    Raises:
-        AuthenticationError: this is no answer to it.
-    """
-    if len(sealed) < NONCE_BYTES:
-        raise AuthenticationError("AES-GCM tag")
-    return AesGcm(keys.answers).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], _bound(transfer, checks))
+    """Return the answer to a transfer. Raises AuthenticationError if this is no answer to it."""
+    if len(sealed) < primitives.NONCE_BYTES:
+        raise primitives.AuthenticationError("AES-GCM tag")
+    return primitives.AesGcm(keys.answers).decrypt(
+        sealed[: primitives.NONCE_BYTES], sealed[primitives.NONCE_BYTES :], _bound(transfer, checks)
+    )
 
 
 def _bound(transfer: int, checks: Checks) -> bytes:
@@ -233,7 +219,7 @@ class Gpu:
         self._open[transfer] = _Transfer(count)
 
     @enforces("REQ-RECEIVE-02", "REQ-RECEIVE-03", "one-fetch", "private-staging")
-    def arrive(self, transfer: int, place: int, chunk: Buffer) -> None:
+    def arrive(self, transfer: int, place: int, chunk: primitives.Buffer) -> None:
         """Copy a chunk, once, and have it decrypted and verified from that copy while others arrive.
 
         Raises:
@@ -264,7 +250,11 @@ class Gpu:
         if missing and self._checks.insist_on("whole-transfer"):
             self._give_up(transfer, f"{missing} of {under_way.count} chunks are missing")
         if self._checks.insist_on("verify-first"):
-            self._verified(transfer, under_way)
+            for place, checked in sorted(under_way.checked.items()):
+                try:
+                    checked.result()
+                except primitives.AuthenticationError as error:
+                    self._give_up(transfer, f"place {place}: {error}")
         del self._open[transfer]
         self._released[transfer] = {place: under_way.staged[place].result() for place in sorted(under_way.staged)}
         return b"".join(self._released[transfer].values())
@@ -276,21 +266,10 @@ class Gpu:
             return {place: staged.result() for place, staged in under_way.staged.items()}
         return dict(self._released.get(transfer, {}))
 
-    def _verified(self, transfer: int, under_way: _Transfer) -> None:
-        for place, checked in sorted(under_way.checked.items()):
-            try:
-                checked.result()
-            except AuthenticationError as error:
-                self._give_up(transfer, f"place {place}: {error}")
-
     def name_code(self, message: bytes) -> None:
-        """Take the user's word for which code may run.
-
-        Raises:
-            AuthenticationError: it is not the user's.
-        """
-        digest, tag = message[:SHA384_BYTES], message[SHA384_BYTES:]
-        verify_hmac_sha384(self._keys.codes, digest, tag, "name of code")
+        """Take the user's word for which code may run. Raises AuthenticationError if it is not the user's."""
+        digest, tag = message[: primitives.SHA384_BYTES], message[primitives.SHA384_BYTES :]
+        primitives.verify_hmac_sha384(self._keys.codes, digest, tag, "name of code")
         self._named.add(digest)
 
     @enforces("REQ-KERNEL-01", "kernel-named")
@@ -300,7 +279,7 @@ class Gpu:
         Raises:
             KernelError: the user did not name it; who submits it does not matter.
         """
-        digest = sha384(code)
+        digest = primitives.sha384(code)
         if digest not in self._named and self._checks.insist_on("kernel-named"):
             raise KernelError(digest)
 

@@ -28,14 +28,7 @@ from carnet_ref.journal.store import Journal, Remembered
 from carnet_ref.keys import UsageLimits
 from carnet_ref.marks import enforces
 from carnet_ref.spdm.session import key_bytes
-from carnet_ref.systems.gpu_travelling.evidence import (
-    OPEN_MODE,
-    GpuVerifier,
-    TdQuoter,
-    TdVerifier,
-    VendorServices,
-    gpu_responder,
-)
+from carnet_ref.systems.gpu_travelling import evidence
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.attestation import Agreed, Responder
 from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
@@ -100,8 +93,8 @@ class Parts:
     """What a deployment makes its roles of."""
 
     hardware: Hardware = field(default_factory=Hardware)
-    gpu_verifier: type[GpuVerifier] = GpuVerifier
-    quote_verifier: type[TdVerifier] = TdVerifier
+    gpu_verifier: type[evidence.GpuVerifier] = evidence.GpuVerifier
+    quote_verifier: type[evidence.TdVerifier] = evidence.TdVerifier
     procedures: Procedures = SECURE
 
 
@@ -141,7 +134,7 @@ class Deployment:
     ) -> Orchestrator:
         """Return the orchestrator, from the start or from what an earlier one kept; another ``instance`` if so told."""
         verifier = self.gpu_verifier
-        quoter = TdQuoter(self._td, instance or self.agreed.instance)
+        quoter = evidence.TdQuoter(self._td, instance or self.agreed.instance)
         tools = Tools(random, lambda: verifier.requester(random), verifier, quoter, self.trainer)
         return Orchestrator(self.terms, tools, kept, books, resumed, self.parts.procedures)
 
@@ -171,7 +164,7 @@ class Deployment:
 
         def responder() -> Responder:
             now = booted[0].device.mode if booted else first
-            return gpu_responder(self.silicon(shown or name, now), random)
+            return evidence.gpu_responder(self.silicon(shown or name, now), random)
 
         booted.append(self.gpu_with(name, responder, first))
         return booted[0]
@@ -188,7 +181,7 @@ class Deployment:
             vendor=self.forger if name.startswith(FAKE) else self.vendor,
             imitated=self.vendor,
             firmware=OUTDATED if mode is Mode.OUTDATED else CURRENT,
-            mode=OPEN_MODE if mode is Mode.OPEN else 0,
+            mode=evidence.OPEN_MODE if mode is Mode.OPEN else 0,
             debug=DebugState.INVASIVE if mode is Mode.DEBUG else DebugState.NONE,
         )
 
@@ -208,7 +201,7 @@ class Deployment:
         return SimulatedVendor(self.seed + FAKE.encode(), MADE)
 
     @cached_property
-    def services(self) -> VendorServices:
+    def services(self) -> evidence.VendorServices:
         """What vendors hand out: those whom a certificate names answer for it, a forger for its own."""
         revoked = frozenset(self.silicon(LEAKED).certificates[1:2])
 
@@ -216,7 +209,7 @@ class Deployment:
             own = chain[-1] == self.forger.devices[0].certificate
             return (self.forger if own else self.vendor).answers(chain, revoked)
 
-        return VendorServices(self.vendor.reference_values, answers)
+        return evidence.VendorServices(self.vendor.reference_values, answers)
 
     def dataset(self, holder: str) -> tuple[bytes, ...]:
         """Return the chunks that are the holder's dataset."""
@@ -374,7 +367,7 @@ class Deployment:
         return UsageLimits.for_advantage() if messages is None else UsageLimits.for_messages(messages)
 
     @cached_property
-    def gpu_verifier(self) -> GpuVerifier:
+    def gpu_verifier(self) -> evidence.GpuVerifier:
         """What appraises GPUs for the orchestrator."""
         names = {key_bytes(self.silicon(name).key.public_key()): name for name in (GPU_NAME, LEAKED)}
         return self.parts.gpu_verifier(self.vendor.anchors, lambda: MADE, names, self.services, CURRENT)

@@ -11,29 +11,9 @@ from carnet_ref.device.mode import Mode
 from carnet_ref.device.programs import TRAINING_CODE, Program, Verb, parse, run
 from carnet_ref.keys import H100KeySchedule
 from carnet_ref.marks import enforces
+from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR as OWNER
-from carnet_ref.systems.gpu_travelling.orders import (
-    ORDERS_LABEL,
-    REPORTS_LABEL,
-    Fence,
-    Fenced,
-    MemoryRead,
-    Order,
-    Place,
-    Report,
-    Rotate,
-    Scrub,
-    Scrubbed,
-    Sealed,
-    Sent,
-    Start,
-    Upload,
-    Write,
-    encode,
-    encode_copy,
-    parse_order,
-)
 from carnet_ref.training import Outcome, Trainer
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.wire.reader import MalformedError
@@ -41,8 +21,6 @@ from carnet_ref.wire.reader import MalformedError
 
 class Device:
     """Memory, code and resident contexts of one GPU, from one boot to the next."""
-
-    __slots__ = ("_contexts", "_trainer", "_write_out", "memory", "mode")
 
     def __init__(self, mode: Mode, trainer: Trainer, write_out: Callable[[bytes], None]) -> None:
         self.memory = Memory()
@@ -56,36 +34,36 @@ class Device:
         """How many resident contexts there are."""
         return len(self._contexts)
 
-    def store(self, command: Write | Start | Upload) -> None:
+    def store(self, command: orders.Write | orders.Start | orders.Upload) -> None:
         """Do what came through the link says, and let whatever is resident run.
 
         Raises:
             MalformedError: it makes no sense; nothing was changed by it.
         """
         match command:
-            case Write(address, _, data):
+            case orders.Write(address, _, data):
                 self.memory.write(address, data)
-            case Start(program):
+            case orders.Start(program):
                 self._contexts.append(parse(program))
-            case Upload():
+            case orders.Upload():
                 self.upload(command)
         self.run_resident()
 
-    def clear(self, order: Fence | Scrub) -> Fenced | Scrubbed:
+    def clear(self, order: orders.Fence | orders.Scrub) -> orders.Fenced | orders.Scrubbed:
         """Stop what is resident, or clear what is left of data, let whatever is still resident run, and report."""
-        report: Fenced | Scrubbed
+        report: orders.Fenced | orders.Scrubbed
         match order:
-            case Fence():
+            case orders.Fence():
                 self._contexts.clear()
-                report = Fenced()
-            case Scrub():
+                report = orders.Fenced()
+            case orders.Scrub():
                 self.scrub()
                 left = (Region.BUFFER, Region.WORKSPACE)
-                report = Scrubbed(sum(len(self.memory.content(region)) for region in left))
+                report = orders.Scrubbed(sum(len(self.memory.content(region)) for region in left))
         self.run_resident()
         return report
 
-    def upload(self, command: Upload) -> None:
+    def upload(self, command: orders.Upload) -> None:
         """Overwrite the code, and the model if one came."""
         self.replace_code(command.code)
         if command.model:
@@ -134,9 +112,9 @@ class Device:
         return self.memory.content(Region.MODEL)
 
     @enforces("REQ-SESSION-04")
-    def read_back(self, received: int) -> MemoryRead:
+    def read_back(self, received: int) -> orders.MemoryRead:
         """Return digests of memory as it is now, and what runs: firmware finds out, and no weights leave the GPU."""
-        return MemoryRead(sha384(self.memory.content(Region.CODE)), sha384(self.model), received, self.contexts)
+        return orders.MemoryRead(sha384(self.memory.content(Region.CODE)), sha384(self.model), received, self.contexts)
 
     def run_resident(self) -> None:
         """Let contexts run, and code memory if it holds anything but the orchestrator's code."""
@@ -179,17 +157,15 @@ class Firmware:
     ``heard`` counts the orders of each epoch.
     """
 
-    __slots__ = ("_orders", "_reports", "checks", "engines", "heard")
-
     def __init__(self, session: H100KeySchedule, engines: CopyEngines, checks: Checks) -> None:
-        self._orders = Sealed(session.key(ORDERS_LABEL))
-        self._reports = Sealed(session.key(REPORTS_LABEL))
+        self._orders = orders.Sealed(session.key(orders.ORDERS_LABEL))
+        self._reports = orders.Sealed(session.key(orders.REPORTS_LABEL))
         self.engines = engines
         engines.ledger.own.update(orders=self._orders.usage, reports=self._reports.usage)
         self.checks = checks
         self.heard: dict[int, int] = {}
 
-    def open(self, sealed: bytes) -> tuple[Place, Order]:
+    def open(self, sealed: bytes) -> tuple[orders.Place, orders.Order]:
         """Return an order and its place.
 
         Raises:
@@ -199,15 +175,15 @@ class Firmware:
         place, message = self.checks.verify(
             "session-orders", "REQ-SESSION-01", lambda: self._orders.open(sealed), saw=sealed, sender=lambda _: OWNER
         )
-        return place, parse_order(message)
+        return place, orders.parse_order(message)
 
-    def take(self, place: Place, order: Order) -> None:
+    def take(self, place: orders.Place, order: orders.Order) -> None:
         """Insist that an order is the next one of a live epoch, and count it; a rotation begins an epoch.
 
         Raises:
             ProtocolError: it is another one, or of another epoch.
         """
-        begins = isinstance(order, Rotate)
+        begins = isinstance(order, orders.Rotate)
         if not begins and place.epoch not in self.engines.live_epochs:
             raise ProtocolError(f"{place}, which is not live (REQ-SESSION-02)")
         due = 0 if begins else self.heard.get(place.epoch, 0)
@@ -216,7 +192,7 @@ class Firmware:
         self.checks.require("session-sequence", "REQ-SESSION-02", place.number == due, saw=saw, otherwise=told)
         self.heard[place.epoch] = place.number + 1
 
-    def submitted(self, order: bytes) -> tuple[Place, Order]:
+    def submitted(self, order: bytes) -> tuple[orders.Place, orders.Order]:
         """Return an order that did not come inside the session, and the place that it takes.
 
         Raises:
@@ -226,7 +202,7 @@ class Firmware:
         told = "an order came through the link"
         self.checks.require("session-orders", "REQ-SESSION-01", False, saw=order, otherwise=told)
         epoch = max(self.engines.live_epochs)
-        return Place(epoch, self.heard.get(epoch, 0)), parse_order(order)
+        return orders.Place(epoch, self.heard.get(epoch, 0)), orders.parse_order(order)
 
     def copied_home(self, data: bytes) -> bytes:
         """Return what the live engine makes of bytes that code on the GPU has it send home; code needs no key for it.
@@ -234,9 +210,9 @@ class Firmware:
         Raises:
             KeysError: the key has protected as much as it may, or has no IV left.
         """
-        return self.engines.seal(encode_copy(Sent(data))).ciphertext
+        return self.engines.seal(orders.encode_copy(orders.Sent(data))).ciphertext
 
     @enforces("REQ-SESSION-03", "session-acknowledgements")
-    def report(self, place: Place, report: Report) -> tuple[FrameKind, bytes]:
+    def report(self, place: orders.Place, report: orders.Report) -> tuple[FrameKind, bytes]:
         """Return a report on an order, sealed in the session, and the path that it takes."""
-        return FrameKind.SESSION, self._reports.seal(place, encode(report))
+        return FrameKind.SESSION, self._reports.seal(place, orders.encode(report))

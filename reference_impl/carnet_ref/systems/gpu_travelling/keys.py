@@ -22,18 +22,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    TAG_BYTES,
-    AesGcm,
-    AuthenticationError,
-    Random,
-    X25519Share,
-    hkdf_expand_sha256,
-    hkdf_sha256,
-    sha256,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError, SecretTakenError
 from carnet_ref.keys.h100 import ENGINES, Direction, H100KeySchedule, engine_label, ratchet
 from carnet_ref.keys.iv import EngineChannel, IvCounter, counter_after
@@ -46,19 +35,13 @@ from carnet_ref.wire.reader import MalformedError, Reader
 class InnerKey:
     """A data key that seals, or opens, the chunks of one journey in order, within the limits of a key."""
 
-    __slots__ = ("_cipher", "_ivs", "_usage")
-
     def __init__(self, key: bytes, limits: UsageLimits | None = None) -> None:
-        self._cipher = AesGcm(key)
+        self._cipher = primitives.AesGcm(key)
         self._ivs = IvCounter(EngineChannel(0))
         self._usage = KeyUsage(limits)
 
     def seal(self, plaintext: bytes) -> bytes:
-        """Return the next chunk sealed.
-
-        Raises:
-            KeyExhaustedError: the key has protected as much as it may.
-        """
+        """Return the next chunk sealed. Raises KeyExhaustedError if the key has protected as much as it may."""
         self._usage.count(len(plaintext))
         return self._cipher.encrypt(self._ivs.advance(), plaintext)
 
@@ -69,7 +52,7 @@ class InnerKey:
             AuthenticationError: it is not the next chunk under this key.
             KeyExhaustedError: the key has protected as much as it may.
         """
-        self._usage.count(max(0, len(sealed) - TAG_BYTES))
+        self._usage.count(max(0, len(sealed) - primitives.TAG_BYTES))
         return self._cipher.decrypt(self._ivs.advance(), sealed)
 
 
@@ -80,19 +63,13 @@ class InnerKeyExchange:
     was shown another share or context gets another key, and nothing opens.
     """
 
-    __slots__ = ("_limits", "_share")
-
-    def __init__(self, random: Random, limits: UsageLimits | None = None) -> None:
+    def __init__(self, random: primitives.Random, limits: UsageLimits | None = None) -> None:
         self._limits = limits
-        self._share: X25519Share | None = X25519Share(random(KEY_BYTES))
+        self._share: primitives.X25519Share | None = primitives.X25519Share(random(primitives.KEY_BYTES))
 
     @property
     def public(self) -> bytes:
-        """The share to send to the other end, authenticated.
-
-        Raises:
-            SecretTakenError: the exchange is over.
-        """
+        """The share to send to the other end, authenticated. Raises SecretTakenError if the exchange is over."""
         return self._open().public
 
     def agree(self, peer: bytes, context: bytes) -> InnerKey:
@@ -104,10 +81,10 @@ class InnerKeyExchange:
         """
         share, self._share = self._open(), None
         shares = b"".join(sorted((share.public, peer)))
-        info = b"carnet inner key" + sha256(shares + context)
-        return InnerKey(hkdf_sha256(share.agree(peer), b"", info, KEY_BYTES), self._limits)
+        info = b"carnet inner key" + primitives.sha256(shares + context)
+        return InnerKey(primitives.hkdf_sha256(share.agree(peer), b"", info, primitives.KEY_BYTES), self._limits)
 
-    def _open(self) -> X25519Share:
+    def _open(self) -> primitives.X25519Share:
         if self._share is None:
             raise SecretTakenError("the inner key was agreed before")
         return self._share
@@ -147,7 +124,10 @@ class _Order:
         if engine >= ENGINES:
             raise reader.malformed(f"an engine below {ENGINES}", str(engine))
         channel = reader.number(8, "channel")
-        h2d_mask, d2h_mask = reader.take(NONCE_BYTES, "h2d mask"), reader.take(NONCE_BYTES, "d2h mask")
+        h2d_mask, d2h_mask = (
+            reader.take(primitives.NONCE_BYTES, "h2d mask"),
+            reader.take(primitives.NONCE_BYTES, "d2h mask"),
+        )
         raw = reader.take(reader.number(2, "owner size"), "owner")
         try:
             owner = raw.decode("utf-8")
@@ -187,7 +167,7 @@ class _Rotating:
         del owner
         return None
 
-    def order(self, owner: str, random: Random) -> bytes:
+    def order(self, owner: str, random: primitives.Random) -> bytes:
         """Return the order to rotate to a key that ``owner`` owns."""
         engine, channel = self._place(owner)
         masks = self._masks(engine, random)
@@ -231,12 +211,12 @@ class _Rotating:
         del owner
         return self._keys.engine, self._keys.channel
 
-    def _masks(self, engine: int, random: Random) -> tuple[bytes, bytes]:
+    def _masks(self, engine: int, random: primitives.Random) -> tuple[bytes, bytes]:
         """Return the masks of the keys that come onto an engine: new keys have new ones."""
         del engine
-        return random(NONCE_BYTES), random(NONCE_BYTES)
+        return random(primitives.NONCE_BYTES), random(primitives.NONCE_BYTES)
 
-    def _payload(self, order: _Order, random: Random) -> bytes:
+    def _payload(self, order: _Order, random: primitives.Random) -> bytes:
         del order, random
         return b""
 
@@ -265,17 +245,13 @@ class Unchanged:
         del owner
         return self._keys
 
-    def order(self, owner: str, random: Random) -> bytes:
+    def order(self, owner: str, random: primitives.Random) -> bytes:
         """Return an order that changes nothing."""
         del owner, random
         return b""
 
     def follow(self, order: bytes) -> LinkKeys:
-        """Keep the keys; the counters go on with them.
-
-        Raises:
-            MalformedError: the order asks for something.
-        """
+        """Keep the keys; the counters go on with them. Raises MalformedError if the order asks for something."""
         if order:
             raise MalformedError("rotation order", "nothing", f"{len(order)} bytes")
         return self._keys
@@ -341,7 +317,7 @@ class EnginePerHolder(_Rotating):
         before = self._last.get(engine)
         return engine, FIRST_CHANNEL if before is None else counter_after(before.channel, engine)
 
-    def _masks(self, engine: int, random: Random) -> tuple[bytes, bytes]:
+    def _masks(self, engine: int, random: primitives.Random) -> tuple[bytes, bytes]:
         """Return the masks that the keys of an engine have, or new ones where it has none."""
         before = self._last.get(engine)
         return super()._masks(engine, random) if before is None else (before.h2d_mask, before.d2h_mask)
@@ -367,21 +343,24 @@ class RetiredEngineLeaks(EnginePerHolder):
 class _FreshKey(_Rotating):
     """A fresh key for each epoch, sealed under some key; the schedules differ in which."""
 
-    def _payload(self, order: _Order, random: Random) -> bytes:
-        nonce, fresh = random(NONCE_BYTES), random(2 * KEY_BYTES)
+    def _payload(self, order: _Order, random: primitives.Random) -> bytes:
+        nonce, fresh = random(primitives.NONCE_BYTES), random(2 * primitives.KEY_BYTES)
         return nonce + self._wrapping(order.epoch).encrypt(nonce, fresh, order.head())
 
     def _next(self, order: _Order) -> tuple[bytes, bytes]:
         reader = Reader(order.payload, "wrapped key")
-        nonce, sealed = reader.take(NONCE_BYTES, "nonce"), reader.take(2 * KEY_BYTES + TAG_BYTES, "sealed keys")
+        nonce, sealed = (
+            reader.take(primitives.NONCE_BYTES, "nonce"),
+            reader.take(2 * primitives.KEY_BYTES + primitives.TAG_BYTES, "sealed keys"),
+        )
         reader.end()
         try:
             fresh = self._wrapping(order.epoch).decrypt(nonce, sealed, order.head())
-        except AuthenticationError:
+        except primitives.AuthenticationError:
             raise OrderRefusedError(self.name, f"the key of epoch {order.epoch} does not unwrap") from None
-        return fresh[:KEY_BYTES], fresh[KEY_BYTES:]
+        return fresh[: primitives.KEY_BYTES], fresh[primitives.KEY_BYTES :]
 
-    def _wrapping(self, epoch: int) -> AesGcm:
+    def _wrapping(self, epoch: int) -> primitives.AesGcm:
         raise NotImplementedError
 
 
@@ -391,8 +370,8 @@ class SealedUnderMaster(_FreshKey):
     name: ClassVar[str] = "sealed-under-master"
     LABEL: Final = "carnet_rotation_epoch_"
 
-    def _wrapping(self, epoch: int) -> AesGcm:
-        return AesGcm(self._session.key(f"{self.LABEL}{epoch}"))
+    def _wrapping(self, epoch: int) -> primitives.AesGcm:
+        return primitives.AesGcm(self._session.key(f"{self.LABEL}{epoch}"))
 
 
 class WrappedUnderOld(_FreshKey):
@@ -400,14 +379,14 @@ class WrappedUnderOld(_FreshKey):
 
     name: ClassVar[str] = "wrapped-under-old"
 
-    def _wrapping(self, epoch: int) -> AesGcm:
+    def _wrapping(self, epoch: int) -> primitives.AesGcm:
         del epoch
-        return AesGcm(wrapping_key(self._keys.h2d))
+        return primitives.AesGcm(wrapping_key(self._keys.h2d))
 
 
 def wrapping_key(outgoing: bytes) -> bytes:
     """Return the key under which ``wrapped-under-old`` sends the next one; it is public, given the outgoing key."""
-    return hkdf_expand_sha256(outgoing, b"carnet_wrapping")
+    return primitives.hkdf_expand_sha256(outgoing, b"carnet_wrapping")
 
 
 ScheduleClass = type[Unchanged] | type[_Rotating]

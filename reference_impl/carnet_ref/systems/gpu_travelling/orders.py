@@ -102,11 +102,7 @@ def encode_copy(message: Command | Reply) -> bytes:
 
 
 def parse_command(data: bytes) -> Command:
-    """Return the command that ``data`` encodes.
-
-    Raises:
-        MalformedError: it encodes none.
-    """
+    """Return the command that ``data`` encodes. Raises MalformedError if it encodes none."""
     what, body = "command", data[1:]
     match data[:1]:
         case b"\x01":
@@ -125,11 +121,7 @@ def parse_command(data: bytes) -> Command:
 
 
 def parse_reply(data: bytes) -> Reply:
-    """Return the reply that ``data`` encodes.
-
-    Raises:
-        MalformedError: it encodes none.
-    """
+    """Return the reply that ``data`` encodes. Raises MalformedError if it encodes none."""
     what, body = "reply", data[1:]
     match data[:1]:
         case b"\x11":
@@ -270,11 +262,7 @@ def encode(message: Order | Report) -> bytes:
 
 
 def parse_order(data: bytes) -> Order:
-    """Return the order that ``data`` encodes.
-
-    Raises:
-        MalformedError: it encodes none.
-    """
+    """Return the order that ``data`` encodes. Raises MalformedError if it encodes none."""
     what, body = "order", data[1:]
     match data[:1]:
         case b"\x01":
@@ -290,11 +278,7 @@ def parse_order(data: bytes) -> Order:
 
 
 def parse_report(data: bytes) -> Report:
-    """Return the report that ``data`` encodes.
-
-    Raises:
-        MalformedError: it encodes none.
-    """
+    """Return the report that ``data`` encodes. Raises MalformedError if it encodes none."""
     what, body = "report", data[1:]
     match data[:1]:
         case b"\x11":
@@ -360,8 +344,6 @@ class Sealed:
     Both ends count what the key protects, alike.
     """
 
-    __slots__ = ("_cipher", "usage")
-
     def __init__(self, key: bytes) -> None:
         self._cipher = AesGcm(key)
         self.usage = KeyUsage(LIMITS)
@@ -394,11 +376,7 @@ def with_place(place: Place, rest: bytes) -> bytes:
 
 
 def placed(message: bytes) -> tuple[Place, bytes]:
-    """Return what `with_place` put together.
-
-    Raises:
-        MalformedError: it is too short.
-    """
+    """Return what `with_place` put together. Raises MalformedError if it is too short."""
     reader = Reader(message, "message in the session")
     place = Place(reader.number(_EPOCH_BYTES, "epoch"), reader.number(_NUMBER_BYTES, "number"))
     return place, message[reader.position :]

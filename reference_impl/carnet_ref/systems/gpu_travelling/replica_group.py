@@ -23,19 +23,11 @@ from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.gpu_travelling.deployment import Deployment
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.teechain import tee
 from carnet_ref.systems.teechain.chain import draw_key
 from carnet_ref.systems.teechain.custody import CustodyLog, found, go_on, take_over
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica, is_poll
-from carnet_ref.systems.teechain.tee import (
-    ChainError,
-    Policy,
-    SealedStateError,
-    SilentMemberError,
-    Tee,
-    TeechainError,
-    certify,
-)
 from carnet_ref.transport.in_process import World
 from carnet_ref.transport.node import Node
 
@@ -146,9 +138,9 @@ class ReplicaGroup:
     tally: Tally = field(default_factory=Tally)
     log: CustodyLog = field(init=False)
     _replicas: dict[str, Replica] = field(init=False, default_factory=dict)
-    _tees: dict[str, Tee] = field(init=False)
+    _tees: dict[str, tee.Tee] = field(init=False)
     _states: dict[tuple[str, bytes], list[bytes]] = field(init=False)
-    _policy: Policy = field(init=False)
+    _policy: tee.Policy = field(init=False)
     _dead: dict[str, bool] = field(init=False, default_factory=dict)
     """Instances that were killed, and whether the platform tries an older state before the newest."""
     _acting: str = field(init=False, default="")
@@ -159,11 +151,11 @@ class ReplicaGroup:
 
     def __post_init__(self) -> None:
         vendor = draw_key(self.random)
-        self._policy = Policy(vendor.public_key(), _PROGRAM)
+        self._policy = tee.Policy(vendor.public_key(), _PROGRAM)
         self._states = defaultdict(list)
         identities = {name: draw_key(self.random) for name in self.names}
         self._tees = {
-            name: Tee(identity, certify(vendor, identity), _PROGRAM, self.random)
+            name: tee.Tee(identity, tee.certify(vendor, identity), _PROGRAM, self.random)
             for name, identity in identities.items()
         }
         self._replicas = {name: self._launched(name) for name in self.names}
@@ -202,10 +194,10 @@ class ReplicaGroup:
             try:
                 attempt()
                 return
-            except SilentMemberError as silent:
+            except tee.SilentMemberError as silent:
                 self._start_again(silent.member)
                 attempt = self.log.resume
-            except ChainError as error:
+            except tee.ChainError as error:
                 self.tally.forks_refused += self.taken_over is not None
                 raise InstanceLostError(f"{self._acting} acts no more: {error}") from None
 
@@ -243,7 +235,7 @@ class ReplicaGroup:
         self._start_all()
         try:
             log = go_on(Primary.again(self._replicas[head], chain), self._deliver)
-        except TeechainError as error:
+        except tee.TeechainError as error:
             self.say(f"{head} cannot go on: {error}")
             return None
         self.tally.restarts += 1
@@ -265,7 +257,7 @@ class ReplicaGroup:
             try:
                 primary = Primary(self._replicas[successor], others, self._recovery_quorum(others), before)
                 taken = take_over(primary, before, functools.partial(self._gather, unasked))
-            except TeechainError as error:
+            except tee.TeechainError as error:
                 self.say(f"{successor} cannot take over: {error}")
                 continue
             self.tally.take_overs += 1
@@ -299,7 +291,15 @@ class ReplicaGroup:
     def _launched(self, name: str) -> Replica:
         def store(chain: bytes, sealed: bytes) -> None:
             self._states[name, chain].append(sealed)
-            self._inject_while_storing(name)
+            fault = self.faults.moment() if self._exposed else None
+            if fault is Fault.FORK and self.taken_over is None:
+                self._fork()
+            elif fault not in (None, Fault.FORK):
+                self._kill(name, older=fault in (Fault.ROLL_BACK_HEAD, Fault.ROLL_BACK_BACKUP))
+                if name == self._acting:
+                    raise InstanceLostError(f"{name} was killed")
+                self.say(f"{name} was killed")
+                raise ConnectionResetError(name)
 
         return Replica(name, self._tees[name], self._policy, self.random, self.checks, store)
 
@@ -323,7 +323,7 @@ class ReplicaGroup:
         """Start an instance from a state, and return whether it goes on from it."""
         try:
             self._replicas[name].start_again(state)
-        except SealedStateError as error:
+        except tee.SealedStateError as error:
             self.say(f"{name}: {error}")
             return False
         return True
@@ -345,23 +345,6 @@ class ReplicaGroup:
                 self._kill_backup(older=True)
             case Fault.FORK if self.taken_over is None:
                 self._fork()
-
-    def _inject_while_storing(self, name: str) -> None:
-        """Let an instance be killed after it stored a state, and before it counts it.
-
-        Raises:
-            InstanceLostError: it was the one in charge.
-            ConnectionResetError: it was another one.
-        """
-        fault = self.faults.moment() if self._exposed else None
-        if fault is Fault.FORK and self.taken_over is None:
-            self._fork()
-        elif fault not in (None, Fault.FORK):
-            self._kill(name, older=fault in (Fault.ROLL_BACK_HEAD, Fault.ROLL_BACK_BACKUP))
-            if name == self._acting:
-                raise InstanceLostError(f"{name} was killed")
-            self.say(f"{name} was killed")
-            raise ConnectionResetError(name)
 
     def _fork(self) -> None:
         """Let a backup take over, and tell the instance in charge nothing of it."""

@@ -9,15 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    TAG_BYTES,
-    AesGcm,
-    AuthenticationError,
-    Random,
-    hkdf_sha384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.wire.fields import number, to_number
 
@@ -84,25 +76,17 @@ class Message:
 class Channel:
     """A channel with keys that were never used, for one sender and one GPU."""
 
-    def __init__(self, random: Random) -> None:
-        drawn = hkdf_sha384(random(KEY_BYTES), b"", _KEYS, 2 * KEY_BYTES)
-        self._keys = Keys(drawn[:KEY_BYTES], drawn[KEY_BYTES:])
+    def __init__(self, random: primitives.Random) -> None:
+        drawn = primitives.hkdf_sha384(random(primitives.KEY_BYTES), b"", _KEYS, 2 * primitives.KEY_BYTES)
+        self._keys = Keys(drawn[: primitives.KEY_BYTES], drawn[primitives.KEY_BYTES :])
         self._taken: set[str] = set()
 
     def for_tenant(self) -> Keys:
-        """Return the tenant's end, once.
-
-        Raises:
-            ChannelError: somebody has it already.
-        """
+        """Return the tenant's end, once. Raises ChannelError if somebody has it already."""
         return self._take("tenant")
 
     def for_gpu(self) -> Keys:
-        """Return the GPU's end, once.
-
-        Raises:
-            ChannelError: somebody has it already.
-        """
+        """Return the GPU's end, once. Raises ChannelError if somebody has it already."""
         return self._take("GPU")
 
     @enforces("REQ-KEY-01", "REQ-KEY-02", "own-key", "new-key")
@@ -115,36 +99,28 @@ class Channel:
 
 
 def iv(count: int) -> bytes:
-    """Return the IV of the message that so many came before.
-
-    Raises:
-        ChannelError: the channel has no further one.
-    """
+    """Return the IV of the message that so many came before. Raises ChannelError if the channel has no further one."""
     if not 0 <= count < MESSAGES:
         raise ChannelError(count, "the channel has no IV left")
-    return count.to_bytes(NONCE_BYTES, "big")
+    return count.to_bytes(primitives.NONCE_BYTES, "big")
 
 
 def encrypt(keys: Keys, count: int, block: bytes) -> bytes:
     """Return the ciphertext and the tag of a block under the IV of a message."""
-    return AesGcm(keys.blocks).encrypt(iv(count), block)
+    return primitives.AesGcm(keys.blocks).encrypt(iv(count), block)
 
 
 def decrypt(keys: Keys, count: int, ciphertext: bytes) -> bytes:
-    """Return the block in a message.
-
-    Raises:
-        AuthenticationError: it was not encrypted under this key and this IV.
-    """
+    """Return the block in a message. Raises AuthenticationError if it was not encrypted under this key and this IV."""
     try:
-        return AesGcm(keys.blocks).decrypt(iv(count), ciphertext)
-    except AuthenticationError:
-        raise AuthenticationError("the tag of the block") from None
+        return primitives.AesGcm(keys.blocks).decrypt(iv(count), ciphertext)
+    except primitives.AuthenticationError:
+        raise primitives.AuthenticationError("the tag of the block") from None
 
 
 def seal_command(keys: Keys, count: int, copy: int) -> bytes:
     """Return the command of a message: which copy it is, or that it goes to scratch memory."""
-    return AesGcm(keys.commands).encrypt(iv(count), number(copy), _COMMAND)
+    return primitives.AesGcm(keys.commands).encrypt(iv(count), number(copy), _COMMAND)
 
 
 def open_command(keys: Keys, count: int, command: bytes) -> int:
@@ -154,9 +130,9 @@ def open_command(keys: Keys, count: int, command: bytes) -> int:
         AuthenticationError: it is the command of no message, or of another one.
     """
     try:
-        return to_number(AesGcm(keys.commands).decrypt(iv(count), command, _COMMAND), "command", "copy")
-    except AuthenticationError:
-        raise AuthenticationError("the command") from None
+        return to_number(primitives.AesGcm(keys.commands).decrypt(iv(count), command, _COMMAND), "command", "copy")
+    except primitives.AuthenticationError:
+        raise primitives.AuthenticationError("the command") from None
 
 
 class Gpu:
@@ -184,14 +160,16 @@ class Gpu:
         Raises:
             ChannelError: the channel has ended, or ends with this message; nothing of the message is kept.
         """
-        self._refuse_if_ended()
+        if self._ended:
+            raise ChannelError(self._counter, "the channel has ended")
         try:
             copy = open_command(self._keys, self._number(message), message.command)
             block = self._block(self._iv(message), message.ciphertext)
-        except AuthenticationError as error:
+        except primitives.AuthenticationError as error:
             self._end(str(error))
         self._counter += 1
-        self._put(copy, block)
+        if copy != SCRATCH:
+            self._landed[copy] = block
 
     @enforces("REQ-RECEIVE-01", "implicit-counter")
     def _iv(self, message: Message) -> int:
@@ -207,17 +185,9 @@ class Gpu:
 
     @enforces("REQ-RECEIVE-02", "tag-checked")
     def _block(self, iv: int, ciphertext: bytes) -> bytes:
-        if len(ciphertext) < TAG_BYTES:
+        if len(ciphertext) < primitives.TAG_BYTES:
             self._end(f"{len(ciphertext)} bytes have no tag")
         return decrypt(self._keys, iv, ciphertext)
-
-    def _put(self, copy: int, block: bytes) -> None:
-        if copy != SCRATCH:
-            self._landed[copy] = block
-
-    def _refuse_if_ended(self) -> None:
-        if self._ended:
-            raise ChannelError(self._counter, "the channel has ended")
 
     @enforces("REQ-RECEIVE-04", "fail-closed")
     def _end(self, reason: str) -> NoReturn:

@@ -9,19 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from carnet_ref.marks import enforces
-from carnet_ref.systems.pipellm.channel import (
-    MAX_BLOCK,
-    MESSAGES,
-    NOP,
-    SCRATCH,
-    ChannelError,
-    CopyError,
-    Keys,
-    Message,
-    encrypt,
-    iv,
-    seal_command,
-)
+from carnet_ref.systems.pipellm import channel
 
 Watcher = Callable[[int], None]
 """Is told of a page that is about to be written, and may refuse."""
@@ -42,13 +30,9 @@ class Memory:
         self._watchers.append(watcher)
 
     def read(self, page: int) -> bytes:
-        """Return what a page holds.
-
-        Raises:
-            CopyError: there is no such page.
-        """
+        """Return what a page holds. Raises CopyError if there is no such page."""
         if page not in self._pages:
-            raise CopyError(page, "was never written")
+            raise channel.CopyError(page, "was never written")
         return self._pages[page]
 
     def write(self, page: int, data: bytes) -> None:
@@ -57,8 +41,8 @@ class Memory:
         Raises:
             CopyError: it is too much for a page, or a copy of the page is pending.
         """
-        if not 0 < len(data) <= MAX_BLOCK:
-            raise CopyError(page, f"{len(data)} bytes are no page")
+        if not 0 < len(data) <= channel.MAX_BLOCK:
+            raise channel.CopyError(page, f"{len(data)} bytes are no page")
         for watcher in self._watchers:
             watcher(page)
         self._pages[page] = bytes(data)
@@ -169,7 +153,9 @@ class Counts:
 class Runtime:
     """The tenant's end of one channel."""
 
-    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
+    def __init__(
+        self, keys: channel.Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None
+    ) -> None:
         self._keys, self._memory, self._predictor = keys, memory, predictor
         self._tactics = tactics or Tactics()
         self._due = 0
@@ -192,11 +178,7 @@ class Runtime:
     # -- the application ---------------------------------------------------------------------------------------------
 
     def ask(self, page: int) -> int:
-        """Ask for a copy of a page, and return the number of the copy.
-
-        Raises:
-            CopyError: there is no such page.
-        """
+        """Ask for a copy of a page, and return the number of the copy. Raises CopyError if there is no such page."""
         self._memory.read(page)
         copy = self._asked
         self._pending.append((copy, page))
@@ -220,7 +202,7 @@ class Runtime:
     @enforces("REQ-WRITE-02", "write-waits")
     def _refuse_while_pending(self, page: int) -> None:
         if any(page == waiting for _, waiting in self._pending):
-            raise CopyError(page, "a copy of it is pending")
+            raise channel.CopyError(page, "a copy of it is pending")
 
     @enforces("REQ-WRITE-01", "write-invalidates")
     def _drop(self, page: int) -> None:
@@ -233,12 +215,12 @@ class Runtime:
         first = self._due + len(self._pending) + self._tactics.gap
         guessed = self._predictor.guess(self._tactics.window)
         for count, page in enumerate(guessed[: self._tactics.window], first):
-            if count < MESSAGES and page in self._memory:
+            if count < channel.MESSAGES and page in self._memory:
                 self._guess(count, page)
 
     def _guess(self, count: int, page: int) -> None:
         if count not in self._staged or self._staged[count].page != page:
-            self._stage(count, Guess(page, encrypt(self._keys, count, self._memory.read(page))))
+            self._stage(count, Guess(page, channel.encrypt(self._keys, count, self._memory.read(page))))
 
     @enforces("REQ-STAGE-01", "private-staging")
     def _stage(self, count: int, guess: Guess) -> None:
@@ -247,41 +229,41 @@ class Runtime:
 
     # -- sending -----------------------------------------------------------------------------------------------------
 
-    def send(self) -> list[Message]:
+    def send(self) -> list[channel.Message]:
         """Return the messages of all pending copies, in the order in which they were asked for.
 
         Raises:
             ChannelError: the channel has no IV left, even for the first; what is pending stays so.
         """
-        messages: list[Message] = []
+        messages: list[channel.Message] = []
         while self._pending:
             try:
                 messages += self.send_next()
-            except ChannelError:
+            except channel.ChannelError:
                 if not messages:
                     raise
                 break
         return messages
 
     @enforces("REQ-ORDER-01", "in-order")
-    def send_next(self) -> list[Message]:
+    def send_next(self) -> list[channel.Message]:
         """Return the messages of the pending copy that was asked for first.
 
         Raises:
             ChannelError: the channel has no IV left for it, or no copy is pending; what is pending stays so.
         """
         if not self._pending:
-            raise ChannelError(self._due, "no copy is pending")
+            raise channel.ChannelError(self._due, "no copy is pending")
         messages = self._serve(*self._pending[0])
         self._pending.popleft()
         return messages
 
-    def _serve(self, copy: int, page: int) -> list[Message]:
+    def _serve(self, copy: int, page: int) -> list[channel.Message]:
         """Return the messages of one copy; if there is no IV for it, nothing has changed."""
-        iv(self._due)
+        channel.iv(self._due)
         return list(self._messages(copy, page))
 
-    def _messages(self, copy: int, page: int) -> Iterator[Message]:
+    def _messages(self, copy: int, page: int) -> Iterator[channel.Message]:
         count = self._guessed(page)
         if count is None:
             self.counts.misses += 1
@@ -303,25 +285,25 @@ class Runtime:
     def _is_of(self, count: int, page: int) -> bool:
         return count in self._staged and self._staged[count].page == page
 
-    def _anew(self, copy: int, page: int) -> Message:
-        return self._message(encrypt(self._keys, self._due, self._memory.read(page)), copy)
+    def _anew(self, copy: int, page: int) -> channel.Message:
+        return self._message(channel.encrypt(self._keys, self._due, self._memory.read(page)), copy)
 
     @enforces("REQ-SEND-03", "pad-first")
-    def _pad(self, count: int) -> Iterator[Message]:
+    def _pad(self, count: int) -> Iterator[channel.Message]:
         """Yield NOPs until an IV is due."""
         while self._due < count:
             self.counts.nops += 1
             yield self._nop()
 
     @enforces("REQ-PAD-01", "pad-discarded")
-    def _nop(self) -> Message:
+    def _nop(self) -> channel.Message:
         """Return a message that says nothing and goes nowhere."""
-        return self._message(encrypt(self._keys, self._due, NOP), SCRATCH)
+        return self._message(channel.encrypt(self._keys, self._due, channel.NOP), channel.SCRATCH)
 
     @enforces("REQ-SEND-04", "miss-advances", "pad-advances")
-    def _message(self, ciphertext: bytes, copy: int) -> Message:
+    def _message(self, ciphertext: bytes, copy: int) -> channel.Message:
         """Return a message that takes the IV that is due, with which every guess for it is gone."""
-        message = Message(ciphertext, seal_command(self._keys, self._due, copy))
+        message = channel.Message(ciphertext, channel.seal_command(self._keys, self._due, copy))
         self._staged.pop(self._due, None)
         self._due += 1
         return message
@@ -330,7 +312,9 @@ class Runtime:
 class FlushingRuntime(Runtime):
     """The tenant's end of a channel on which the host sees guesses, and an IV encrypts once."""
 
-    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
+    def __init__(
+        self, keys: channel.Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None
+    ) -> None:
         super().__init__(keys, memory, predictor, tactics)
         self._spent: dict[int, bytes] = {}
 
@@ -350,16 +334,18 @@ class FlushingRuntime(Runtime):
         self._staged[count] = guess
 
     @enforces("REQ-FLUSH-01")
-    def _serve(self, copy: int, page: int) -> list[Message]:
+    def _serve(self, copy: int, page: int) -> list[channel.Message]:
         """Flush what was guessed wrong, before a page is encrypted anew under an IV that encrypted nothing."""
         if self._guessed(page) is not None:
             return super()._serve(copy, page)
         free = next(number for number in itertools.count(self._due) if number not in self._spent)
-        iv(free)
+        channel.iv(free)
         return [*self._pad(free), *super()._serve(copy, page)]
 
     @enforces("REQ-FLUSH-01")
-    def _nop(self) -> Message:
+    def _nop(self) -> channel.Message:
         """Return what was encrypted ahead for this number, to be discarded; or a NOP, if nothing was."""
         flushed = self._spent.get(self._due)
-        return self._message(encrypt(self._keys, self._due, NOP) if flushed is None else flushed, SCRATCH)
+        return self._message(
+            channel.encrypt(self._keys, self._due, channel.NOP) if flushed is None else flushed, channel.SCRATCH
+        )

@@ -8,16 +8,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    AuthenticationError,
-    KeyMaterialError,
-    Random,
-    X25519Share,
-    hkdf_sha384,
-    sign_p384,
-    verify_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError
@@ -102,11 +93,7 @@ class Half:
 
     @staticmethod
     def decoded(data: bytes) -> Half:
-        """Return what came over a link.
-
-        Raises:
-            ReportError: it is no half of an exchange.
-        """
+        """Return what came over a link. Raises ReportError if it is no half of an exchange."""
         try:
             share, mode, code, place, signature, device, certificate = split(data, "exchange", *_FIELDS)
             return Half(
@@ -129,7 +116,7 @@ class Device:
     def report(self, exchange: bytes) -> Report:
         """Return a report that names an exchange, and what this GPU is."""
         named = _named(exchange, self._mode, self._code, self.place)
-        signature = sign_p384(self._identity, named)
+        signature = primitives.sign_p384(self._identity, named)
         return Report(self._mode, self._code, self.place, signature, _point(self._identity), self._certificate)
 
 
@@ -155,8 +142,8 @@ class ReportCheck:
     def certificate(self, report: Report) -> None:
         """Refuse a signer that the vendor did not certify."""
         try:
-            verify_p384(self._root, report.certificate, join(_DEVICE, report.device), "certificate")
-        except AuthenticationError as error:
+            primitives.verify_p384(self._root, report.certificate, join(_DEVICE, report.device), "certificate")
+        except primitives.AuthenticationError as error:
             raise ReportError(str(error)) from None
 
     @enforces("REQ-SETUP-03", "report-bound")
@@ -186,29 +173,27 @@ class ReportCheck:
 class HopOpening:
     """The sending end of a hop, while its exchange is open."""
 
-    def __init__(self, device: Device, random: Random) -> None:
-        self._share = X25519Share(random(KEY_BYTES))
+    def __init__(self, device: Device, random: primitives.Random) -> None:
+        self._share = primitives.X25519Share(random(primitives.KEY_BYTES))
         self.half = Half(self._share.public, device.report(self._share.public))
 
     @enforces("REQ-SETUP-01", "hop-key")
     def take(self, answer: Half, check: ReportCheck, after: int) -> bytes:
-        """Return the key of the hop to the rank after this one.
-
-        Raises:
-            ReportError: the answer is not from there.
-        """
+        """Return the key of the hop to the rank after this one. Raises ReportError if the answer is not from there."""
         check.take(answer.report, self._share.public + answer.share, after)
         return _key(self._share, answer.share, self._share.public + answer.share)
 
 
-def answer_hop(device: Device, opening: Half, check: ReportCheck, before: int, random: Random) -> tuple[Half, bytes]:
+def answer_hop(
+    device: Device, opening: Half, check: ReportCheck, before: int, random: primitives.Random
+) -> tuple[Half, bytes]:
     """Return the answer of the receiving end of a hop, and the key of the hop from the rank before it.
 
     Raises:
         ReportError: the opening is not from there.
     """
     check.take(opening.report, opening.share, before)
-    share = X25519Share(random(KEY_BYTES))
+    share = primitives.X25519Share(random(primitives.KEY_BYTES))
     exchange = opening.share + share.public
     return Half(share.public, device.report(exchange)), _key(share, opening.share, exchange)
 
@@ -222,14 +207,14 @@ def verify_report(report: Report, exchange: bytes) -> None:
     named = _named(exchange, report.mode, report.code, report.place)
     try:
         key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), report.device)
-        verify_p384(key, report.signature, named, "report")
-    except (AuthenticationError, ValueError) as error:
+        primitives.verify_p384(key, report.signature, named, "report")
+    except (primitives.AuthenticationError, ValueError) as error:
         raise ReportError(str(error)) from None
 
 
 def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
     """Return the vendor's certificate of a device."""
-    return sign_p384(root, join(_DEVICE, _point(identity)))
+    return primitives.sign_p384(root, join(_DEVICE, _point(identity)))
 
 
 def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -240,8 +225,8 @@ def _named(exchange: bytes, mode: bytes, code: bytes, place: int) -> bytes:
     return join(_REPORT, exchange, mode, code, number(place))
 
 
-def _key(share: X25519Share, other: bytes, exchange: bytes) -> bytes:
+def _key(share: primitives.X25519Share, other: bytes, exchange: bytes) -> bytes:
     try:
-        return hkdf_sha384(share.agree(other), exchange, _KEY, KEY_BYTES)
-    except KeyMaterialError as error:
+        return primitives.hkdf_sha384(share.agree(other), exchange, _KEY, primitives.KEY_BYTES)
+    except primitives.KeyMaterialError as error:
         raise ReportError(str(error)) from None

@@ -62,11 +62,7 @@ def room(size: int) -> int:
 
 
 def padded(content: bytes, size: int) -> bytes:
-    """Return the content with its length before it, and zeros up to ``size``.
-
-    Raises:
-        ShapeError: it does not fit.
-    """
+    """Return the content with its length before it, and zeros up to ``size``. Raises ShapeError if it does not fit."""
     if len(content) > room(size):
         raise ShapeError(f"{len(content)} bytes do not fit {room(size)}")
     return (len(content).to_bytes(_LENGTH, "big") + content).ljust(size, b"\0")
@@ -229,11 +225,7 @@ def bound(label: bytes, tick: int) -> bytes:
 
 
 def opened(key: bytes, label: bytes, tick: int, body: bytes) -> bytes:
-    """Return what was sealed for a tick.
-
-    Raises:
-        AuthenticationError: it does not verify.
-    """
+    """Return what was sealed for a tick. Raises AuthenticationError if it does not verify."""
     return AesGcm(key).decrypt(body[:NONCE_BYTES], body[NONCE_BYTES:], bound(label, tick))
 
 

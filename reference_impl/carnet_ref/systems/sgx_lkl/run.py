@@ -49,11 +49,7 @@ def padded_dataset(dataset: bytes, chunks: int, chunk_bytes: int) -> tuple[bytes
 
 @dataclass(slots=True)
 class Holder:
-    """One holder's end of a hand-over.
-
-    Raises:
-        ShapeError: the dataset does not fit the manifest's bound.
-    """
+    """One holder's end of a hand-over. Raises ShapeError if the dataset does not fit the manifest's bound."""
 
     shape: Shape
     key: bytes

@@ -6,26 +6,14 @@ from dataclasses import dataclass, field
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    P384_BYTES,
-    SHA384_BYTES,
-    AesGcm,
-    AuthenticationError,
-    Random,
-    hkdf_sha384,
-    sha384,
-    sign_p384,
-    verify_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.teechain.tee import ChainError, SealedStateError, point
 from carnet_ref.wire.fields import join, number, split, to_number, to_text
 from carnet_ref.wire.reader import MalformedError, Reader
 
 PLAN_NONCE_BYTES = 32
-FIRST = bytes(SHA384_BYTES)
+FIRST = bytes(primitives.SHA384_BYTES)
 """What the first chain follows: no chain."""
 _CHAIN_PLAN = b"carnet teechain plan"
 _PLAN = "plan of a chain"
@@ -49,7 +37,7 @@ class Plan:
     recovery_quorum: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.nonce) != PLAN_NONCE_BYTES or len(self.follows) != SHA384_BYTES:
+        if len(self.nonce) != PLAN_NONCE_BYTES or len(self.follows) != primitives.SHA384_BYTES:
             raise ChainError("a plan without a nonce, or without the chain that it follows")
         if not self.members or len(set(self.members)) != len(self.members):
             raise ChainError("a plan needs members, each once")
@@ -69,7 +57,7 @@ class Plan:
     @property
     def name(self) -> bytes:
         """The name of the chain: the digest of all that it stands for."""
-        return sha384(self.encode())
+        return primitives.sha384(self.encode())
 
     def ahead(self, member: str) -> tuple[str, ...]:
         """Return who comes before a member in the chain."""
@@ -89,11 +77,7 @@ class Plan:
 
     @classmethod
     def decode(cls, data: bytes) -> Plan:
-        """Return the plan in some bytes.
-
-        Raises:
-            ChainError: they are none.
-        """
+        """Return the plan in some bytes. Raises ChainError if they are none."""
         try:
             label, nonce, follows, count, names = split(data, _PLAN, "label", "nonce", "follows", "count", "names")
             every = [to_text(each, _PLAN, "name") for each in fields(names, _PLAN)]
@@ -106,11 +90,7 @@ class Plan:
 
 
 def fields(data: bytes, what: str) -> list[bytes]:
-    """Return all fields of a list of any length.
-
-    Raises:
-        MalformedError: one is cut short.
-    """
+    """Return all fields of a list of any length. Raises MalformedError if one is cut short."""
     reader, found = Reader(data, what), list[bytes]()
     while reader.remaining:
         found.append(reader.take(reader.number(4, "length"), "field"))
@@ -122,7 +102,7 @@ VOTE = b"vote"
 _WORD = b"carnet teechain word"
 _ENTRY = b"carnet teechain entry"
 _LOG = b"carnet teechain log"
-_ONCE = bytes(NONCE_BYTES)
+_ONCE = bytes(primitives.NONCE_BYTES)
 """The IV of a key that seals one message."""
 
 
@@ -141,32 +121,26 @@ Log = dict[int, Logged]
 
 def word(key: ec.EllipticCurvePrivateKey, chain: bytes, member: str, at: int, entry: bytes) -> bytes:
     """Return a member's word that it logged an entry."""
-    return sign_p384(key, _word(chain, member, at, entry))
+    return primitives.sign_p384(key, _word(chain, member, at, entry))
 
 
 def check_word(point: bytes, signature: bytes, chain: bytes, member: str, at: int, entry: bytes) -> None:
-    """Check that a member logged an entry.
-
-    Raises:
-        ChainError: this is not its word.
-    """
+    """Check that a member logged an entry. Raises ChainError if this is not its word."""
     check_signature(point, signature, _word(chain, member, at, entry), f"the word of {member} on entry {at}")
 
 
 def check_signature(point: bytes, signature: bytes, signed: bytes, what: str) -> None:
-    """Check a signature under a listed key.
-
-    Raises:
-        ChainError: it does not verify.
-    """
+    """Check a signature under a listed key. Raises ChainError if it does not verify."""
     try:
-        verify_p384(ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), point), signature, signed, what)
-    except (AuthenticationError, ValueError) as error:
+        primitives.verify_p384(
+            ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), point), signature, signed, what
+        )
+    except (primitives.AuthenticationError, ValueError) as error:
         raise ChainError(str(error)) from None
 
 
 def _word(chain: bytes, member: str, at: int, entry: bytes) -> bytes:
-    return join(_WORD, chain, member.encode(), number(at), sha384(entry))
+    return join(_WORD, chain, member.encode(), number(at), primitives.sha384(entry))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +159,7 @@ class Update:
 
     @classmethod
     def decode(cls, data: bytes) -> Update:
-        """Return the update in some bytes.
-
-        Raises:
-            ChainError: they are none.
-        """
+        """Return the update in some bytes. Raises ChainError if they are none."""
         try:
             label, chain, at, sealed, words = split(data, "update", "label", "chain", "number", "entry", "words")
             parts = fields(words, "update")
@@ -205,36 +175,28 @@ class Update:
 @enforces("CLAIM-IV-UNIQUE")
 def seal_entry(secret: bytes, chain: bytes, at: int, entry: bytes) -> bytes:
     """Seal an entry for the members of a chain; the IV is the number of the entry, which is used once."""
-    return AesGcm(_key(secret, _ENTRY, chain)).encrypt(_iv(at), entry, _bound(chain, at))
+    return primitives.AesGcm(_key(secret, _ENTRY, chain)).encrypt(_iv(at), entry, _bound(chain, at))
 
 
 def open_entry(secret: bytes, update: Update) -> bytes:
-    """Return the entry in an update.
-
-    Raises:
-        ChainError: it is of another chain, or was changed.
-    """
+    """Return the entry in an update. Raises ChainError if it is of another chain, or was changed."""
     try:
-        key = AesGcm(_key(secret, _ENTRY, update.chain))
+        key = primitives.AesGcm(_key(secret, _ENTRY, update.chain))
         return key.decrypt(_iv(update.at), update.sealed, _bound(update.chain, update.at))
-    except AuthenticationError as error:
+    except primitives.AuthenticationError as error:
         raise ChainError(f"entry {update.at} does not open: {error}") from None
 
 
 def seal_log(secret: bytes, label: bytes, log: Log) -> bytes:
     """Seal a whole log under a key for this label alone."""
-    return AesGcm(_key(secret, _LOG, label)).encrypt(_ONCE, encode_log(log), label)
+    return primitives.AesGcm(_key(secret, _LOG, label)).encrypt(_ONCE, encode_log(log), label)
 
 
 def open_log(secret: bytes, label: bytes, sealed: bytes) -> Log:
-    """Return a log that was sealed for this label.
-
-    Raises:
-        ChainError: it was not.
-    """
+    """Return a log that was sealed for this label. Raises ChainError if it was not."""
     try:
-        return decode_log(AesGcm(_key(secret, _LOG, label)).decrypt(_ONCE, sealed, label))
-    except AuthenticationError as error:
+        return decode_log(primitives.AesGcm(_key(secret, _LOG, label)).decrypt(_ONCE, sealed, label))
+    except primitives.AuthenticationError as error:
         raise ChainError(f"the log does not open: {error}") from None
 
 
@@ -248,11 +210,7 @@ def _parts(at: int, logged: Logged) -> tuple[bytes, ...]:
 
 
 def decode_log(data: bytes) -> Log:
-    """Return the log in some bytes.
-
-    Raises:
-        ChainError: they are none.
-    """
+    """Return the log in some bytes. Raises ChainError if they are none."""
     try:
         parts = fields(data, "log")
         numbers = [to_number(each, "log", "number") for each in parts[::4]]
@@ -266,11 +224,11 @@ def decode_log(data: bytes) -> Log:
 
 
 def _key(secret: bytes, label: bytes, what: bytes) -> bytes:
-    return hkdf_sha384(secret, what, label, KEY_BYTES)
+    return primitives.hkdf_sha384(secret, what, label, primitives.KEY_BYTES)
 
 
 def _iv(at: int) -> bytes:
-    return at.to_bytes(NONCE_BYTES, "big")
+    return at.to_bytes(primitives.NONCE_BYTES, "big")
 
 
 def _bound(chain: bytes, at: int) -> bytes:
@@ -319,18 +277,14 @@ class Seat:
         return point(self.key)
 
     def listed(self, member: str) -> bytes:
-        """Return the listed key of a member.
-
-        Raises:
-            ChainError: it has none.
-        """
+        """Return the listed key of a member. Raises ChainError if it has none."""
         if member not in self.roster:
             raise ChainError(f"{member} is not on the list of the chain")
         return self.roster[member]
 
     def encode(self) -> bytes:
         """Return the seat as bytes."""
-        private = self.key.private_numbers().private_value.to_bytes(P384_BYTES, "big")
+        private = self.key.private_numbers().private_value.to_bytes(primitives.P384_BYTES, "big")
         roster = join(*(part for name, each in self.roster.items() for part in (name.encode(), each)))
         numbers = (number(self.start), number(self.version))
         logs = (encode_log(self.history), encode_log(self.log))
@@ -338,11 +292,7 @@ class Seat:
 
     @classmethod
     def decode(cls, data: bytes) -> Seat:
-        """Return the seat in some bytes.
-
-        Raises:
-            SealedStateError: they are none.
-        """
+        """Return the seat in some bytes. Raises SealedStateError if they are none."""
         names = ("plan", "member", "key", "start", "version", "secret", "roster", "history", "log", "voted")
         try:
             plan, member, private, start, version, secret, roster, history, log, voted = split(data, _STATE, *names)
@@ -363,7 +313,7 @@ class Seat:
             raise SealedStateError(str(error)) from None
 
 
-def draw_key(random: Random) -> ec.EllipticCurvePrivateKey:
+def draw_key(random: primitives.Random) -> ec.EllipticCurvePrivateKey:
     """Draw a key for one chain. Source: FIPS 186-5, A.2.1."""
     return ec.derive_private_key(int.from_bytes(random(64), "big") % (_ORDER - 1) + 1, ec.SECP384R1())
 

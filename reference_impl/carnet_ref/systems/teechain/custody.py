@@ -153,11 +153,7 @@ def gather(primary: Primary, carry: Carry) -> CustodyLog:
 
 
 def ask(carry: Carry, member: str, message: bytes) -> bytes:
-    """Return a member's answer.
-
-    Raises:
-        SilentMemberError: there is none.
-    """
+    """Return a member's answer. Raises SilentMemberError if there is none."""
     try:
         return carry(member, message)
     except ConnectionError:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    AesGcm,
-    X25519Share,
-    sha256,
-    sign_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.teechain.chain import (
     FIRST,
@@ -53,9 +46,9 @@ class Primary:
         follows: Plan | None = None,
     ) -> None:
         self.replica, self._checks = replica, replica.checks
-        self._key, self._share = draw_key(replica.random), X25519Share(replica.random(KEY_BYTES))
+        self._key, self._share = draw_key(replica.random), primitives.X25519Share(replica.random(primitives.KEY_BYTES))
         before = FIRST if follows is None else follows.name
-        self.plan = Plan(sha256(point(self._key)), before, (replica.name, *members), recovery_quorum)
+        self.plan = Plan(primitives.sha256(point(self._key)), before, (replica.name, *members), recovery_quorum)
         self._polled: dict[str, Log] = {}
         self._ends: dict[str, int] = {}
         self._acknowledged: set[int] = set()
@@ -136,13 +129,9 @@ class Primary:
         self.open_after(start, history)
 
     def open_after(self, start: int, history: Log) -> None:
-        """Open the chain after an entry, whatever the chain before says.
-
-        Raises:
-            ChainError: it is open.
-        """
+        """Open the chain after an entry, whatever the chain before says. Raises ChainError if it is open."""
         seat = Seat(self.plan, self.replica.name, self._key, start, history=history)
-        seat.secret, seat.roster[seat.member] = self.replica.random(KEY_BYTES), seat.point
+        seat.secret, seat.roster[seat.member] = self.replica.random(primitives.KEY_BYTES), seat.point
         self.replica.take_seat(seat)
 
     def call(self) -> bytes:
@@ -179,13 +168,13 @@ class Primary:
         if self._checks.insist_on("increment-first"):
             self.replica.count(chain)
         inside = join(seat.secret, encode_log(seat.history))
-        return join(WELCOME, chain, AesGcm(link).encrypt(bytes(NONCE_BYTES), inside, chain))
+        return join(WELCOME, chain, primitives.AesGcm(link).encrypt(bytes(primitives.NONCE_BYTES), inside, chain))
 
     def roster(self) -> bytes:
         """Return the list of keys so far, under the head's own."""
         listed = join(*(part for name, key in self.seat.roster.items() for part in (name.encode(), key)))
         chain = self.plan.name
-        return join(ROSTER, chain, listed, sign_p384(self._key, join(ROSTER, chain, listed)))
+        return join(ROSTER, chain, listed, primitives.sign_p384(self._key, join(ROSTER, chain, listed)))
 
     @enforces("REQ-ISSUE-01", "issue-grows", "freeze")
     def log(self, entry: bytes, at: int | None = None) -> int:

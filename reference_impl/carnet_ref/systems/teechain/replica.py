@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    AesGcm,
-    AuthenticationError,
-    KeyMaterialError,
-    Random,
-    X25519Share,
-    hkdf_sha384,
-    sha256,
-    sign_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.teechain.chain import (
@@ -61,7 +50,7 @@ class Replica:
         name: str,
         tee: Tee,
         policy: Policy,
-        random: Random,
+        random: primitives.Random,
         checks: Checks = EVERY,
         store: Store = lambda chain, sealed: None,
     ) -> None:
@@ -72,11 +61,7 @@ class Replica:
         self._links: dict[bytes, bytes] = {}
 
     def seat(self, chain: bytes) -> Seat:
-        """Return what the replica keeps for a chain.
-
-        Raises:
-            ChainError: it is no member of it.
-        """
+        """Return what the replica keeps for a chain. Raises ChainError if it is no member of it."""
         if chain not in self._seats:
             raise ChainError(f"{self.name} is no member of {chain.hex()[:16]}…")
         return self._seats[chain]
@@ -93,11 +78,7 @@ class Replica:
         return seat
 
     def take_seat(self, seat: Seat) -> None:
-        """Keep a new chain.
-
-        Raises:
-            ChainError: the replica is a member of it already.
-        """
+        """Keep a new chain. Raises ChainError if the replica is a member of it already."""
         chain = seat.plan.name
         if chain in self._seats:
             raise ChainError(f"{self.name} is a member of {chain.hex()[:16]}… already")
@@ -137,7 +118,7 @@ class Replica:
             raise ChainError(f"{self.name} is no backup of {plan.name.hex()[:16]}…")
         seat = Seat(plan, self.name, draw_key(self.random), start if self.checks.insist_on("floor-handed") else 0)
         seat.roster[plan.head] = read_said(call)[2]
-        own = X25519Share(self.random(KEY_BYTES))
+        own = primitives.X25519Share(self.random(primitives.KEY_BYTES))
         self.take_seat(seat)
         self._links[plan.name] = link_key(own, share, plan.name, self.name)
         said = join(ANSWER, plan.name, self.name.encode(), seat.point, own.public)
@@ -155,8 +136,8 @@ class Replica:
         if chain not in self._links:
             raise ChainError("the welcome was taken before")
         try:
-            opened = AesGcm(self._links[chain]).decrypt(bytes(NONCE_BYTES), sealed, chain)
-        except AuthenticationError as error:
+            opened = primitives.AesGcm(self._links[chain]).decrypt(bytes(primitives.NONCE_BYTES), sealed, chain)
+        except primitives.AuthenticationError as error:
             raise ChainError(f"the welcome does not open: {error}") from None
         secret, history = _fields(opened, 2)
         if self.checks.insist_on("floor-handed"):
@@ -286,7 +267,7 @@ class Replica:
         self.count(plan.follows)
         label = join(VOTE, plan.follows, self.name.encode(), plan.name, number(seat.last))
         sealed = seal_log(seat.secret, label, seat.log)
-        return join(VOTE, label, sealed, sign_p384(seat.key, join(label, sealed)))
+        return join(VOTE, label, sealed, primitives.sign_p384(seat.key, join(label, sealed)))
 
     def sealed(self, chain: bytes) -> bytes:
         """Return the state of a chain, sealed for later launches: the platform may keep it."""
@@ -329,7 +310,7 @@ def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan
     _, _, point, share = read_said(call)
     if quote.said != join(CALL, plan.name, start, point, share):
         raise QuoteError("it names another chain")
-    if sha256(point) != plan.nonce:
+    if primitives.sha256(point) != plan.nonce:
         raise QuoteError("the chain was planned by another launch")
     try:
         return plan, to_number(start, "call", "start"), share
@@ -338,11 +319,7 @@ def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan
 
 
 def is_poll(message: bytes) -> bool:
-    """Whether a message asks a replica for its vote and its log.
-
-    Raises:
-        ChainError: it is no message.
-    """
+    """Whether a message asks a replica for its vote and its log. Raises ChainError if it is no message."""
     return _fields(message)[0] == FREEZE
 
 
@@ -362,15 +339,11 @@ def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     return chain, start, point, share
 
 
-def link_key(own: X25519Share, share: bytes, chain: bytes, member: str) -> bytes:
-    """Return the key of head and member, for the one welcome.
-
-    Raises:
-        QuoteError: the share is none.
-    """
+def link_key(own: primitives.X25519Share, share: bytes, chain: bytes, member: str) -> bytes:
+    """Return the key of head and member, for the one welcome. Raises QuoteError if the share is none."""
     try:
-        return hkdf_sha384(own.agree(share), chain, join(_LINK, member.encode()), KEY_BYTES)
-    except KeyMaterialError as error:
+        return primitives.hkdf_sha384(own.agree(share), chain, join(_LINK, member.encode()), primitives.KEY_BYTES)
+    except primitives.KeyMaterialError as error:
         raise QuoteError(str(error)) from None
 
 
@@ -383,11 +356,7 @@ def _pairs(listed: bytes) -> list[tuple[str, bytes]]:
 
 
 def _fields(message: bytes, count: int | None = None) -> list[bytes]:
-    """Return the fields of a message.
-
-    Raises:
-        ChainError: it is cut short, or has more or fewer.
-    """
+    """Return the fields of a message. Raises ChainError if it is cut short, or has more or fewer."""
     try:
         parts = fields(message, "message")
     except MalformedError as error:

@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    AesGcm,
-    AuthenticationError,
-    Random,
-    hkdf_sha384,
-    sign_p384,
-    verify_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.wire.fields import join, split
@@ -97,11 +88,7 @@ class Quote:
 
     @classmethod
     def decode(cls, data: bytes) -> Quote:
-        """Return the quote in some bytes.
-
-        Raises:
-            QuoteError: they are none.
-        """
+        """Return the quote in some bytes. Raises QuoteError if they are none."""
         try:
             return cls(*split(data, "quote", "measurement", "said", "signature", "platform", "certificate"))
         except MalformedError as error:
@@ -117,17 +104,13 @@ class Policy:
 
     @enforces("REQ-SETUP-04", "REQ-SETUP-05", "REQ-HOLDER-02", "quote-certificate", "quote-measurement")
     def check(self, quote: Quote, checks: Checks = EVERY) -> None:
-        """Check that a quote is a certified one of the custody program.
-
-        Raises:
-            QuoteError: it is not.
-        """
+        """Check that a quote is a certified one of the custody program. Raises QuoteError if it is not."""
         try:
             key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), quote.platform)
-            verify_p384(key, quote.signature, join(_QUOTE, quote.measurement, quote.said), "quote")
+            primitives.verify_p384(key, quote.signature, join(_QUOTE, quote.measurement, quote.said), "quote")
             if checks.insist_on("quote-certificate"):
-                verify_p384(self.root, quote.certificate, join(_DEVICE, quote.platform), "certificate")
-        except (AuthenticationError, ValueError) as error:
+                primitives.verify_p384(self.root, quote.certificate, join(_DEVICE, quote.platform), "certificate")
+        except (primitives.AuthenticationError, ValueError) as error:
             raise QuoteError(str(error)) from None
         if quote.measurement != self.measurement and checks.insist_on("quote-measurement"):
             raise QuoteError(f"the measurement is {quote.measurement.hex()[:16]}…")
@@ -137,15 +120,15 @@ class Tee:
     """One platform: it outlives every launch of its enclaves, and so do its counters."""
 
     def __init__(
-        self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, measurement: bytes, random: Random
+        self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, measurement: bytes, random: primitives.Random
     ) -> None:
         self._identity, self._certificate, self._measurement = identity, certificate, measurement
-        self._random, self._sealing = random, random(KEY_BYTES)
+        self._random, self._sealing = random, random(primitives.KEY_BYTES)
         self._counters: dict[bytes, int] = defaultdict(int)
 
     def quote(self, said: bytes) -> Quote:
         """Return a quote of what the enclave says."""
-        signature = sign_p384(self._identity, join(_QUOTE, self._measurement, said))
+        signature = primitives.sign_p384(self._identity, join(_QUOTE, self._measurement, said))
         return Quote(self._measurement, said, signature, point(self._identity), self._certificate)
 
     def counter(self, chain: bytes) -> int:
@@ -159,8 +142,8 @@ class Tee:
 
     def seal(self, state: bytes) -> bytes:
         """Seal a state for launches of this enclave on this platform."""
-        nonce = self._random(NONCE_BYTES)
-        return nonce + AesGcm(self._sealing_key()).encrypt(nonce, state, _SEALED)
+        nonce = self._random(primitives.NONCE_BYTES)
+        return nonce + primitives.AesGcm(self._sealing_key()).encrypt(nonce, state, _SEALED)
 
     def unseal(self, sealed: bytes) -> bytes:
         """Return a sealed state, of whatever age.
@@ -168,20 +151,22 @@ class Tee:
         Raises:
             SealedStateError: this enclave did not seal it on this platform.
         """
-        if len(sealed) < NONCE_BYTES:
+        if len(sealed) < primitives.NONCE_BYTES:
             raise SealedStateError("it is cut short")
         try:
-            return AesGcm(self._sealing_key()).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], _SEALED)
-        except AuthenticationError as error:
+            return primitives.AesGcm(self._sealing_key()).decrypt(
+                sealed[: primitives.NONCE_BYTES], sealed[primitives.NONCE_BYTES :], _SEALED
+            )
+        except primitives.AuthenticationError as error:
             raise SealedStateError(str(error)) from None
 
     def _sealing_key(self) -> bytes:
-        return hkdf_sha384(self._sealing, self._measurement, _SEALED, KEY_BYTES)
+        return primitives.hkdf_sha384(self._sealing, self._measurement, _SEALED, primitives.KEY_BYTES)
 
 
 def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
     """Return the vendor's certificate of a platform."""
-    return sign_p384(root, join(_DEVICE, point(identity)))
+    return primitives.sign_p384(root, join(_DEVICE, point(identity)))
 
 
 def point(key: ec.EllipticCurvePrivateKey) -> bytes:

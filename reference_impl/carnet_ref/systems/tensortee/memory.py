@@ -50,11 +50,7 @@ class Address:
 
 
 def encrypt(keys: Keys, address: Address, block: bytes) -> bytes:
-    """Return the ciphertext of a line.
-
-    Raises:
-        ValueError: the block has not the size of a line.
-    """
+    """Return the ciphertext of a line. Raises ValueError if the block has not the size of a line."""
     if len(block) != LINE_BYTES:
         raise ValueError(f"a line has {LINE_BYTES} bytes, and this block {len(block)}")
     return AesGcm(keys.lines).encrypt(address.nonce, block)[:LINE_BYTES]
@@ -115,22 +111,14 @@ class Layout:
     shapes: Mapping[int, Shape]
 
     def shape(self, tensor: int) -> Shape:
-        """Return the shape of a tensor.
-
-        Raises:
-            TensorError: the job has no such tensor.
-        """
+        """Return the shape of a tensor. Raises TensorError if the job has no such tensor."""
         try:
             return self.shapes[tensor]
         except KeyError:
             raise TensorError(tensor, "the job has no such tensor") from None
 
     def require_line(self, tensor: int, line: int) -> None:
-        """Raise an error unless the tensor has the line.
-
-        Raises:
-            TensorError: it has not.
-        """
+        """Raise TensorError unless the tensor has the line."""
         lines = self.shape(tensor).lines
         if not 0 <= line < lines:
             raise TensorError(tensor, f"no line {line} of {lines}")
@@ -200,11 +188,7 @@ class VersionTable:
 
     @enforces("REQ-HAND-03", "descriptor-fresh")
     def take(self, tensor: int, version: int) -> None:
-        """Take the version that a descriptor tells.
-
-        Raises:
-            TensorError: it is no newer than the last one.
-        """
+        """Take the version that a descriptor tells. Raises TensorError if it is no newer than the last one."""
         last = self.version(tensor)
         if version <= last and self._checks.insist_on("descriptor-fresh"):
             raise TensorError(tensor, f"version {version} is no newer than version {last}")
@@ -292,11 +276,7 @@ def seal_descriptor(keys: Keys, side: Side, tensor: int, version: int) -> Descri
 
 @enforces("REQ-HAND-02", "descriptor-sealed")
 def check_descriptor(keys: Keys, side: Side, descriptor: Descriptor, checks: Checks = EVERY) -> None:
-    """Check that the side handed the tensor over in that version.
-
-    Raises:
-        TensorError: it did not.
-    """
+    """Check that the side handed the tensor over in that version. Raises TensorError if it did not."""
     if not checks.insist_on("descriptor-sealed"):
         return
     try:

@@ -8,16 +8,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    AuthenticationError,
-    KeyMaterialError,
-    Random,
-    X25519Share,
-    hkdf_sha384,
-    sign_p384,
-    verify_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.wire.fields import join
@@ -87,10 +78,10 @@ class Answer:
 class KeyExchange:
     """The CPU enclave's end of the one exchange of a session."""
 
-    def __init__(self, random: Random, checks: Checks = EVERY) -> None:
+    def __init__(self, random: primitives.Random, checks: Checks = EVERY) -> None:
         self._checks = checks
-        self._share = X25519Share(random(KEY_BYTES))
-        self._nonce = random(KEY_BYTES)
+        self._share = primitives.X25519Share(random(primitives.KEY_BYTES))
+        self._nonce = random(primitives.KEY_BYTES)
         self._taken = False
 
     @property
@@ -109,11 +100,11 @@ class KeyExchange:
             raise SessionError("an answer was taken before, and a session has keys of its own")
         try:
             device = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), answer.device)
-            verify_p384(device, answer.signature, join(_REPORT, self.opening, answer.share), "report")
+            primitives.verify_p384(device, answer.signature, join(_REPORT, self.opening, answer.share), "report")
             if self._checks.insist_on("npu-attested"):
-                verify_p384(root, answer.certificate, join(_DEVICE, answer.device), "certificate")
+                primitives.verify_p384(root, answer.certificate, join(_DEVICE, answer.device), "certificate")
             keys = _keys(self._share.agree(answer.share), self.opening, answer.share)
-        except (AuthenticationError, KeyMaterialError, ValueError) as error:
+        except (primitives.AuthenticationError, primitives.KeyMaterialError, ValueError) as error:
             raise SessionError(str(error)) from None
         self._taken = True
         return keys
@@ -122,7 +113,7 @@ class KeyExchange:
 class Device:
     """An NPU's end of key exchanges: an identity that the vendor certified."""
 
-    def __init__(self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, random: Random) -> None:
+    def __init__(self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, random: primitives.Random) -> None:
         self._identity, self._certificate, self._random = identity, certificate, random
 
     @enforces("REQ-KEY-01")
@@ -132,15 +123,15 @@ class Device:
         Raises:
             KeyMaterialError: the share of the other end is no share.
         """
-        share = X25519Share(self._random(KEY_BYTES))
-        keys = _keys(share.agree(opening[KEY_BYTES:]), opening, share.public)
-        signature = sign_p384(self._identity, join(_REPORT, opening, share.public))
+        share = primitives.X25519Share(self._random(primitives.KEY_BYTES))
+        keys = _keys(share.agree(opening[primitives.KEY_BYTES :]), opening, share.public)
+        signature = primitives.sign_p384(self._identity, join(_REPORT, opening, share.public))
         return Answer(share.public, signature, _point(self._identity), self._certificate), keys
 
 
 def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
     """Return the vendor's certificate of an NPU."""
-    return sign_p384(root, join(_DEVICE, _point(identity)))
+    return primitives.sign_p384(root, join(_DEVICE, _point(identity)))
 
 
 def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -148,5 +139,7 @@ def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _keys(secret: bytes, opening: bytes, share: bytes) -> Keys:
-    drawn = hkdf_sha384(secret, join(opening, share), _KEYS, 3 * KEY_BYTES)
-    return Keys(*(drawn[at : at + KEY_BYTES] for at in range(0, 3 * KEY_BYTES, KEY_BYTES)))
+    drawn = primitives.hkdf_sha384(secret, join(opening, share), _KEYS, 3 * primitives.KEY_BYTES)
+    return Keys(
+        *(drawn[at : at + primitives.KEY_BYTES] for at in range(0, 3 * primitives.KEY_BYTES, primitives.KEY_BYTES))
+    )

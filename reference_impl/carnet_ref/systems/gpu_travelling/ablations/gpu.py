@@ -30,8 +30,6 @@ class OneChannel(EnginePerHolder):
 class KeepsCode(Device):
     """An upload leaves code that is there."""
 
-    __slots__ = ()
-
     def replace_code(self, code: bytes) -> None:
         """Write the code only where there is none."""
         if not self.memory.content(Region.CODE):
@@ -41,16 +39,12 @@ class KeepsCode(Device):
 class KeepsBuffer(Device):
     """A scrub leaves the dataset buffer."""
 
-    __slots__ = ()
-
     def clear_buffer(self) -> None:
         """Leave the buffer as it is."""
 
 
 class KeepsWorkspace(Device):
     """A scrub leaves what training derived from the dataset."""
-
-    __slots__ = ()
 
     def clear_workspace(self) -> None:
         """Leave the workspace as it is."""
@@ -67,16 +61,12 @@ DEVICES: Final[Mapping[str, type[Device]]] = {
 class NeverRetires(CopyEngines):
     """Engines that were left go on taking traffic."""
 
-    __slots__ = ()
-
     def retire(self) -> None:
         """Leave every engine as it is."""
 
 
 class EngineKeepsReceiving(CopyEngines):
     """A rotation at return leaves the holder's half to the device as it is."""
-
-    __slots__ = ()
 
     def receive_under(self, keys: LinkKeys) -> None:
         """Take new keys only when the GPU travels, and at first."""
@@ -87,8 +77,6 @@ class EngineKeepsReceiving(CopyEngines):
 class EngineKeepsSending(CopyEngines):
     """A rotation at return leaves the half from the device as it was lent."""
 
-    __slots__ = ()
-
     def send_under(self, keys: LinkKeys) -> None:
         """Take new keys only when the GPU travels, and at first."""
         if keys.owner != ORCHESTRATOR or keys.epoch == 0:
@@ -97,8 +85,6 @@ class EngineKeepsSending(CopyEngines):
 
 class BelievesCounters(CopyEngines):
     """Messages are opened at the counter value that their sender claims."""
-
-    __slots__ = ()
 
     def open(self, engine: int, ciphertext: bytes, claimed: int) -> Opened:
         """Decrypt at the claimed counter value."""
@@ -110,8 +96,6 @@ class BelievesCounters(CopyEngines):
 class RestartsCounters(CopyEngines):
     """Half a rotation is possible: counters restart, and the keys stay."""
 
-    __slots__ = ()
-
     def restart_counters(self) -> None:
         """Start every counter again under the same keys."""
         for receiving in list(self._receiving.values()):
@@ -121,8 +105,6 @@ class RestartsCounters(CopyEngines):
 
 class Reloads(CopyEngines):
     """An engine can be loaded again with a key that it left."""
-
-    __slots__ = ()
 
     def reload(self, keys: LinkKeys) -> None:
         """Take traffic under ``keys`` again, and under no others."""
@@ -159,11 +141,7 @@ def to_send(place: Place, report: Report) -> bytes:
 
 
 def open_on_link(keys: LinkKeys, place: Place, sealed: bytes) -> bytes:
-    """Return a report that was made under these keys.
-
-    Raises:
-        AuthenticationError: it was not.
-    """
+    """Return a report that was made under these keys. Raises AuthenticationError if it was not."""
     return Opener(keys.d2h, _ivs(keys, place), KeyUsage()).open(sealed)
 
 
@@ -194,8 +172,6 @@ def _ivs(keys: LinkKeys, place: Place) -> IvCounter:
 class ReportsOnLink(Firmware):
     """Reports go under the live half of the link that the device sends with."""
 
-    __slots__ = ()
-
     def report(self, place: Place, report: Report) -> tuple[FrameKind, bytes]:
         """Return a report, as a copy engine makes it; that of a rotation goes under the key that was taken."""
         keys = self.engines.taken if isinstance(report, Rotated) else self.engines.sending
@@ -215,8 +191,6 @@ FIRMWARE: Final[Mapping[str, type[Firmware]]] = {"session-acknowledgements": Rep
 
 class HearsTheLink(Link):
     """Reports come over the link, under the half that the device sends with, in a channel of their own."""
-
-    __slots__ = ()
 
     def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
         """Open what came under the live key, or under the key that a rotation is under way to.
@@ -250,8 +224,6 @@ class LendsOneKey(Link):
 class LinkKeepsSending(Link):
     """A rotation at return leaves the half to the device as it was lent."""
 
-    __slots__ = ()
-
     def send_under(self, keys: LinkKeys) -> None:
         """Take a new key only when the GPU travels."""
         if keys.owner != ORCHESTRATOR:
@@ -260,8 +232,6 @@ class LinkKeepsSending(Link):
 
 class LinkKeepsReceiving(Link):
     """A rotation at return leaves the half from the device as it was."""
-
-    __slots__ = ()
 
     def receive_under(self, pending: Incoming) -> None:
         """Take a new key only when the GPU travels."""
@@ -272,8 +242,6 @@ class LinkKeepsReceiving(Link):
 class SetsCounterBack(Link):
     """Every order goes under the first counter value, as after a snapshot was restored."""
 
-    __slots__ = ()
-
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Count from the start again, and seal."""
         self._outgoing = self._sending(self.keys)
@@ -282,8 +250,6 @@ class SetsCounterBack(Link):
 
 class BorrowerSetsCounterBack(BorrowedLink):
     """Every chunk goes under the first counter value of the grant, as after a snapshot was restored."""
-
-    __slots__ = ()
 
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Count from the start again, and seal."""

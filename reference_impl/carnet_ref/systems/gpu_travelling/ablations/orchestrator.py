@@ -21,7 +21,7 @@ from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessag
 from carnet_ref.systems.gpu_travelling.keys import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Place, Report, Rotated, Scrubbed, placed
-from carnet_ref.systems.gpu_travelling.roles import facts
+from carnet_ref.systems.gpu_travelling.roles import facts, states
 from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, Requester
 from carnet_ref.systems.gpu_travelling.roles.facts import (
     BufferScrubbed,
@@ -38,29 +38,6 @@ from carnet_ref.systems.gpu_travelling.roles.messages import Grant, Return
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, TABLE, Handler, Procedures, Row, Table, Taken
 from carnet_ref.systems.gpu_travelling.roles.returning import route_back
 from carnet_ref.systems.gpu_travelling.roles.setup import shake_hands, show_all
-from carnet_ref.systems.gpu_travelling.roles.states import (
-    AwaitsAnswer,
-    AwaitsFence,
-    AwaitsReport,
-    AwaitsReturn,
-    AwaitsRotationIn,
-    AwaitsRotationOut,
-    AwaitsScrub,
-    AwaitsSession,
-    AwaitsTraining,
-    Back,
-    Established,
-    HomeStep,
-    Input,
-    LinkMessage,
-    OrchestratorState,
-    OwnTurn,
-    Reported,
-    ReportOutside,
-    Semaphore,
-    SessionMessage,
-    Transition,
-)
 from carnet_ref.transport.frames import Note, Proceed, RoleEffect
 from carnet_ref.wire.fields import split
 
@@ -90,8 +67,6 @@ class ChecksWithout(Checks):
 class NoChecks(Checks):
     """No check is made, and none is logged."""
 
-    __slots__ = ()
-
     def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
         """Return what was ``found``, which the design made up."""
         del defence, requirement, saw
@@ -109,8 +84,6 @@ _NOTHING: Final = GpuEvidence(b"", b"")
 
 class Pretended(Link):
     """The epoch that a link is in, as if the firmware had just reported this about it."""
-
-    __slots__ = ("_keys", "_said")
 
     def __init__(self, link: Link, said: Report) -> None:
         self.session = link.session
@@ -184,7 +157,7 @@ def scrubbed_unacknowledged(link: Link) -> BufferScrubbed:
     return facts.scrubbed(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
 
 
-def carried_over(so_far: Established, link: Link) -> Established:
+def carried_over(so_far: states.Established, link: Link) -> states.Established:
     """Keep what was established in an earlier epoch of the session as if it were about this one."""
     fenced, verified = so_far.fenced, so_far.verified
     if _is_of(fenced, link):
@@ -209,10 +182,10 @@ def procedures(off: frozenset[str]) -> Procedures:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitsReattachment(AwaitsSession):
+class AwaitsReattachment(states.AwaitsSession):
     """A session is opened again after a failure, to go on with what was ``interrupted``."""
 
-    interrupted: OrchestratorState | None = None
+    interrupted: states.OrchestratorState | None = None
 
 
 class ProceduresWithout(Procedures):
@@ -223,21 +196,21 @@ class ProceduresWithout(Procedures):
         super().__init__(ChecksWithout(alike), table_without(off))
         self.off = off
 
-    def take(self, state: OrchestratorState, event: Input) -> Transition:
+    def take(self, state: states.OrchestratorState, event: states.Input) -> states.Transition:
         """Take an input, unless it is the report that nobody waits for; reports may come over the link."""
         if "session-acknowledgements" in self.off:
             event = _off_the_link(event)
-        if isinstance(event, Reported) and self._forgone(state, event):
+        if isinstance(event, states.Reported) and self._forgone(state, event):
             return state, []
         return super().take(state, event)
 
-    def _forgone(self, state: OrchestratorState, event: Reported) -> bool:
+    def _forgone(self, state: states.OrchestratorState, event: states.Reported) -> bool:
         link = state.job.link
         return link is not None and bool(_UNACKNOWLEDGED & self.off) and _place(event) != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
-    def order_rotation(self, job: Job, attested: GpuAttested) -> Transition:
+    def order_rotation(self, job: Job, attested: GpuAttested) -> states.Transition:
         """Grant the key that is there, or do not wait for an acknowledgement."""
         if "rotation-out" in self.off:
             job, intent = self.set_out(job, attested)
@@ -275,10 +248,10 @@ class ProceduresWithout(Procedures):
         if "count-handover" not in self.off:
             super().forfeit(job)
 
-    def steps_home(self, first: bool) -> tuple[HomeStep, ...]:
+    def steps_home(self, first: bool) -> tuple[states.HomeStep, ...]:
         """Leave steps out, or take them in another order."""
-        fence: HomeStep = self.skip_fence if "fence" in self.off else self.fence
-        check: tuple[HomeStep, ...] = (self.upload, self.read_back)
+        fence: states.HomeStep = self.skip_fence if "fence" in self.off else self.fence
+        check: tuple[states.HomeStep, ...] = (self.upload, self.read_back)
         if first:
             return (fence, *check)
         if "rotation-in" in self.off:
@@ -291,47 +264,51 @@ class ProceduresWithout(Procedures):
 
     # -- steps that are left out ------------------------------------------------------------------
 
-    def keep_key(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def keep_key(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Go on under the holder's key."""
         state, effects = self.go_on(job, left, replace(so_far, rotated=pretend_rotated(job.live)))
         return state, [_noted("keep_key_in"), route_back(), *effects]
 
-    def check_first(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def check_first(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Leave the rotation for later."""
         state, effects = self.go_on(job, left, replace(so_far, rotated=pretend_rotated(job.live)))
         return state, [_noted("check_first"), *effects]
 
-    def skip_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def skip_fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Leave contexts running."""
         state, effects = self.go_on(job, left, replace(so_far, fenced=pretend_fenced(job.live)))
         return state, [_noted("skip_fence"), *effects]
 
-    def rely_on_early_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rely_on_early_fence(
+        self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established
+    ) -> states.Transition:
         """Take the fence before the rotation for one after it."""
         state, effects = self.go_on(job, left, replace(so_far, fenced=pretend_fenced(job.live)))
         return state, [_noted("rely_on_early_fence"), *effects]
 
     # -- steps under other names, or without an answer --------------------------------------------
 
-    def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rotate_in(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Rotate, and do not wait for an acknowledgement."""
         state, effects = super().rotate_in(job, left, so_far)
         return state, [*effects, *self._without_answer("rotation-ack")]
 
-    def rotate_late(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rotate_late(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Rotate once memory was checked."""
         return _as(self.rotate_late, "rotate_late", self.rotate_in(job, left, so_far))
 
-    def rotate_after_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rotate_after_fence(
+        self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established
+    ) -> states.Transition:
         """Rotate once contexts were fenced."""
         return _as(self.rotate_after_fence, "rotate_after_fence", self.rotate_in(job, left, so_far))
 
-    def fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Fence, and do not wait for an acknowledgement."""
         state, effects = super().fence(job, left, so_far)
         return state, [*effects, *self._without_answer("fence-ack")]
 
-    def fence_early(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def fence_early(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Fence under the holder's key."""
         return _as(self.fence_early, "fence_early", self.fence(job, left, so_far))
 
@@ -340,16 +317,18 @@ class ProceduresWithout(Procedures):
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def rotated_out(self, state: AwaitsRotationOut, event: Reported | OwnTurn) -> Transition:
+    def rotated_out(
+        self, state: states.AwaitsRotationOut, event: states.Reported | states.OwnTurn
+    ) -> states.Transition:
         """Take the new key, whatever the GPU says."""
-        if isinstance(event, Reported) and "rotation-ack" not in self.off:
+        if isinstance(event, states.Reported) and "rotation-ack" not in self.off:
             return super().rotated_out(state, event)
         return self.go_out(state.job, rotated_unacknowledged(state.job.live))
 
-    def rotated_in(self, state: AwaitsRotationIn, event: Reported | OwnTurn) -> Transition:
+    def rotated_in(self, state: states.AwaitsRotationIn, event: states.Reported | states.OwnTurn) -> states.Transition:
         """Take the new key, whatever the GPU says; what was checked before a late rotation still counts."""
         late = state.step == self.rotate_late
-        if isinstance(event, Reported) and "rotation-ack" not in self.off:
+        if isinstance(event, states.Reported) and "rotation-ack" not in self.off:
             rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         else:
             rotated = rotated_unacknowledged(state.job.live)
@@ -360,9 +339,9 @@ class ProceduresWithout(Procedures):
         after, effects = self.go_on(state.job, state.left, so_far)
         return after, [taken, *effects]
 
-    def fenced(self, state: AwaitsFence, event: Reported | OwnTurn) -> Transition:
+    def fenced(self, state: states.AwaitsFence, event: states.Reported | states.OwnTurn) -> states.Transition:
         """Go on, whatever the GPU says."""
-        if isinstance(event, Reported) and "fence-ack" not in self.off:
+        if isinstance(event, states.Reported) and "fence-ack" not in self.off:
             fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         else:
             fenced = fenced_unacknowledged(state.job.live)
@@ -370,13 +349,13 @@ class ProceduresWithout(Procedures):
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [taken, *effects]
 
-    def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
+    def scrubbed(self, state: states.AwaitsScrub, event: states.Reported) -> states.Transition:
         """Take the buffer for clean, whatever the GPU says."""
         if "scrub-ack" not in self.off:
             return super().scrubbed(state, event)
         return self.go_clean(state.job, scrubbed_unacknowledged(state.job.live))
 
-    def believe(self, state: AwaitsScrub, event: Semaphore) -> Transition:
+    def believe(self, state: states.AwaitsScrub, event: states.Semaphore) -> states.Transition:
         """Believe a plain semaphore."""
         if event.name != Scrubbed.__name__:
             return state, []
@@ -394,14 +373,14 @@ class ProceduresWithout(Procedures):
         """Return a link without these defences."""
         return without(Link, LINKS, self.off)(session, schedule, secrets, job.terms.limits)
 
-    def report_shown(self, state: AwaitsReport, event: ReportOutside) -> Transition:
+    def report_shown(self, state: states.AwaitsReport, event: states.ReportOutside) -> states.Transition:
         """Take a report from outside the session."""
         if state.job.session is None:
             return state, []
         report, chain = split(event.body, "report", "report", "chain")
         return self.accept(state, state.job.session, GpuEvidence(report, chain), ReceivedMessage(GPU, report))
 
-    def start_over(self, state: OrchestratorState, job: Job) -> Transition:
+    def start_over(self, state: states.OrchestratorState, job: Job) -> states.Transition:
         """Open the session again, as a driver does that re-attaches by itself, and go on."""
         if "fail-stop-on-reset" not in self.off or job.attested is None:
             return super().start_over(state, job)
@@ -409,7 +388,7 @@ class ProceduresWithout(Procedures):
         interrupted = state.interrupted if isinstance(state, AwaitsReattachment) else state
         return AwaitsReattachment(opened.job, opened.session, opened.noted, interrupted), effects
 
-    def reattach(self, state: AwaitsReattachment, event: SessionMessage) -> Transition:
+    def reattach(self, state: AwaitsReattachment, event: states.SessionMessage) -> states.Transition:
         """Go on with the handshake; once it is done, go on with what was interrupted."""
         shaken, effects = shake_hands(state, event, "reattach", self.checks)
         session, before = shaken.session, shaken.job
@@ -421,33 +400,33 @@ class ProceduresWithout(Procedures):
         after, more = self._take_up(job, state.interrupted)
         return after, [*effects, *shown, *more]
 
-    def _take_up(self, job: Job, interrupted: OrchestratorState | None) -> Transition:
+    def _take_up(self, job: Job, interrupted: states.OrchestratorState | None) -> states.Transition:
         """Do again what was under way when the session died."""
         match interrupted:
-            case AwaitsRotationOut() if job.attested is not None:
+            case states.AwaitsRotationOut() if job.attested is not None:
                 return self.order_rotation(job, job.attested)
-            case AwaitsReturn() | Back():
+            case states.AwaitsReturn() | states.Back():
                 return self.grant(job, pretend_rotated(job.live))
-            case AwaitsAnswer(step=again, left=left, so_far=so_far):
+            case states.AwaitsAnswer(step=again, left=left, so_far=so_far):
                 return self.go_on(job, (again, *left), so_far)
-            case AwaitsTraining(so_far=so_far):
+            case states.AwaitsTraining(so_far=so_far):
                 return self.go_on(job, (), so_far)
         return self.scrub(job)
 
 
 def table_without(off: frozenset[str]) -> Table:
     """Return the table of a design without these defences: what it believes is taken, and not left aside."""
-    changed: dict[str, tuple[tuple[type[OrchestratorState], str, Handler], ...]] = {
-        "report-in-session": ((AwaitsReport, "report", ProceduresWithout.report_shown),),
+    changed: dict[str, tuple[tuple[type[states.OrchestratorState], str, Handler], ...]] = {
+        "report-in-session": ((states.AwaitsReport, "report", ProceduresWithout.report_shown),),
         "rotation-ack": (
-            (AwaitsRotationOut, "turn", ProceduresWithout.rotated_out),
-            (AwaitsRotationIn, "turn", ProceduresWithout.rotated_in),
+            (states.AwaitsRotationOut, "turn", ProceduresWithout.rotated_out),
+            (states.AwaitsRotationIn, "turn", ProceduresWithout.rotated_in),
         ),
-        "fence-ack": ((AwaitsFence, "turn", ProceduresWithout.fenced),),
-        "scrub-ack": ((AwaitsScrub, "semaphore", ProceduresWithout.believe),),
+        "fence-ack": ((states.AwaitsFence, "turn", ProceduresWithout.fenced),),
+        "scrub-ack": ((states.AwaitsScrub, "semaphore", ProceduresWithout.believe),),
     }
-    rows: dict[type[OrchestratorState], Row] = dict(TABLE)
-    rows[AwaitsReattachment] = replace(TABLE[AwaitsSession], session=Taken(ProceduresWithout.reattach))
+    rows: dict[type[states.OrchestratorState], Row] = dict(TABLE)
+    rows[AwaitsReattachment] = replace(TABLE[states.AwaitsSession], session=Taken(ProceduresWithout.reattach))
     for state, column, step_taken in (each for name in changed if name in off for each in changed[name]):
         rows[state] = replace(rows[state], **{column: Taken(step_taken)})
     return rows
@@ -457,14 +436,14 @@ _UNACKNOWLEDGED: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
 """The defences without which a report may come that nobody waits for."""
 
 
-def _off_the_link(event: Input) -> Input:
+def _off_the_link(event: states.Input) -> states.Input:
     """Return a report that came over the link as one."""
-    if isinstance(event, LinkMessage) and event.sealed.startswith(ON_LINK):
-        return Reported(event.sealed)
+    if isinstance(event, states.LinkMessage) and event.sealed.startswith(ON_LINK):
+        return states.Reported(event.sealed)
     return event
 
 
-def _place(event: Reported) -> Place:
+def _place(event: states.Reported) -> Place:
     """Return the place of a report, whichever way it came."""
     return placed(event.sealed.removeprefix(ON_LINK))[0]
 
@@ -473,11 +452,11 @@ def _noted(action: str) -> Note:
     return log_step(step(action, ORCHESTRATOR))
 
 
-def _as(taken_as: HomeStep, action: str, taken: Transition) -> Transition:
+def _as(taken_as: states.HomeStep, action: str, taken: states.Transition) -> states.Transition:
     """Return a step that was taken under another name: it is recorded, and taken up again, as that."""
     state, effects = taken
     renamed = [_renamed(each, action) if isinstance(each, Note) else each for each in effects]
-    return replace(state, step=taken_as) if isinstance(state, AwaitsAnswer) else state, renamed
+    return replace(state, step=taken_as) if isinstance(state, states.AwaitsAnswer) else state, renamed
 
 
 def _renamed(note: Note, action: str) -> Note:

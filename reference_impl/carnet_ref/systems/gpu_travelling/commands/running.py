@@ -308,12 +308,8 @@ def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: 
     journals = _journal_of(plan, folder)
     supervisor = Supervisor(deployment, folder, journals, key, plan.port, remark=say)
     outcome = supervisor.run()
-    lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
+    lines = list(merged(path.read_text("utf-8").splitlines() for path in sorted(folder.glob("*.ndjson"))))
     return outcome, lines, supervisor.carried()
-
-
-def _lines(path: Path) -> Iterable[str]:
-    return path.read_text("utf-8").splitlines()
 
 
 def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:

@@ -178,11 +178,7 @@ def proves_enrolment(key: EllipticCurvePublicKey, signature: bytes, exporter: by
 
 
 def accepted(appraisal: Appraisal, what: str) -> None:
-    """Insist that evidence was accepted.
-
-    Raises:
-        ProtocolError: it was refused, or nothing was checked.
-    """
+    """Insist that evidence was accepted. Raises ProtocolError if it was refused, or nothing was checked."""
     if not appraisal.accepted:
         raise ProtocolError(refusal(appraisal, what))
 

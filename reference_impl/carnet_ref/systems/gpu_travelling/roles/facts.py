@@ -17,21 +17,7 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
-from carnet_ref.systems.gpu_travelling.roles.attestation import (
-    ANSWERS,
-    DEBUG,
-    MODE,
-    NOT_REVOKED,
-    SIGNED,
-    VALUES,
-    GpuAppraiser,
-    GpuEvidence,
-    Requester,
-    accepted,
-    asked_of,
-    each_in_turn,
-    proves_enrolment,
-)
+from carnet_ref.systems.gpu_travelling.roles import attestation
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.systems.gpu_travelling.roles.messages import Channel
 from carnet_ref.transport.frames import ProtocolError
@@ -161,10 +147,10 @@ def require(fact: SessionFact, link: Link) -> None:
 
 
 def attested(
-    session: Requester,
-    evidence: GpuEvidence,
+    session: attestation.Requester,
+    evidence: attestation.GpuEvidence,
     nonce: bytes,
-    appraiser: GpuAppraiser,
+    appraiser: attestation.GpuAppraiser,
     checks: Checks,
     saw: ReceivedMessage,
 ) -> tuple[GpuAttested, Appraisal]:
@@ -174,24 +160,32 @@ def attested(
         ProtocolError: the report is refused, or another GPU than the session's responder signed it.
     """
     appraisal = appraiser.appraise(evidence, nonce)
-    has, told = asked_of(appraisal, "the GPU's report")
+    has, told = attestation.asked_of(appraisal, "the GPU's report")
     current = appraisal.failed_step != "policy"  # which refuses versions that are too old, once every step was taken
-    each_in_turn(
+    attestation.each_in_turn(
         appraisal,
         {
-            SIGNED: lambda at: checks.require("gpu-certificate", "REQ-SETUP-03", has(at), saw=saw, otherwise=told(at)),
-            ANSWERS: lambda at: checks.require("report-nonce", "REQ-SETUP-04", has(at), saw=saw, otherwise=told(at)),
-            MODE: lambda at: checks.require("mode-check", "REQ-SETUP-05", has(at), saw=saw, otherwise=told(at)),
-            DEBUG: lambda at: checks.require("debug-check", "REQ-SETUP-14", has(at), saw=saw, otherwise=told(at)),
-            NOT_REVOKED: lambda at: checks.require(
+            attestation.SIGNED: lambda at: checks.require(
+                "gpu-certificate", "REQ-SETUP-03", has(at), saw=saw, otherwise=told(at)
+            ),
+            attestation.ANSWERS: lambda at: checks.require(
+                "report-nonce", "REQ-SETUP-04", has(at), saw=saw, otherwise=told(at)
+            ),
+            attestation.MODE: lambda at: checks.require(
+                "mode-check", "REQ-SETUP-05", has(at), saw=saw, otherwise=told(at)
+            ),
+            attestation.DEBUG: lambda at: checks.require(
+                "debug-check", "REQ-SETUP-14", has(at), saw=saw, otherwise=told(at)
+            ),
+            attestation.NOT_REVOKED: lambda at: checks.require(
                 "revocation-check", "REQ-SETUP-16", has(at), saw=saw, otherwise=told(at)
             ),
-            VALUES: lambda at: checks.require(
+            attestation.VALUES: lambda at: checks.require(
                 "reference-values", "REQ-SETUP-15", has(at) and current, saw=saw, otherwise=told(at)
             ),
         },
     )
-    accepted(appraisal, "the GPU's report")
+    attestation.accepted(appraisal, "the GPU's report")
     own = appraisal.claims.get("key") == session.responder_key
     another = "the GPU's report is signed by another GPU than the session's responder"
     checks.require("signer-is-responder", "REQ-SETUP-07", own, saw=saw, otherwise=another)
@@ -206,7 +200,10 @@ def enrolled(
     Raises:
         ProtocolError: the proof is for another channel or by another key.
     """
-    proven, told = proves_enrolment(key, signature, channel.exporter), f"{holder}: enrolment proof does not verify"
+    proven, told = (
+        attestation.proves_enrolment(key, signature, channel.exporter),
+        f"{holder}: enrolment proof does not verify",
+    )
     checks.require("enrolment-check", "REQ-SETUP-12", proven, saw=ReceivedMessage(holder, signature), otherwise=told)
     return HolderEnrolled(_MINT, holder, channel.name)
 

@@ -21,27 +21,10 @@ from carnet_ref.keys import Budget, KeyUse, LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.orders import Command, Order, Place
-from carnet_ref.systems.gpu_travelling.roles import facts
+from carnet_ref.systems.gpu_travelling.roles import facts, messages
 from carnet_ref.systems.gpu_travelling.roles.attestation import GpuAppraiser, GpuEvidence, Quoter, Requester
 from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnrolled
 from carnet_ref.systems.gpu_travelling.roles.links import Link
-from carnet_ref.systems.gpu_travelling.roles.messages import (
-    Answer,
-    Channel,
-    Envelope,
-    Hello,
-    Manifest,
-    Message,
-    NoChannel,
-    OrchestratorEvidence,
-    Proof,
-    Record,
-    encode_envelope,
-    encode_message,
-    parse_message,
-    respond,
-    tagged,
-)
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import FrameKind, ProtocolError, RoleEffect, Send
 from carnet_ref.wire.fields import join, split
@@ -100,11 +83,7 @@ class Checkpoint:
 
     @classmethod
     def parse(cls, data: bytes) -> Checkpoint:
-        """Return what `encode` wrote.
-
-        Raises:
-            MalformedError: it wrote something else.
-        """
+        """Return what `encode` wrote. Raises MalformedError if it wrote something else."""
         numbers, model = split(data, "what is kept", "numbers", "model")
         try:
             said = json.loads(numbers)
@@ -138,11 +117,7 @@ class Entry:
 
     @classmethod
     def parse(cls, data: bytes) -> Entry:
-        """Return what `encode` wrote.
-
-        Raises:
-            MalformedError: it wrote something else.
-        """
+        """Return what `encode` wrote. Raises MalformedError if it wrote something else."""
         try:
             said = json.loads(data)
             fields = [said[name] for name in ("holder", "epoch", "parent", "model")]
@@ -167,11 +142,7 @@ class Books:
 
     @classmethod
     def of(cls, ledger: Iterable[bytes], returned: Iterable[bytes], lost: Iterable[bytes], kept: Checkpoint) -> Books:
-        """Return the books that a journal's entries tell.
-
-        Raises:
-            MalformedError: no orchestrator wrote them.
-        """
+        """Return the books that a journal's entries tell. Raises MalformedError if no orchestrator wrote them."""
         epochs = [each.decode("utf-8", "replace") for each in returned]
         gone = tuple(each.decode("utf-8", "replace") for each in lost)
         since = tuple(epoch for epoch in epochs[kept.returns :] if epoch not in gone)
@@ -198,13 +169,13 @@ EMPTY_BOOKS: Final = Books()
 """The books of a job that was never begun."""
 
 
-Attest = Callable[[bytes, bytes], OrchestratorEvidence]
+Attest = Callable[[bytes, bytes], messages.OrchestratorEvidence]
 """Makes evidence for a channel, from its exporter and the holder's nonce."""
 
 
 @dataclass(slots=True)
 class _Applicant:
-    channel: Channel
+    channel: messages.Channel
     nonce: bytes
     enrolled: HolderEnrolled | None = None
 
@@ -229,7 +200,7 @@ class Admission:
         """Everyone who is admitted, in the order in which they were."""
         return tuple(self._admitted)
 
-    def answer(self, holder: str, hello: Hello, attest: Attest | None) -> list[RoleEffect]:
+    def answer(self, holder: str, hello: messages.Hello, attest: Attest | None) -> list[RoleEffect]:
         """Answer a hello and, if there is a GPU to vouch for, show evidence.
 
         Raises:
@@ -238,16 +209,16 @@ class Admission:
         """
         if holder not in self.keys:
             raise ProtocolError(f"nobody called {holder!r} is enrolled")
-        share, channel = respond(hello.share, self.random)
+        share, channel = messages.respond(hello.share, self.random)
         applicant = self._applying[holder] = _Applicant(channel, hello.nonce)
-        return [_send(holder, Answer(share, hello.share)), *self._show(holder, applicant, attest)]
+        return [_send(holder, messages.Answer(share, hello.share)), *self._show(holder, applicant, attest)]
 
     def show_all(self, attest: Attest) -> list[RoleEffect]:
         """Show evidence in every channel."""
         applicants = [*self._admitted.items(), *self._applying.items()]
         return [effect for holder, applicant in applicants for effect in self._show(holder, applicant, attest)]
 
-    def take(self, holder: str, record: Record) -> Message | None:
+    def take(self, holder: str, record: messages.Record) -> messages.Message | None:
         """Return the message in a record; the first enrolment proof admits the holder, and gives ``None``.
 
         Raises:
@@ -259,8 +230,8 @@ class Admission:
         applicant = next((each for each in (applying, self._admitted.get(holder)) if _is_in(each, record)), None)
         if applicant is None:
             raise ProtocolError(f"{holder!r} is in no such channel")
-        message = parse_message(applicant.channel.open(record.sealed))
-        if not isinstance(message, Proof) or applicant is not applying:
+        message = messages.parse_message(applicant.channel.open(record.sealed))
+        if not isinstance(message, messages.Proof) or applicant is not applying:
             return message
         signature, channel = message.signature, applicant.channel
         applicant.enrolled = facts.enrolled(holder, self.keys[holder], signature, channel, self.checks)
@@ -268,22 +239,22 @@ class Admission:
         self._admitted[holder] = self._applying.pop(holder)
         return None
 
-    def send(self, holder: str, message: Message) -> Send:
+    def send(self, holder: str, message: messages.Message) -> Send:
         """Return the frame that carries ``message`` to an admitted holder."""
         return _in_channel(holder, self._admitted[holder].channel, message)
 
-    def forget(self, holder: str, record: Record) -> list[RoleEffect]:
+    def forget(self, holder: str, record: messages.Record) -> list[RoleEffect]:
         """Give up the channel that a record is of, and say so in reply."""
         for applicants in (self._applying, self._admitted):
             if _is_in(applicants.get(holder), record):
                 del applicants[holder]
-        return [_send(holder, NoChannel(record.channel))]
+        return [_send(holder, messages.NoChannel(record.channel))]
 
     def invite(self) -> list[RoleEffect]:
         """Give up every channel, and tell every holder that there is none, so that it asks for one."""
         self._applying.clear()
         self._admitted.clear()
-        return [_send(holder, NoChannel()) for holder in self.keys]
+        return [_send(holder, messages.NoChannel()) for holder in self.keys]
 
     def _show(self, holder: str, applicant: _Applicant, attest: Attest | None) -> list[RoleEffect]:
         if attest is None:
@@ -292,16 +263,16 @@ class Admission:
         return [_in_channel(holder, applicant.channel, evidence)]
 
 
-def _is_in(applicant: _Applicant | None, record: Record) -> TypeGuard[_Applicant]:
+def _is_in(applicant: _Applicant | None, record: messages.Record) -> TypeGuard[_Applicant]:
     return applicant is not None and applicant.channel.name == record.channel
 
 
-def _in_channel(holder: str, channel: Channel, message: Message) -> Send:
-    return _send(holder, Record(channel.name, channel.seal(encode_message(message))))
+def _in_channel(holder: str, channel: messages.Channel, message: messages.Message) -> Send:
+    return _send(holder, messages.Record(channel.name, channel.seal(messages.encode_message(message))))
 
 
-def _send(holder: str, envelope: Envelope) -> Send:
-    return Send(holder, FrameKind.CHANNEL, encode_envelope(envelope))
+def _send(holder: str, envelope: messages.Envelope) -> Send:
+    return Send(holder, FrameKind.CHANNEL, messages.encode_envelope(envelope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,10 +297,10 @@ class Terms:
     save_every: int = 0
     limits: UsageLimits = field(default_factory=UsageLimits.for_advantage)
 
-    def manifest(self, trainer: Trainer) -> Manifest:
+    def manifest(self, trainer: Trainer) -> messages.Manifest:
         """Return what every holder has to know of the job."""
         digests = sha384(TRAINING_CODE), sha384(trainer.first_model())
-        return Manifest(*digests, self.holders, self.schedule)
+        return messages.Manifest(*digests, self.holders, self.schedule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,11 +365,7 @@ class Job:
 
     @property
     def live(self) -> Link:
-        """The link.
-
-        Raises:
-            ProtocolError: there is none.
-        """
+        """The link. Raises ProtocolError if there is none."""
         if self.link is None:
             raise ProtocolError("there is no session with a GPU")
         return self.link
@@ -437,11 +404,11 @@ class Job:
     def order(self, order: Order) -> tuple[Place, Send]:
         """Return the place of an order, and the frame that carries it to the firmware, inside the session."""
         place, sealed = self.live.order(order)
-        return place, Send(GPU, FrameKind.SESSION, tagged(True, self.attempt, sealed))
+        return place, Send(GPU, FrameKind.SESSION, messages.tagged(True, self.attempt, sealed))
 
     def handshake(self, message: bytes) -> Send:
         """Return the frame that carries a message of the session's own."""
-        return Send(GPU, FrameKind.SESSION, tagged(False, self.attempt, message))
+        return Send(GPU, FrameKind.SESSION, messages.tagged(False, self.attempt, message))
 
     def waiting(self, seconds: float) -> Job:
         """Return the job, with the next answer expected within ``seconds`` from now."""

@@ -89,22 +89,6 @@ class Link:
     with it. Epochs are named ``session/epoch`` wherever a name is needed.
     """
 
-    __slots__ = (
-        "_home",
-        "_incoming",
-        "_ledger",
-        "_lent_out",
-        "_orders",
-        "_outgoing",
-        "_pending",
-        "_reports",
-        "_schedule",
-        "_told",
-        "awaited",
-        "launch_key",
-        "session",
-    )
-
     def __init__(self, session: str, schedule: KeySchedule, secrets: SessionKeys, limits: UsageLimits) -> None:
         self.session = session
         self.launch_key = secrets.launch
@@ -310,8 +294,6 @@ class Link:
 
 class BorrowedLink:
     """A holder's end of the link: the half that a grant lends, from the IV it names, for no more than its budget."""
-
-    __slots__ = ("_keys", "_sealer", "_start", "_usage")
 
     def __init__(self, keys: LinkKeys, start: int, budget: Budget) -> None:
         self._keys = keys

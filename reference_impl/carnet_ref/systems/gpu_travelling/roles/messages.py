@@ -156,11 +156,7 @@ def encode_envelope(envelope: Envelope) -> bytes:
 
 
 def parse_envelope(data: bytes) -> Envelope:
-    """Return the outer message that ``data`` encodes.
-
-    Raises:
-        MalformedError: it encodes none.
-    """
+    """Return the outer message that ``data`` encodes. Raises MalformedError if it encodes none."""
     what, body = "channel message", data[1:]
     match data[:1]:
         case b"\x01":
@@ -187,7 +183,10 @@ def encode_message(message: Message) -> bytes:
         case Proof(signature):
             body = join(signature)
         case Grant():
-            body = _grant_body(message)
+            where = (message.round, message.epoch, message.engine, message.channel, message.start, message.address)
+            numbers = (*where, message.budget.messages, message.budget.units)
+            keys = (message.h2d, message.mask, message.d2h, message.launch)
+            body = join(message.session.encode("utf-8"), *map(number, numbers), *keys)
         case Return(session, epoch, count, size):
             body = join(session.encode("utf-8"), number(epoch), number(count), number(size))
         case Decline(session, epoch, needs):
@@ -196,11 +195,7 @@ def encode_message(message: Message) -> bytes:
 
 
 def parse_message(data: bytes) -> Message:
-    """Return the message inside a channel that ``data`` encodes.
-
-    Raises:
-        MalformedError: it encodes none.
-    """
+    """Return the message inside a channel that ``data`` encodes. Raises MalformedError if it encodes none."""
     body = data[1:]
     match data[:1]:
         case b"\x01":
@@ -227,13 +222,6 @@ def _numbered(body: bytes, what: str, *names: str) -> tuple[str, list[int]]:
     return to_text(session, what, "session"), numbers
 
 
-def _grant_body(grant: Grant) -> bytes:
-    where = (grant.round, grant.epoch, grant.engine, grant.channel, grant.start, grant.address)
-    numbers = (*where, grant.budget.messages, grant.budget.units)
-    keys = (grant.h2d, grant.mask, grant.d2h, grant.launch)
-    return join(grant.session.encode("utf-8"), *map(number, numbers), *keys)
-
-
 def _grant(body: bytes) -> Grant:
     names = ("round", "epoch", "engine", "channel", "start", "address", "messages", "units")
     session, *rest = split(body, "grant", "session", *names, "h2d", "mask", "d2h", "launch")
@@ -256,8 +244,6 @@ class Channel:
     ``name`` is public, and the same at both ends: it tells the records of one channel from those of the one before.
     """
 
-    __slots__ = ("_opener", "_sealer", "exporter", "name")
-
     def __init__(self, context: hpke.Context, handshake: bytes, initiator: bool) -> None:
         answers = hpke.Direction(context.export(b"key", KEY_BYTES), context.export(b"nonce", NONCE_BYTES))
         self._sealer, self._opener = (answers, context.messages) if initiator else (context.messages, answers)
@@ -269,38 +255,24 @@ class Channel:
         return self._sealer.seal(message)
 
     def open(self, record: bytes) -> bytes:
-        """Return what is in the next record.
-
-        Raises:
-            AuthenticationError: it is not the next record.
-        """
+        """Return what is in the next record. Raises AuthenticationError if it is not the next record."""
         return self._opener.open(record)
 
 
 class Initiator:
     """The holder's part of the handshake."""
 
-    __slots__ = ("_share", "hello")
-
     def __init__(self, random: Random) -> None:
         self._share = X25519Share(random(KEY_BYTES))
         self.hello = self._share.public
 
     def finish(self, answer: bytes) -> Channel:
-        """Return the channel that the other end's answer makes.
-
-        Raises:
-            KeyMaterialError: it is no key share.
-        """
+        """Return the channel that the other end's answer makes. Raises KeyMaterialError if it is no key share."""
         return Channel(hpke.recipient(self._share, answer, _INFO), self.hello + answer, initiator=True)
 
 
 def respond(hello: bytes, random: Random) -> tuple[bytes, Channel]:
-    """Return the answer to a hello, and the channel.
-
-    Raises:
-        KeyMaterialError: the hello is no key share.
-    """
+    """Return the answer to a hello, and the channel. Raises KeyMaterialError if the hello is no key share."""
     answer, context = hpke.sender(hello, random(KEY_BYTES), _INFO)
     return answer, Channel(context, hello + answer, initiator=False)
 
@@ -329,11 +301,7 @@ def inside(frame: Send) -> bytes:
 
 
 def untagged(body: bytes) -> tuple[bool, int, bytes]:
-    """Return what `tagged` put together.
-
-    Raises:
-        MalformedError: there is nothing.
-    """
+    """Return what `tagged` put together. Raises MalformedError if there is nothing."""
     if not body:
         raise MalformedError("session frame", "a tag", "nothing")
     return bool(body[0] & 1), body[0] >> 1, body[1:]

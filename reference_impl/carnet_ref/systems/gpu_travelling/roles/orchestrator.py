@@ -24,6 +24,7 @@ from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.roles import messages
 from carnet_ref.systems.gpu_travelling.roles.attestation import summary
 from carnet_ref.systems.gpu_travelling.roles.custody import ALL_CHECKS, Lending, too_low
 from carnet_ref.systems.gpu_travelling.roles.job import (
@@ -35,16 +36,6 @@ from carnet_ref.systems.gpu_travelling.roles.job import (
     Job,
     Terms,
     Tools,
-)
-from carnet_ref.systems.gpu_travelling.roles.messages import (
-    ATTEMPTS,
-    Decline,
-    Hello,
-    Proof,
-    Record,
-    Return,
-    parse_envelope,
-    untagged,
 )
 from carnet_ref.systems.gpu_travelling.roles.returning import Returning
 from carnet_ref.systems.gpu_travelling.roles.setup import Setup, evidence_for, reset_gpu
@@ -77,17 +68,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     TimePassed,
     Transition,
 )
-from carnet_ref.transport.frames import (
-    PLATFORM,
-    Frame,
-    FrameKind,
-    Proceed,
-    ProtocolError,
-    Remark,
-    RoleEffect,
-    RoleEvent,
-    Tick,
-)
+from carnet_ref.transport import frames
 from carnet_ref.wire.reader import MalformedError
 
 
@@ -238,8 +219,8 @@ class Procedures(Setup):
             case Unwanted.IGNORED:
                 return state, []
             case Unwanted.REMARKED:
-                return state, [Remark(event.left_aside)]
-        raise ProtocolError(f"{event.noun}, while the orchestrator {state}")
+                return state, [frames.Remark(event.left_aside)]
+        raise frames.ProtocolError(f"{event.noun}, while the orchestrator {state}")
 
 
 def cell(table: Table, state: type[OrchestratorState], event: type[Input]) -> Cell:
@@ -248,7 +229,7 @@ def cell(table: Table, state: type[OrchestratorState], event: type[Input]) -> Ce
     return found
 
 
-Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
+Failure = (CryptoError, KeysError, MalformedError, frames.ProtocolError, SpdmError)
 """What ends a session, or a channel, when it comes up there."""
 SECURE: Final = Procedures()
 """The steps as the specification asks for them, with every check."""
@@ -269,7 +250,7 @@ class Orchestrator:
         kept = kept or Checkpoint.first(tools.trainer.first_model())
         admission = Admission(terms.enrolled, tools.random, procedures.checks)
         manifest = terms.manifest(tools.trainer).encode()
-        attempt = tools.random(1)[0] % ATTEMPTS
+        attempt = tools.random(1)[0] % messages.ATTEMPTS
         job = Job(terms, tools, kept, kept.progress, admission, manifest, books, attempt=attempt)
         self.resumed = resumed
         self.procedures = procedures
@@ -280,9 +261,9 @@ class Orchestrator:
         """The job as it is now."""
         return self.state.job
 
-    def begin(self, now: float) -> list[RoleEffect]:
+    def begin(self, now: float) -> list[frames.RoleEffect]:
         """Ask holders for channels and open a session; after a restart, have the GPU reset first."""
-        effects: list[RoleEffect] = [*self.job.admission.invite()]
+        effects: list[frames.RoleEffect] = [*self.job.admission.invite()]
         if self.resumed:
             effects.append(reset_gpu())
         self.state, opened = self.procedures.open_session(replace(self.job, now=now))
@@ -302,7 +283,7 @@ class Orchestrator:
             "appraisal": None if appraisal is None else summary(appraisal),
         }
 
-    def handle(self, event: RoleEvent) -> tuple[OrchestratorState, list[RoleEffect]]:
+    def handle(self, event: frames.RoleEvent) -> tuple[OrchestratorState, list[frames.RoleEffect]]:
         """Take an event, and return the new state and what is to be done.
 
         A failure in the session with the GPU is fail-stop; one in a holder's channel ends that channel.
@@ -320,79 +301,73 @@ class Orchestrator:
             return too_low(self.job, f"opening a session takes more than {error.limit:,} {error.unit} of one key")
         return self.procedures.restart(self.state, str(error))
 
-    def _on_event(self, event: RoleEvent) -> Transition:
+    def _on_event(self, event: frames.RoleEvent) -> Transition:
         match event:
-            case Tick(now):
+            case frames.Tick(now):
                 self.state = replace(self.state, job=replace(self.job, now=max(now, self.job.now)))
                 return self._take(TimePassed())
-            case Proceed():
+            case frames.Proceed():
                 return self._take(OwnTurn())
-            case Frame():
+            case frames.Frame():
                 return self._on_frame(event)
 
-    def _on_frame(self, frame: Frame) -> Transition:
+    def _on_frame(self, frame: frames.Frame) -> Transition:
         match frame.kind:
-            case FrameKind.CHANNEL:
+            case frames.FrameKind.CHANNEL:
                 return self._on_channel(frame)
-            case FrameKind.SESSION:
-                return self._on_session(frame.body)
-            case FrameKind.D2H:
+            case frames.FrameKind.SESSION:
+                reports, attempt, message = messages.untagged(frame.body)
+                if attempt != self.job.attempt:
+                    return self.state, [frames.Remark("ignored: an answer to a session that was given up")]
+                return self._take(Reported(message) if reports else SessionMessage(message))
+            case frames.FrameKind.D2H:
                 return self._take(LinkMessage(frame.body))
-            case FrameKind.SEMAPHORE:
+            case frames.FrameKind.SEMAPHORE:
                 return self._take(Semaphore(frame.body.decode("ascii", "replace")))
-            case FrameKind.REPORT:
+            case frames.FrameKind.REPORT:
                 return self._take(ReportOutside(frame.body))
-            case FrameKind.FAULT:
-                return self._reconnected() if frame.source == PLATFORM else self._on_fault(frame.body)
-        return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
+            case frames.FrameKind.FAULT:
+                # Start from nothing: what was on its way is lost, in the session and in every channel
+                invited = self.job.admission.invite()
+                state, effects = self.procedures.restart(self.state, "the platform was gone")
+                return (state, [*effects, *invited]) if frame.source == frames.PLATFORM else self._on_fault(frame.body)
+        return self.state, [frames.Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     def _take(self, event: Input) -> Transition:
         return self.procedures.take(self.state, event)
 
-    def _on_session(self, body: bytes) -> Transition:
-        reports, attempt, message = untagged(body)
-        if attempt != self.job.attempt:
-            return self.state, [Remark("ignored: an answer to a session that was given up")]
-        return self._take(Reported(message) if reports else SessionMessage(message))
-
     def _on_fault(self, body: bytes) -> Transition:
-        if body and untagged(body)[1] != self.job.attempt:
-            return self.state, [Remark("ignored: a fault in a session that was given up")]
-        raise ProtocolError("the GPU reports a fault")
+        if body and messages.untagged(body)[1] != self.job.attempt:
+            return self.state, [frames.Remark("ignored: a fault in a session that was given up")]
+        raise frames.ProtocolError("the GPU reports a fault")
 
-    def _reconnected(self) -> Transition:
-        """Start from nothing: what was on its way is lost, in the session and in every channel."""
-        invited = self.job.admission.invite()
-        state, effects = self.procedures.restart(self.state, "the platform was gone")
-        return state, [*effects, *invited]
-
-    def _on_channel(self, frame: Frame) -> Transition:
+    def _on_channel(self, frame: frames.Frame) -> Transition:
         """Take a channel message; what is wrong with it concerns that channel alone."""
         holder = frame.source
         try:
-            envelope = parse_envelope(frame.body)
-            if isinstance(envelope, Hello):
+            envelope = messages.parse_envelope(frame.body)
+            if isinstance(envelope, messages.Hello):
                 return self.state, self.job.admission.answer(holder, envelope, self._attest())
         except Failure as error:
-            return self.state, [Remark(f"channel of {holder}: {error}")]
-        return self._on_record(holder, envelope) if isinstance(envelope, Record) else (self.state, [])
+            return self.state, [frames.Remark(f"channel of {holder}: {error}")]
+        return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
 
-    def _on_record(self, holder: str, record: Record) -> Transition:
+    def _on_record(self, holder: str, record: messages.Record) -> Transition:
         admission = self.job.admission
         try:
             message = admission.take(holder, record)
-            if not isinstance(message, Return | Decline | Proof | None):
-                raise ProtocolError(f"{type(message).__name__} is not for the orchestrator")
+            if not isinstance(message, messages.Return | messages.Decline | messages.Proof | None):
+                raise frames.ProtocolError(f"{type(message).__name__} is not for the orchestrator")
         except Failure as error:
-            return self.state, [Remark(f"channel of {holder}: {error}"), *admission.forget(holder, record)]
+            return self.state, [frames.Remark(f"channel of {holder}: {error}"), *admission.forget(holder, record)]
         match message:
             case None:
                 admitted = log_step(step("admit", ORCHESTRATOR, a=holder, p=holder))
                 state, effects = self._take(Admitted(holder))
                 return state, [admitted, *effects]
-            case Return():
+            case messages.Return():
                 return self._take(Returned(holder, message))
-            case Decline():
+            case messages.Decline():
                 return self._take(Declined(holder, message))
         return self.state, []
 
