@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
+from carnet_ref.systems import devices
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import derived_keys, point, refused_as, verify_under
 from carnet_ref.wire.fields import join
 
 
@@ -19,11 +21,7 @@ class FastrackError(Exception):
 
 
 class ReportError(FastrackError):
-    """A report that a user does not take.
-
-    Attributes:
-        reason: what is wrong with it.
-    """
+    """A report that a user does not take."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the report is not taken: {reason}")
@@ -31,11 +29,7 @@ class ReportError(FastrackError):
 
 
 class KernelError(FastrackError):
-    """Code that the GPU does not run.
-
-    Attributes:
-        digest: the SHA-384 of the code.
-    """
+    """Code that the GPU does not run."""
 
     def __init__(self, digest: bytes) -> None:
         super().__init__(f"the user did not name the code {digest.hex()[:16]}…")
@@ -43,12 +37,7 @@ class KernelError(FastrackError):
 
 
 class TransferError(FastrackError):
-    """A transfer that ends, of which nothing is released; or a step that its ends refuse to take in it.
-
-    Attributes:
-        transfer: its number.
-        reason: what is wrong with it.
-    """
+    """A transfer that ends, of which nothing is released; or a step that its ends refuse to take in it."""
 
     def __init__(self, transfer: int, reason: str) -> None:
         super().__init__(f"transfer {transfer}: {reason}")
@@ -61,6 +50,8 @@ OPEN: Final = b"open"
 _REPORT: Final = b"carnet fastrack report"
 _DEVICE: Final = b"carnet fastrack device"
 _KEYS: Final = b"carnet fastrack keys"
+certify: Final = partial(devices.certify, _DEVICE)
+"""Returns the certificate of a device, from the vendor's key and the device's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,27 +111,21 @@ class KeyExchange:
             _check_names_exchange(report, self.opening, answer.share)
         if self._checks.insist_on("mode-check"):
             _check_mode(report)
-        try:
+        with refused_as(ReportError, primitives.KeyMaterialError):
             secret = self._share.agree(answer.share)
-        except primitives.KeyMaterialError as error:
-            raise ReportError(str(error)) from None
         return _keys(secret, self.opening, answer.share)
 
 
 def _check_signature(report: Report) -> None:
-    try:
-        key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), report.device)
-        primitives.verify_p384(key, report.signature, _signed(report.opening, report.share, report.mode), "report")
-    except (primitives.AuthenticationError, ValueError) as error:
-        raise ReportError(str(error)) from None
+    with refused_as(ReportError, primitives.AuthenticationError, ValueError):
+        signed = _signed(report.opening, report.share, report.mode)
+        verify_under(report.device, report.signature, signed, "report")
 
 
 @enforces("REQ-SETUP-04", "gpu-certificate")
 def _check_certificate(report: Report, root: ec.EllipticCurvePublicKey) -> None:
-    try:
+    with refused_as(ReportError, primitives.AuthenticationError):
         primitives.verify_p384(root, report.certificate, join(_DEVICE, report.device), "certificate")
-    except primitives.AuthenticationError as error:
-        raise ReportError(str(error)) from None
 
 
 @enforces("REQ-SETUP-03", "report-bound")
@@ -173,17 +158,8 @@ class Device:
         share = primitives.X25519Share(self._random(primitives.KEY_BYTES))
         keys = _keys(share.agree(opening[primitives.KEY_BYTES :]), opening, share.public)
         signature = primitives.sign_p384(self._identity, _signed(opening, share.public, self._mode))
-        named = Report(opening, share.public, self._mode, signature, _point(self._identity), self._certificate)
+        named = Report(opening, share.public, self._mode, signature, point(self._identity), self._certificate)
         return Answer(share.public, named), keys
-
-
-def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the vendor's certificate of a device."""
-    return primitives.sign_p384(root, join(_DEVICE, _point(identity)))
-
-
-def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
 
 def _signed(opening: bytes, share: bytes, mode: bytes) -> bytes:
@@ -191,7 +167,4 @@ def _signed(opening: bytes, share: bytes, mode: bytes) -> bytes:
 
 
 def _keys(secret: bytes, opening: bytes, share: bytes) -> Keys:
-    drawn = primitives.hkdf_sha384(secret, join(opening, share), _KEYS, 3 * primitives.KEY_BYTES)
-    return Keys(
-        *(drawn[at : at + primitives.KEY_BYTES] for at in range(0, 3 * primitives.KEY_BYTES, primitives.KEY_BYTES))
-    )
+    return Keys(*derived_keys(secret, join(opening, share), _KEYS, 3))

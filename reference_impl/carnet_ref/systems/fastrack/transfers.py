@@ -13,13 +13,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import NoReturn
 
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
-
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import decrypt_message_unverified
 from carnet_ref.systems.fastrack.exchange import KernelError, Keys, TransferError
 from carnet_ref.wire.fields import join, number
 
@@ -27,8 +24,6 @@ MAX_PLACES = 2**32
 LEAST_BYTES = primitives.NONCE_BYTES + primitives.TAG_BYTES
 """What a chunk has at least."""
 _LABEL = b"carnet fastrack chunk"
-_FIRST_COUNTER = (2).to_bytes(4, "big")
-"""The counter of the first block of plaintext; the one before masks the tag (SP 800-38D, section 7.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +62,7 @@ def seal(key: bytes, label: Label, block: bytes, checks: Checks = EVERY) -> byte
 
 def decrypt(key: bytes, chunk: bytes) -> bytes:
     """Return what a chunk decrypts to. Nothing is verified, and anybody may have made it, so nobody may read it yet."""
-    nonce, ciphertext = chunk[: primitives.NONCE_BYTES], chunk[primitives.NONCE_BYTES : -primitives.TAG_BYTES]
-    opened = Cipher(AES(key), CTR(nonce + _FIRST_COUNTER)).decryptor()
-    return opened.update(ciphertext) + opened.finalize()
+    return decrypt_message_unverified(key, chunk)
 
 
 @enforces("REQ-RECEIVE-04")

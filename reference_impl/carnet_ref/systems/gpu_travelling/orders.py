@@ -11,14 +11,13 @@ the session's secret); DEMY (arXiv 2507.02770): the queue of such calls is not p
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 from typing import Final
 
-from carnet_ref.crypto.primitives import SHA384_BYTES, TAG_BYTES, AesGcm
+from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm
 from carnet_ref.keys import KeyUsage, UsageLimits
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.systems.gpu_travelling.codec import Codec, Digest
+from carnet_ref.wire.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,75 +77,16 @@ class Sent:
 
 Reply = Logged | Model | Sent
 
-_LOSS = struct.Struct("<d")
+_COMMANDS: Final = {0x01: Write, 0x02: Start, 0x03: Upload, 0x04: Submit}
+_REPLIES: Final = {0x11: Logged, 0x12: Model, 0x13: Sent}
+encode_copy: Final = Codec[Command | Reply]("copy", {**_COMMANDS, **_REPLIES}).encode
+parse_command: Final = Codec[Command]("command", _COMMANDS).parse
+parse_reply: Final = Codec[Reply]("reply", _REPLIES).parse
 
 
 def size_of(message: Command | Reply) -> int:
     """Return how many bytes a command or a reply takes."""
     return len(encode_copy(message))
-
-
-def encode_copy(message: Command | Reply) -> bytes:
-    """Return the bytes of a command or a reply."""
-    parts: tuple[bytes, ...]
-    match message:
-        case Write(address, chunk, data):
-            parts = (number(address), number(chunk), data)
-        case Start(content) | Submit(content) | Model(content) | Sent(content):
-            parts = (content,)
-        case Upload(code, model):
-            parts = (code, model)
-        case Logged(loss):
-            parts = (_LOSS.pack(loss),)
-    return bytes([_COPY_TAGS[type(message)]]) + join(*parts)
-
-
-def parse_command(data: bytes) -> Command:
-    """Return the command that ``data`` encodes. Raises MalformedError if it encodes none."""
-    what, body = "command", data[1:]
-    match data[:1]:
-        case b"\x01":
-            address, chunk, content = split(body, what, "address", "chunk", "data")
-            return Write(to_number(address, what, "address"), to_number(chunk, what, "chunk"), content)
-        case b"\x02":
-            (program,) = split(body, what, "program")
-            return Start(program)
-        case b"\x03":
-            code, model = split(body, what, "code", "model")
-            return Upload(code, model)
-        case b"\x04":
-            (order,) = split(body, what, "order")
-            return Submit(order)
-    raise MalformedError(what, "a known command", data[:1].hex() or "nothing", 0)
-
-
-def parse_reply(data: bytes) -> Reply:
-    """Return the reply that ``data`` encodes. Raises MalformedError if it encodes none."""
-    what, body = "reply", data[1:]
-    match data[:1]:
-        case b"\x11":
-            (loss,) = split(body, what, "loss")
-            if len(loss) != _LOSS.size:
-                raise MalformedError(what, f"{_LOSS.size} bytes of loss", str(len(loss)))
-            return Logged(float(_LOSS.unpack(loss)[0]))
-        case b"\x12":
-            (model,) = split(body, what, "model")
-            return Model(model)
-        case b"\x13":
-            (content,) = split(body, what, "data")
-            return Sent(content)
-    raise MalformedError(what, "a known reply", data[:1].hex() or "nothing", 0)
-
-
-_COPY_TAGS: dict[type[Command | Reply], int] = {
-    Write: 0x01,
-    Start: 0x02,
-    Upload: 0x03,
-    Submit: 0x04,
-    Logged: 0x11,
-    Model: 0x12,
-    Sent: 0x13,
-}
 
 
 ORDERS_LABEL: Final = "cpu_gsp_locked_rpc"
@@ -216,8 +156,8 @@ class MemoryRead:
     That is digests of code and model as they lie in memory, and how many ``contexts`` run besides the firmware.
     """
 
-    code: bytes
-    model: bytes
+    code: Digest
+    model: Digest
     received: int
     contexts: int
 
@@ -226,14 +166,14 @@ class MemoryRead:
 class Trained:
     """Training is over, and this is the digest of the model that it ended with."""
 
-    model: bytes
+    model: Digest
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
     """The model went home, and this is its digest."""
 
-    model: bytes
+    model: Digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,81 +186,11 @@ class Scrubbed:
 Report = Rotated | Fenced | MemoryRead | Trained | Saved | Scrubbed
 
 
-def encode(message: Order | Report) -> bytes:
-    """Return the bytes of an order or a report."""
-    parts: tuple[bytes, ...] = ()
-    match message:
-        case Rotate(content) | Trained(content) | Saved(content):
-            parts = (content,)
-        case ReadBack(counter) | Scrubbed(counter):
-            parts = (number(counter),)
-        case Rotated(epoch, live):
-            parts = (number(epoch), number(live))
-        case MemoryRead(code, model, received, contexts):
-            parts = (code, model, number(received), number(contexts))
-    return bytes([_TAGS[type(message)]]) + join(*parts)
-
-
-def parse_order(data: bytes) -> Order:
-    """Return the order that ``data`` encodes. Raises MalformedError if it encodes none."""
-    what, body = "order", data[1:]
-    match data[:1]:
-        case b"\x01":
-            (key,) = split(body, what, "key")
-            return Rotate(key)
-        case b"\x03":
-            (epoch,) = split(body, what, "epoch")
-            return ReadBack(to_number(epoch, what, "epoch"))
-        case b"\x02" | b"\x04" | b"\x05" | b"\x06" as tag:
-            split(body, what)
-            return _PLAIN[tag]
-    raise MalformedError(what, "a known order", data[:1].hex() or "nothing", 0)
-
-
-def parse_report(data: bytes) -> Report:
-    """Return the report that ``data`` encodes. Raises MalformedError if it encodes none."""
-    what, body = "report", data[1:]
-    match data[:1]:
-        case b"\x11":
-            epoch, live = split(body, what, "epoch", "live")
-            return Rotated(to_number(epoch, what, "epoch"), to_number(live, what, "live"))
-        case b"\x12":
-            split(body, what)
-            return Fenced()
-        case b"\x13":
-            code, model, received, contexts = split(body, what, "code", "model", "received", "contexts")
-            counted = to_number(received, what, "received"), to_number(contexts, what, "contexts")
-            return MemoryRead(_digest(code), _digest(model), *counted)
-        case b"\x14" | b"\x15" as tag:
-            (model,) = split(body, what, "model")
-            return Trained(_digest(model)) if tag == b"\x14" else Saved(_digest(model))
-        case b"\x16":
-            (left,) = split(body, what, "left")
-            return Scrubbed(to_number(left, what, "left"))
-    raise MalformedError(what, "a known report", data[:1].hex() or "nothing", 0)
-
-
-def _digest(data: bytes) -> bytes:
-    if len(data) != SHA384_BYTES:
-        raise MalformedError("report", f"a digest of {SHA384_BYTES} bytes", str(len(data)))
-    return data
-
-
-_PLAIN: Final[dict[bytes, Order]] = {b"\x02": Fence(), b"\x04": Train(), b"\x05": Save(), b"\x06": Scrub()}
-_TAGS: Final[dict[type[Order | Report], int]] = {
-    Rotate: 0x01,
-    Fence: 0x02,
-    ReadBack: 0x03,
-    Train: 0x04,
-    Save: 0x05,
-    Scrub: 0x06,
-    Rotated: 0x11,
-    Fenced: 0x12,
-    MemoryRead: 0x13,
-    Trained: 0x14,
-    Saved: 0x15,
-    Scrubbed: 0x16,
-}
+_ORDERS: Final = {0x01: Rotate, 0x02: Fence, 0x03: ReadBack, 0x04: Train, 0x05: Save, 0x06: Scrub}
+_REPORTS: Final = {0x11: Rotated, 0x12: Fenced, 0x13: MemoryRead, 0x14: Trained, 0x15: Saved, 0x16: Scrubbed}
+encode: Final = Codec[Order | Report]("order", {**_ORDERS, **_REPORTS}).encode
+parse_order: Final = Codec[Order]("order", _ORDERS).parse
+parse_report: Final = Codec[Report]("report", _REPORTS).parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,7 @@ class PipeLlmError(Exception):
 
 
 class CopyError(PipeLlmError):
-    """A write or a copy that the application may not make; nothing has changed.
-
-    Attributes:
-        page: which page it is about.
-        reason: what is wrong with it.
-    """
+    """A write or a copy that the application may not make; nothing has changed."""
 
     def __init__(self, page: int, reason: str) -> None:
         super().__init__(f"page {page}: {reason}")
@@ -33,12 +28,7 @@ class CopyError(PipeLlmError):
 
 
 class ChannelError(PipeLlmError):
-    """A channel that has ended, or that cannot be had.
-
-    Attributes:
-        number: how many messages came before.
-        reason: what is wrong with the one that ended it.
-    """
+    """A channel that has ended, or that cannot be had."""
 
     def __init__(self, number: int, reason: str) -> None:
         super().__init__(f"message {number}: {reason}")

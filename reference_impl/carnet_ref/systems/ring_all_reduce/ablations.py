@@ -9,17 +9,11 @@ from typing import Final
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES
+from carnet_ref.systems.devices import decrypt_message_unverified, exclusive_or
 from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, Report, ReportCheck, ReportError, verify_report
 from carnet_ref.systems.ring_all_reduce.rank import Label, Phase, Rank, Vector
-
-_FIRST_COUNTER: Final = (2).to_bytes(4, "big")
-"""The counter of the first block of plaintext; the one before masks the tag (SP 800-38D, section 7.1)."""
-
 
 # -- what a rank asks of a report ------------------------------------------------------------------------------------
 
@@ -117,8 +111,7 @@ class LateCheck(Rank):
     """Adds what arrives, and looks at the tag never."""
 
     def _verified(self, label: Label, message: bytes) -> Vector:
-        stream = Cipher(AES(self._incoming), CTR(message[:NONCE_BYTES] + _FIRST_COUNTER)).decryptor()
-        return self._parsed(label, stream.update(vector(message)) + stream.finalize())
+        return self._parsed(label, decrypt_message_unverified(self._incoming, message))
 
 
 class AnyIteration(Rank):
@@ -193,11 +186,6 @@ RANKS: Final[Mapping[str, type[Rank]]] = {
 }
 
 
-def vector(message: bytes) -> bytes:
-    """Return the ciphertext of a message without its IV and its tag."""
-    return message[NONCE_BYTES:-TAG_BYTES]
-
-
 def summed(one: bytes, other: bytes) -> bytes:
     """Return the sum of two messages' ciphertexts: that of the plaintexts, if the IV is the same."""
-    return bytes(a ^ b for a, b in zip(vector(one), vector(other), strict=True))
+    return exclusive_or(one[NONCE_BYTES:-TAG_BYTES], other[NONCE_BYTES:-TAG_BYTES])

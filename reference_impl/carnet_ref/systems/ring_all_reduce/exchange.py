@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
+from carnet_ref.systems import devices
+from carnet_ref.systems.devices import point, refused_as, verify_under
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError
 
@@ -19,11 +21,7 @@ class RingError(Exception):
 
 
 class ReportError(RingError):
-    """A report that a rank does not take.
-
-    Attributes:
-        reason: what is wrong with it.
-    """
+    """A report that a rank does not take."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the report is not taken: {reason}")
@@ -31,12 +29,7 @@ class ReportError(RingError):
 
 
 class TurnError(RingError):
-    """A step that a rank does not take, because it would take it twice or too early.
-
-    Attributes:
-        rank: its place in the ring.
-        reason: what is wrong with the step.
-    """
+    """A step that a rank does not take, because it would take it twice or too early."""
 
     def __init__(self, rank: int, reason: str) -> None:
         super().__init__(f"rank {rank}: {reason}")
@@ -45,12 +38,7 @@ class TurnError(RingError):
 
 
 class AlarmError(RingError):
-    """The alarm of a rank: a message failed or did not come, and the rank takes no further part.
-
-    Attributes:
-        rank: its place in the ring.
-        reason: what failed.
-    """
+    """The alarm of a rank: a message failed or did not come, and the rank takes no further part."""
 
     def __init__(self, rank: int, reason: str) -> None:
         super().__init__(f"rank {rank} raised the alarm: {reason}")
@@ -63,6 +51,8 @@ OPEN: Final = b"open"
 _REPORT: Final = b"carnet ring all-reduce report"
 _DEVICE: Final = b"carnet ring all-reduce device"
 _KEY: Final = b"carnet ring all-reduce hop"
+certify: Final = partial(devices.certify, _DEVICE)
+"""Returns the certificate of a device, from the vendor's key and the device's."""
 _FIELDS: Final = ("share", "mode", "code", "place", "signature", "device", "certificate")
 
 
@@ -94,13 +84,9 @@ class Half:
     @staticmethod
     def decoded(data: bytes) -> Half:
         """Return what came over a link. Raises ReportError if it is no half of an exchange."""
-        try:
-            share, mode, code, place, signature, device, certificate = split(data, "exchange", *_FIELDS)
-            return Half(
-                share, Report(mode, code, to_number(place, "exchange", "place"), signature, device, certificate)
-            )
-        except MalformedError as error:
-            raise ReportError(str(error)) from None
+        with refused_as(ReportError, MalformedError):
+            share, mode, code, place, *rest = split(data, "exchange", *_FIELDS)
+            return Half(share, Report(mode, code, to_number(place, "exchange", "place"), *rest))
 
 
 class Device:
@@ -117,7 +103,7 @@ class Device:
         """Return a report that names an exchange, and what this GPU is."""
         named = _named(exchange, self._mode, self._code, self.place)
         signature = primitives.sign_p384(self._identity, named)
-        return Report(self._mode, self._code, self.place, signature, _point(self._identity), self._certificate)
+        return Report(self._mode, self._code, self.place, signature, point(self._identity), self._certificate)
 
 
 class ReportCheck:
@@ -141,10 +127,8 @@ class ReportCheck:
     @enforces("REQ-SETUP-04", "gpu-certificate")
     def certificate(self, report: Report) -> None:
         """Refuse a signer that the vendor did not certify."""
-        try:
+        with refused_as(ReportError, primitives.AuthenticationError):
             primitives.verify_p384(self._root, report.certificate, join(_DEVICE, report.device), "certificate")
-        except primitives.AuthenticationError as error:
-            raise ReportError(str(error)) from None
 
     @enforces("REQ-SETUP-03", "report-bound")
     def names_exchange(self, report: Report, exchange: bytes) -> None:
@@ -205,20 +189,8 @@ def verify_report(report: Report, exchange: bytes) -> None:
         ReportError: it does not verify.
     """
     named = _named(exchange, report.mode, report.code, report.place)
-    try:
-        key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), report.device)
-        primitives.verify_p384(key, report.signature, named, "report")
-    except (primitives.AuthenticationError, ValueError) as error:
-        raise ReportError(str(error)) from None
-
-
-def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the vendor's certificate of a device."""
-    return primitives.sign_p384(root, join(_DEVICE, _point(identity)))
-
-
-def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+    with refused_as(ReportError, primitives.AuthenticationError, ValueError):
+        verify_under(report.device, report.signature, named, "report")
 
 
 def _named(exchange: bytes, mode: bytes, code: bytes, place: int) -> bytes:
@@ -226,7 +198,5 @@ def _named(exchange: bytes, mode: bytes, code: bytes, place: int) -> bytes:
 
 
 def _key(share: primitives.X25519Share, other: bytes, exchange: bytes) -> bytes:
-    try:
+    with refused_as(ReportError, primitives.KeyMaterialError):
         return primitives.hkdf_sha384(share.agree(other), exchange, _KEY, primitives.KEY_BYTES)
-    except primitives.KeyMaterialError as error:
-        raise ReportError(str(error)) from None

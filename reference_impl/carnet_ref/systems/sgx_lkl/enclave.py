@@ -9,6 +9,7 @@ from enum import Enum
 from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import decrypt_message_unverified
 from carnet_ref.systems.sgx_lkl import frames
 
 FRAMES, ANSWERS, RESULT = b"carnet sgx-lkl frame", b"carnet sgx-lkl answer", b"carnet sgx-lkl result"
@@ -166,7 +167,7 @@ class Enclave:
     @enforces("REQ-ERROR-01", "CLAIM-VERIFIED", "verify-answer")
     def _content(self, tick: int, answer: bytes) -> bytes:
         if not self._checks.insist_on("verify-answer"):
-            return frames.unverified(self._keys.back, answer)
+            return decrypt_message_unverified(self._keys.back, answer)
         try:
             return frames.unpadded(frames.opened(self._keys.back, ANSWERS, tick, answer))
         except (CryptoError, frames.PaddingError):

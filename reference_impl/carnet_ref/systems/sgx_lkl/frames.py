@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
-
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, sha256
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
@@ -24,12 +20,7 @@ class ShapeError(ObliviousError):
 
 
 class TurnError(ObliviousError):
-    """A step whose turn it is not.
-
-    Attributes:
-        tick: in which it was tried.
-        reason: why it is not its turn.
-    """
+    """A step whose turn it is not."""
 
     def __init__(self, tick: int, reason: str) -> None:
         super().__init__(f"tick {tick}: {reason}")
@@ -38,11 +29,7 @@ class TurnError(ObliviousError):
 
 
 class AnswerError(ObliviousError):
-    """An answer that does not verify, or is for another tick; nothing of it is used.
-
-    Attributes:
-        tick: whose frame it was given for.
-    """
+    """An answer that does not verify, or is for another tick; nothing of it is used."""
 
     def __init__(self, tick: int) -> None:
         super().__init__(f"the answer for tick {tick} does not verify")
@@ -158,7 +145,6 @@ def pieces(call: Call, shape: Shape, checks: Checks = EVERY) -> tuple[Call, ...]
 
 SEALED_BYTES = NONCE_BYTES + TAG_BYTES
 """What sealing adds."""
-_FIRST_COUNTER = (2).to_bytes(4, "big")
 
 
 class Direction(Enum):
@@ -227,12 +213,6 @@ def bound(label: bytes, tick: int) -> bytes:
 def opened(key: bytes, label: bytes, tick: int, body: bytes) -> bytes:
     """Return what was sealed for a tick. Raises AuthenticationError if it does not verify."""
     return AesGcm(key).decrypt(body[:NONCE_BYTES], body[NONCE_BYTES:], bound(label, tick))
-
-
-def unverified(key: bytes, body: bytes) -> bytes:
-    """Decrypt bytes without verification; only a design that leaves it out uses this."""
-    decryptor = Cipher(AES(key), CTR(body[:NONCE_BYTES] + _FIRST_COUNTER)).decryptor()
-    return decryptor.update(body[NONCE_BYTES:-TAG_BYTES]) + decryptor.finalize()
 
 
 def equal(one: Frame, other: Frame) -> bool:

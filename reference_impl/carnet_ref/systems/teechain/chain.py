@@ -8,7 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
-from carnet_ref.systems.teechain.tee import ChainError, SealedStateError, point
+from carnet_ref.systems.devices import point, refused_as, verify_under
+from carnet_ref.systems.teechain.tee import ChainError, SealedStateError
 from carnet_ref.wire.fields import join, number, split, to_number, to_text
 from carnet_ref.wire.reader import MalformedError, Reader
 
@@ -78,12 +79,10 @@ class Plan:
     @classmethod
     def decode(cls, data: bytes) -> Plan:
         """Return the plan in some bytes. Raises ChainError if they are none."""
-        try:
+        with refused_as(ChainError, MalformedError):
             label, nonce, follows, count, names = split(data, _PLAN, "label", "nonce", "follows", "count", "names")
             every = [to_text(each, _PLAN, "name") for each in fields(names, _PLAN)]
             members = to_number(count, _PLAN, "count")
-        except MalformedError as error:
-            raise ChainError(str(error)) from None
         if label != _CHAIN_PLAN:
             raise ChainError("no plan")
         return cls(nonce, follows, tuple(every[:members]), tuple(every[members:]))
@@ -131,12 +130,8 @@ def check_word(point: bytes, signature: bytes, chain: bytes, member: str, at: in
 
 def check_signature(point: bytes, signature: bytes, signed: bytes, what: str) -> None:
     """Check a signature under a listed key. Raises ChainError if it does not verify."""
-    try:
-        primitives.verify_p384(
-            ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), point), signature, signed, what
-        )
-    except (primitives.AuthenticationError, ValueError) as error:
-        raise ChainError(str(error)) from None
+    with refused_as(ChainError, primitives.AuthenticationError, ValueError):
+        verify_under(point, signature, signed, what)
 
 
 def _word(chain: bytes, member: str, at: int, entry: bytes) -> bytes:
@@ -160,13 +155,11 @@ class Update:
     @classmethod
     def decode(cls, data: bytes) -> Update:
         """Return the update in some bytes. Raises ChainError if they are none."""
-        try:
+        with refused_as(ChainError, MalformedError):
             label, chain, at, sealed, words = split(data, "update", "label", "chain", "number", "entry", "words")
             parts = fields(words, "update")
             names = [to_text(each, "update", "name") for each in parts[::2]]
             counted = to_number(at, "update", "number")
-        except MalformedError as error:
-            raise ChainError(str(error)) from None
         if label != UPDATE or len(parts) % 2:
             raise ChainError("no update")
         return cls(chain, counted, sealed, tuple(zip(names, parts[1::2], strict=True)))
@@ -202,21 +195,16 @@ def open_log(secret: bytes, label: bytes, sealed: bytes) -> Log:
 
 def encode_log(log: Log) -> bytes:
     """Return a log as bytes."""
-    return join(*(part for at in sorted(log) for part in _parts(at, log[at])))
-
-
-def _parts(at: int, logged: Logged) -> tuple[bytes, ...]:
-    return number(at), number(logged.version), logged.entry, logged.proposed
+    rows = ((number(at), number(log[at].version), log[at].entry, log[at].proposed) for at in sorted(log))
+    return join(*(part for row in rows for part in row))
 
 
 def decode_log(data: bytes) -> Log:
     """Return the log in some bytes. Raises ChainError if they are none."""
-    try:
+    with refused_as(ChainError, MalformedError):
         parts = fields(data, "log")
         numbers = [to_number(each, "log", "number") for each in parts[::4]]
         versions = [to_number(each, "log", "version") for each in parts[1::4]]
-    except MalformedError as error:
-        raise ChainError(str(error)) from None
     if len(parts) % 4:
         raise ChainError("no log")
     rows = zip(numbers, parts[2::4], parts[3::4], versions, strict=True)
@@ -294,7 +282,7 @@ class Seat:
     def decode(cls, data: bytes) -> Seat:
         """Return the seat in some bytes. Raises SealedStateError if they are none."""
         names = ("plan", "member", "key", "start", "version", "secret", "roster", "history", "log", "voted")
-        try:
+        with refused_as(SealedStateError, MalformedError, ChainError, ValueError):
             plan, member, private, start, version, secret, roster, history, log, voted = split(data, _STATE, *names)
             keys = fields(roster, _STATE)
             return cls(
@@ -309,8 +297,6 @@ class Seat:
                 log=decode_log(log),
                 voted=voted,
             )
-        except (MalformedError, ChainError, ValueError) as error:
-            raise SealedStateError(str(error)) from None
 
 
 def draw_key(random: primitives.Random) -> ec.EllipticCurvePrivateKey:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from carnet_ref.crypto.primitives import sign_p384
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import refused_as
 from carnet_ref.systems.teechain.chain import Plan, check_signature, fields
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import read_said
@@ -209,14 +210,12 @@ class Holder:
             QuoteError: the head's quote is not taken.
             ChainError: the head did not sign the grant, or it names another holder.
         """
-        try:
+        with refused_as(ChainError, MalformedError):
             body, call, signature = split(granted, "grant", "body", "call", "signature")
             label, chain, at, named = split(body, "grant", "label", "chain", "number", "holder")
             epoch = to_number(at, "grant", "number")
             said_chain, _, key, _ = read_said(call)
             quote = Quote.decode(split(call, "call", "kind", "plan", "start", "quote")[3])
-        except MalformedError as error:
-            raise ChainError(str(error)) from None
         if self.checks.insist_on("holder-check"):
             self.policy.check(quote)
         if chain != said_chain or label != _GRANT:

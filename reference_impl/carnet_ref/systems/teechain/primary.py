@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
+from carnet_ref.systems.devices import point, refused_as
 from carnet_ref.systems.teechain.chain import (
     FIRST,
     VOTE,
@@ -21,7 +22,7 @@ from carnet_ref.systems.teechain.chain import (
     word,
 )
 from carnet_ref.systems.teechain.replica import ANSWER, CALL, FREEZE, ROSTER, WELCOME, Replica, link_key
-from carnet_ref.systems.teechain.tee import ChainError, Quote, QuoteError, point
+from carnet_ref.systems.teechain.tee import ChainError, Quote, QuoteError
 from carnet_ref.wire.fields import join, number, split, to_number
 from carnet_ref.wire.reader import MalformedError
 
@@ -95,12 +96,10 @@ class Primary:
             ChainError: the replica is no member of the chain before, or the vote is not by one, or not for this chain.
         """
         before = self.replica.seat(self.plan.follows)
-        try:
+        with refused_as(ChainError, MalformedError, UnicodeDecodeError):
             outer, label, sealed, signature = split(vote, "vote", "kind", "label", "log", "signature")
             kind, chain, named, voted_for, end = split(label, "vote", "kind", "chain", "member", "next", "number")
             ends, member = to_number(end, "vote", "number"), named.decode()
-        except (MalformedError, UnicodeDecodeError) as error:
-            raise ChainError(str(error)) from None
         if {outer, kind} != {VOTE} or chain != self.plan.follows:
             raise ChainError("no vote in the chain before this one")
         check_signature(before.listed(member), signature, join(label, sealed), f"the vote of {member}")
@@ -147,13 +146,11 @@ class Primary:
             QuoteError: its quote is not taken.
             ChainError: it is no member, or is listed already.
         """
-        try:
+        with refused_as(ChainError, MalformedError, UnicodeDecodeError):
             kind, chain, named, key, share, quoted = split(
                 answer, "answer", "kind", "chain", "name", "key", "share", "quote"
             )
             member = named.decode()
-        except (MalformedError, UnicodeDecodeError) as error:
-            raise ChainError(str(error)) from None
         seat, quote = self.seat, Quote.decode(quoted)
         if kind != ANSWER or chain != self.plan.name or member not in self.plan.members:
             raise ChainError(f"{member} is no member of this chain")

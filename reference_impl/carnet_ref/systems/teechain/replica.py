@@ -7,6 +7,7 @@ from collections.abc import Callable
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import refused_as
 from carnet_ref.systems.teechain.chain import (
     UPDATE,
     VOTE,
@@ -312,10 +313,8 @@ def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan
         raise QuoteError("it names another chain")
     if primitives.sha256(point) != plan.nonce:
         raise QuoteError("the chain was planned by another launch")
-    try:
+    with refused_as(ChainError, MalformedError):
         return plan, to_number(start, "call", "start"), share
-    except MalformedError as error:
-        raise ChainError(str(error)) from None
 
 
 def is_poll(message: bytes) -> bool:
@@ -330,10 +329,8 @@ def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
         QuoteError: it speaks of something else.
     """
     quote = Quote.decode(_fields(call, 4)[3])
-    try:
+    with refused_as(QuoteError, MalformedError):
         label, chain, start, point, share = split(quote.said, "quote", "label", "chain", "start", "key", "share")
-    except MalformedError as error:
-        raise QuoteError(str(error)) from None
     if label != CALL:
         raise QuoteError("it is no head's")
     return chain, start, point, share
@@ -341,10 +338,8 @@ def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
 
 def link_key(own: primitives.X25519Share, share: bytes, chain: bytes, member: str) -> bytes:
     """Return the key of head and member, for the one welcome. Raises QuoteError if the share is none."""
-    try:
+    with refused_as(QuoteError, primitives.KeyMaterialError):
         return primitives.hkdf_sha384(own.agree(share), chain, join(_LINK, member.encode()), primitives.KEY_BYTES)
-    except primitives.KeyMaterialError as error:
-        raise QuoteError(str(error)) from None
 
 
 def _pairs(listed: bytes) -> list[tuple[str, bytes]]:
@@ -357,10 +352,8 @@ def _pairs(listed: bytes) -> list[tuple[str, bytes]]:
 
 def _fields(message: bytes, count: int | None = None) -> list[bytes]:
     """Return the fields of a message. Raises ChainError if it is cut short, or has more or fewer."""
-    try:
+    with refused_as(ChainError, MalformedError):
         parts = fields(message, "message")
-    except MalformedError as error:
-        raise ChainError(str(error)) from None
     if not parts or count not in {None, len(parts)}:
         raise ChainError(f"a message of {len(parts)} fields")
     return parts

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
+from carnet_ref.systems import devices
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import point, refused_as, verify_under
 from carnet_ref.wire.fields import join, split
 from carnet_ref.wire.reader import MalformedError
 
@@ -20,11 +22,7 @@ class TeechainError(Exception):
 
 
 class QuoteError(TeechainError):
-    """A quote that is not taken.
-
-    Attributes:
-        reason: what is wrong with it.
-    """
+    """A quote that is not taken."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the quote is not taken: {reason}")
@@ -32,11 +30,7 @@ class QuoteError(TeechainError):
 
 
 class ChainError(TeechainError):
-    """A message or a step that a replica refuses in a chain.
-
-    Attributes:
-        reason: what is wrong with it.
-    """
+    """A message or a step that a replica refuses in a chain."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"refused by the chain: {reason}")
@@ -44,11 +38,7 @@ class ChainError(TeechainError):
 
 
 class SealedStateError(TeechainError):
-    """A sealed state that a replica does not start from.
-
-    Attributes:
-        reason: what is wrong with it.
-    """
+    """A sealed state that a replica does not start from."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the sealed state is refused: {reason}")
@@ -56,11 +46,7 @@ class SealedStateError(TeechainError):
 
 
 class SilentMemberError(TeechainError):
-    """A member that does not answer, so that nothing is acknowledged.
-
-    Attributes:
-        member: its name.
-    """
+    """A member that does not answer, so that nothing is acknowledged."""
 
     def __init__(self, member: str) -> None:
         super().__init__(f"{member} does not answer, and the chain waits for it")
@@ -70,6 +56,8 @@ class SilentMemberError(TeechainError):
 _QUOTE = b"carnet teechain quote"
 _DEVICE = b"carnet teechain platform"
 _SEALED = b"carnet teechain sealed state"
+certify = partial(devices.certify, _DEVICE)
+"""Returns the certificate of a platform, from the vendor's key and the platform's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +77,8 @@ class Quote:
     @classmethod
     def decode(cls, data: bytes) -> Quote:
         """Return the quote in some bytes. Raises QuoteError if they are none."""
-        try:
+        with refused_as(QuoteError, MalformedError):
             return cls(*split(data, "quote", "measurement", "said", "signature", "platform", "certificate"))
-        except MalformedError as error:
-            raise QuoteError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +91,10 @@ class Policy:
     @enforces("REQ-SETUP-04", "REQ-SETUP-05", "REQ-HOLDER-02", "quote-certificate", "quote-measurement")
     def check(self, quote: Quote, checks: Checks = EVERY) -> None:
         """Check that a quote is a certified one of the custody program. Raises QuoteError if it is not."""
-        try:
-            key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), quote.platform)
-            primitives.verify_p384(key, quote.signature, join(_QUOTE, quote.measurement, quote.said), "quote")
+        with refused_as(QuoteError, primitives.AuthenticationError, ValueError):
+            verify_under(quote.platform, quote.signature, join(_QUOTE, quote.measurement, quote.said), "quote")
             if checks.insist_on("quote-certificate"):
                 primitives.verify_p384(self.root, quote.certificate, join(_DEVICE, quote.platform), "certificate")
-        except (primitives.AuthenticationError, ValueError) as error:
-            raise QuoteError(str(error)) from None
         if quote.measurement != self.measurement and checks.insist_on("quote-measurement"):
             raise QuoteError(f"the measurement is {quote.measurement.hex()[:16]}…")
 
@@ -153,22 +136,10 @@ class Tee:
         """
         if len(sealed) < primitives.NONCE_BYTES:
             raise SealedStateError("it is cut short")
-        try:
+        with refused_as(SealedStateError, primitives.AuthenticationError):
             return primitives.AesGcm(self._sealing_key()).decrypt(
                 sealed[: primitives.NONCE_BYTES], sealed[primitives.NONCE_BYTES :], _SEALED
             )
-        except primitives.AuthenticationError as error:
-            raise SealedStateError(str(error)) from None
 
     def _sealing_key(self) -> bytes:
         return primitives.hkdf_sha384(self._sealing, self._measurement, _SEALED, primitives.KEY_BYTES)
-
-
-def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the vendor's certificate of a platform."""
-    return primitives.sign_p384(root, join(_DEVICE, point(identity)))
-
-
-def point(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the public half of a key."""
-    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)

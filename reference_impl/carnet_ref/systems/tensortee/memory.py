@@ -11,13 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
-
 from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm, AuthenticationError, hmac_sha384, sha384
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import decrypt_unverified
 from carnet_ref.systems.tensortee.session import Keys, TensorError
 from carnet_ref.wire.fields import join, number
 
@@ -27,8 +24,6 @@ STORED_BYTES = LINE_BYTES + TAG_BYTES
 MOST = 2**32 - 1
 """The largest number of a tensor, of a line and of a version."""
 _LINE = b"carnet tensortee line"
-_FIRST_COUNTER = (2).to_bytes(4, "big")
-"""The counter of the first block of plaintext (SP 800-38D, section 7.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +53,7 @@ def encrypt(keys: Keys, address: Address, block: bytes) -> bytes:
 
 def decrypt(keys: Keys, address: Address, ciphertext: bytes) -> bytes:
     """Return what a ciphertext decrypts to at an address. Nothing is verified, and anybody may have made it."""
-    opened = Cipher(AES(keys.lines), CTR(address.nonce + _FIRST_COUNTER)).decryptor()
-    return opened.update(ciphertext) + opened.finalize()
+    return decrypt_unverified(keys.lines, address.nonce, ciphertext)
 
 
 @enforces("REQ-MAC-01", "mac-tensor", "mac-line", "mac-version", "mac-nonlinear")

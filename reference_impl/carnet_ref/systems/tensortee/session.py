@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
+from carnet_ref.systems import devices
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import derived_keys, point, refused_as, verify_under
 from carnet_ref.wire.fields import join
 
 
@@ -19,11 +21,7 @@ class TensorTeeError(Exception):
 
 
 class SessionError(TensorTeeError):
-    """A session that does not begin.
-
-    Attributes:
-        reason: what is wrong.
-    """
+    """A session that does not begin."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"no session: {reason}")
@@ -31,12 +29,7 @@ class SessionError(TensorTeeError):
 
 
 class TensorError(TensorTeeError):
-    """A step with a tensor that an enclave refuses to take.
-
-    Attributes:
-        tensor: its number.
-        reason: what is wrong with the step.
-    """
+    """A step with a tensor that an enclave refuses to take."""
 
     def __init__(self, tensor: int, reason: str) -> None:
         super().__init__(f"tensor {tensor}: {reason}")
@@ -54,6 +47,8 @@ class HaltedError(TensorTeeError):
 _REPORT: Final = b"carnet tensortee report"
 _DEVICE: Final = b"carnet tensortee device"
 _KEYS: Final = b"carnet tensortee keys"
+certify: Final = partial(devices.certify, _DEVICE)
+"""Returns the certificate of an NPU, from the vendor's key and the NPU's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +93,11 @@ class KeyExchange:
         """
         if self._taken:
             raise SessionError("an answer was taken before, and a session has keys of its own")
-        try:
-            device = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), answer.device)
-            primitives.verify_p384(device, answer.signature, join(_REPORT, self.opening, answer.share), "report")
+        with refused_as(SessionError, primitives.AuthenticationError, primitives.KeyMaterialError, ValueError):
+            verify_under(answer.device, answer.signature, join(_REPORT, self.opening, answer.share), "report")
             if self._checks.insist_on("npu-attested"):
                 primitives.verify_p384(root, answer.certificate, join(_DEVICE, answer.device), "certificate")
             keys = _keys(self._share.agree(answer.share), self.opening, answer.share)
-        except (primitives.AuthenticationError, primitives.KeyMaterialError, ValueError) as error:
-            raise SessionError(str(error)) from None
         self._taken = True
         return keys
 
@@ -126,20 +118,8 @@ class Device:
         share = primitives.X25519Share(self._random(primitives.KEY_BYTES))
         keys = _keys(share.agree(opening[primitives.KEY_BYTES :]), opening, share.public)
         signature = primitives.sign_p384(self._identity, join(_REPORT, opening, share.public))
-        return Answer(share.public, signature, _point(self._identity), self._certificate), keys
-
-
-def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the vendor's certificate of an NPU."""
-    return primitives.sign_p384(root, join(_DEVICE, _point(identity)))
-
-
-def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        return Answer(share.public, signature, point(self._identity), self._certificate), keys
 
 
 def _keys(secret: bytes, opening: bytes, share: bytes) -> Keys:
-    drawn = primitives.hkdf_sha384(secret, join(opening, share), _KEYS, 3 * primitives.KEY_BYTES)
-    return Keys(
-        *(drawn[at : at + primitives.KEY_BYTES] for at in range(0, 3 * primitives.KEY_BYTES, primitives.KEY_BYTES))
-    )
+    return Keys(*derived_keys(secret, join(opening, share), _KEYS, 3))

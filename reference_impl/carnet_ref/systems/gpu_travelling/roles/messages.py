@@ -16,8 +16,9 @@ from typing import Final
 from carnet_ref.crypto import hpke
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, Random, X25519Share, sha384
 from carnet_ref.keys import Budget, LinkKeys
+from carnet_ref.systems.gpu_travelling.codec import Codec
 from carnet_ref.transport.frames import Send
-from carnet_ref.wire.fields import join, number, split, to_number, to_text
+from carnet_ref.wire.fields import join
 from carnet_ref.wire.reader import MalformedError
 
 
@@ -99,8 +100,8 @@ class Grant:
     ``budget`` is how much of the key the holder may use. ``d2h`` and ``launch`` are empty: those halves are never lent.
     """
 
-    round: int
     session: str
+    round: int
     epoch: int
     engine: int
     channel: int
@@ -138,101 +139,15 @@ class Decline:
 
 Message = OrchestratorEvidence | Proof | Grant | Return | Decline
 
-_ENVELOPES: Final = {Hello: 1, Answer: 2, Record: 3, NoChannel: 4}
-_MESSAGES: Final = {OrchestratorEvidence: 1, Proof: 2, Grant: 3, Return: 4, Decline: 5}
-
-
-def encode_envelope(envelope: Envelope) -> bytes:
-    """Return the bytes of a channel's outer message."""
-    parts: tuple[bytes, ...] = ()
-    match envelope:
-        case Hello(first, second) | Answer(first, second):
-            parts = (first, second)
-        case Record(channel, sealed):
-            parts = (channel, sealed)
-        case NoChannel(channel):
-            parts = (channel,)
-    return bytes([_ENVELOPES[type(envelope)]]) + join(*parts)
-
-
-def parse_envelope(data: bytes) -> Envelope:
-    """Return the outer message that ``data`` encodes. Raises MalformedError if it encodes none."""
-    what, body = "channel message", data[1:]
-    match data[:1]:
-        case b"\x01":
-            share, nonce = split(body, what, "share", "nonce")
-            return Hello(share, nonce)
-        case b"\x02":
-            share, to = split(body, what, "share", "share answered")
-            return Answer(share, to)
-        case b"\x03":
-            channel, sealed = split(body, what, "channel", "record")
-            return Record(channel, sealed)
-        case b"\x04":
-            (channel,) = split(body, what, "channel")
-            return NoChannel(channel)
-    raise MalformedError(what, "a known kind", data[:1].hex() or "nothing", 0)
-
-
-def encode_message(message: Message) -> bytes:
-    """Return the bytes of a message inside a channel."""
-    body = b""
-    match message:
-        case OrchestratorEvidence(evidence, session):
-            body = join(evidence, session.encode("utf-8"))
-        case Proof(signature):
-            body = join(signature)
-        case Grant():
-            where = (message.round, message.epoch, message.engine, message.channel, message.start, message.address)
-            numbers = (*where, message.budget.messages, message.budget.units)
-            keys = (message.h2d, message.mask, message.d2h, message.launch)
-            body = join(message.session.encode("utf-8"), *map(number, numbers), *keys)
-        case Return(session, epoch, count, size):
-            body = join(session.encode("utf-8"), number(epoch), number(count), number(size))
-        case Decline(session, epoch, needs):
-            body = join(session.encode("utf-8"), number(epoch), number(needs.messages), number(needs.units))
-    return bytes([_MESSAGES[type(message)]]) + body
-
-
-def parse_message(data: bytes) -> Message:
-    """Return the message inside a channel that ``data`` encodes. Raises MalformedError if it encodes none."""
-    body = data[1:]
-    match data[:1]:
-        case b"\x01":
-            evidence, session = split(body, "evidence", "evidence", "session")
-            return OrchestratorEvidence(evidence, to_text(session, "evidence", "session"))
-        case b"\x02":
-            (signature,) = split(body, "enrolment proof", "signature")
-            return Proof(signature)
-        case b"\x03":
-            return _grant(body)
-        case b"\x04":
-            about, (epoch, count, size) = _numbered(body, "return", "epoch", "count", "size")
-            return Return(about, epoch, count, size)
-        case b"\x05":
-            about, (epoch, messages, units) = _numbered(body, "refusal of a grant", "epoch", "messages", "units")
-            return Decline(about, epoch, Budget(messages, units))
-    raise MalformedError("message", "a known kind", data[:1].hex() or "nothing", 0)
-
-
-def _numbered(body: bytes, what: str, *names: str) -> tuple[str, list[int]]:
-    """Return the session that a message names, and the numbers that follow it."""
-    session, *rest = split(body, what, "session", *names)
-    numbers = [to_number(part, what, name) for part, name in zip(rest, names, strict=True)]
-    return to_text(session, what, "session"), numbers
-
-
-def _grant(body: bytes) -> Grant:
-    names = ("round", "epoch", "engine", "channel", "start", "address", "messages", "units")
-    session, *rest = split(body, "grant", "session", *names, "h2d", "mask", "d2h", "launch")
-    numbers = [to_number(part, "grant", name) for name, part in zip(names, rest[: len(names)], strict=True)]
-    turn, epoch, engine, channel, start, address, messages, units = numbers
-    h2d, mask, d2h, launch = rest[len(names) :]
-    where = to_text(session, "grant", "session")
-    budget = Budget(messages, units)
-    return Grant(turn, where, epoch, engine, channel, start, address, budget, h2d, mask, d2h, launch)
-
-
+_ENVELOPES: Final = Codec[Envelope]("channel message", {1: Hello, 2: Answer, 3: Record, 4: NoChannel})
+encode_envelope, parse_envelope = _ENVELOPES.encode, _ENVELOPES.parse
+_NAMES: Final = {OrchestratorEvidence: "evidence", Proof: "enrolment proof", Grant: "grant", Return: "return"}
+_MESSAGES: Final = Codec[Message](
+    "message",
+    {1: OrchestratorEvidence, 2: Proof, 3: Grant, 4: Return, 5: Decline},
+    {**_NAMES, Decline: "refusal of a grant"},
+)
+encode_message, parse_message = _MESSAGES.encode, _MESSAGES.parse
 _INFO: Final = b"carnet channel 1"
 EXPORTER_BYTES: Final = 48
 NAME_BYTES: Final = 16

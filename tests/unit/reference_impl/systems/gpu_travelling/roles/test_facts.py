@@ -61,7 +61,7 @@ from tests.fixtures.worlds import draws, world_of
 EPOCH_KINDS = (*(kind for kind in EpochFact.__subclasses__() if kind is not VersionFact), *VersionFact.__subclasses__())
 KINDS = (GpuAttested, HolderEnrolled, *EPOCH_KINDS)
 CHECKS = Checks()
-GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
+GRANT = Grant("s1", 1, 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 LIMITS = UsageLimits.for_advantage()
 SECRET = bytes(range(32))
 LEAST = Start(b"")

@@ -30,7 +30,7 @@ from carnet_ref.wire.fields import join
 from carnet_ref.wire.reader import MalformedError
 from tests.fixtures.worlds import draws
 
-GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
+GRANT = Grant("s1", 1, 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 MODEL = sha384(b"model")
 
 

@@ -67,7 +67,7 @@ def waiting(accepted: tuple[str, ...] = ()) -> AwaitsGrant:
 
 def of_epoch(epoch: int) -> Grant:
     """Return a grant of this epoch that is large enough."""
-    return Grant(0, "s1", epoch, 0, 0, 0, BASE[Region.BUFFER], Budget(9, 99), bytes(32), bytes(12))
+    return Grant("s1", 0, epoch, 0, 0, 0, BASE[Region.BUFFER], Budget(9, 99), bytes(32), bytes(12))
 
 
 def given_back(state: HolderPhase) -> HolderPhase:
