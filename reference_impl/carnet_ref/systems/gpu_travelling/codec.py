@@ -51,16 +51,19 @@ class Codec(Generic[_Message]):
 @cache
 def _hints(kind: type) -> Mapping[str, Any]:
     """Return the types of the fields of a dataclass, in the order in which they are encoded."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {name: hints[name] for name in getattr(kind, "encoded", hints) if name in hints}
+    return get_type_hints(kind, include_extras=True)
+
+
+def _is_nested(hint: Any) -> bool:
+    return isinstance(hint, type) and is_dataclass(hint)
 
 
 def _leaves(kind: type) -> Iterator[str]:
     for name, hint in _hints(kind).items():
-        yield from _leaves(hint) if is_dataclass(hint) else (name,)
+        yield from _leaves(hint) if _is_nested(hint) else (name,)
 
 
-def _encoded(message: object) -> Iterator[bytes]:
+def _encoded(message: Any) -> Iterator[bytes]:
     for name in _hints(type(message)):
         match getattr(message, name):
             case bytes() as value:
@@ -78,7 +81,7 @@ def _encoded(message: object) -> Iterator[bytes]:
 def _parsed(kind: type, what: str, parts: Iterator[tuple[str, bytes]]) -> Any:
     values: dict[str, object] = {}
     for name, hint in _hints(kind).items():
-        values[name] = _parsed(hint, what, parts) if is_dataclass(hint) else _value(hint, what, *next(parts))
+        values[name] = _parsed(hint, what, parts) if _is_nested(hint) else _value(hint, what, *next(parts))
     return kind(**values)
 
 
