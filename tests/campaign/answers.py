@@ -9,8 +9,7 @@ import z3
 
 from carnet_check.certificates.file import Entry
 from carnet_check.certificates.judging import cut
-from carnet_check.certificates.producing.finding import found
-from carnet_check.certificates.producing.tableau import NotFound
+from carnet_check.certificates.producing.refutation import NotFound, found
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.exports.obligation_text import Writer, digest

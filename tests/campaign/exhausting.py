@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from carnet_check.coq.exhaustion import judged, write
-from carnet_check.engines.explicit.visited import visit
+from carnet_check.engines.explicit.engine import visit
 from carnet_check.exports.exhaustion import States
 from carnet_check.loading.meanings import TooMany, every_meaning
 from carnet_check.semantics import Interpreter, NotEnabled

@@ -12,8 +12,8 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from carnet_check.coq import exhaustion
-from carnet_check.engines.bounded import unrolling
-from carnet_check.engines.explicit.visited import visit
+from carnet_check.engines.bounded import questions
+from carnet_check.engines.explicit.engine import visit
 from carnet_check.engines.kernel import engine as kernel_engine
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
@@ -95,7 +95,7 @@ def _some(writer: Any, quantifier: str, *given: Any, said: Any = tptp._Writer._q
     return said(writer, {"!": "?"}.get(quantifier, quantifier), *given)
 
 
-def _too_late(runs: Any, claim: str, place: int, denied: Any = unrolling.Unrolling.denied) -> Any:
+def _too_late(runs: Any, claim: str, place: int, denied: Any = questions.Unrolling.denied) -> Any:
     return denied(runs, claim, max(0, place - 1))
 
 
@@ -115,8 +115,8 @@ NOTICED: Mapping[str, tuple[Any, str, Any]] = {
     "a state is missing where all are said to be": (exhausting, "visit", _one_state_less),
     "the native engine never looks at what it found": (NativeSearch, "_look", lambda _: None),
     "a step changes nothing, says the interpreter": (Interpreter, "fire", lambda _, state, *__: state),
-    "no step changes anything, says the text of runs": (unrolling, "_updated", lambda _, __, value, *___: value),
-    "runs break a claim after one step more than they need": (unrolling.Unrolling, "denied", _too_late),
+    "no step changes anything, says the text of runs": (questions, "_updated", lambda _, __, value, *___: value),
+    "runs break a claim after one step more than they need": (questions.Unrolling, "denied", _too_late),
     "a protocol reads back as another": (examining, "decoded", lambda text: replace(decoded(text), title="?")),
 }
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.coq.exhaustion import INSTANCE, judged, write
-from carnet_check.engines.explicit.visited import visit
+from carnet_check.engines.explicit.engine import visit
 from carnet_check.errors import CarnetError
 from carnet_check.exports.exhaustion import States
 from carnet_check.semantics import Interpreter, NotEnabled, State

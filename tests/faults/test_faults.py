@@ -33,7 +33,6 @@ PLACES = [
     "scope.py",
     "searches.py",
     "checks.py",
-    "possibility.py",
     "explorer.py",
     "hunt.py",
 ]

@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Coverage, Search
-from carnet_check.engines.exploring import searching
+from carnet_check.engines.exploring import explorer as exploring
 from carnet_check.engines.exploring.searches import search
-from carnet_check.engines.induction import diagnosis
+from carnet_check.engines.induction import counterexample
 from carnet_check.engines.induction.engine import Induction
 from carnet_check.engines.interface import Engine, Explores
 from carnet_check.errors import CarnetError
@@ -74,8 +74,8 @@ def _elements_of(protocol: Protocol, scale: Scale) -> dict[str, tuple[str, ...]]
 def here(source: Source) -> Iterator[None]:
     """Explore in this process what is not registered anywhere."""
     with (
-        patch.object(searching, "run_all", _run_all),
-        patch.object(diagnosis, "WorkerPool", _NoPool),
+        patch.object(exploring, "run_all", _run_all),
+        patch.object(counterexample, "WorkerPool", _NoPool),
         patch.object(families, "load", lambda _reference: source),
         patch.object(scope, "elements_of", _elements_of),
         patch.object(made, "elements_of", _elements_of),
@@ -107,4 +107,4 @@ def _run_all(
         try:
             yield task, search(explorer, task)
         except Exception as error:  # what a worker process would have sent back
-            yield task, searching.failed(task, error)
+            yield task, exploring.failed(task, error)

@@ -28,7 +28,7 @@ NATIVE = "carnet_check.engines.native"
 AHEAD, BOOK, MACHINE, SEARCH, STORE = (
     importlib.import_module(f"{NATIVE}.{name}") for name in ("ahead", "book", "machine", "search", "store")
 )
-GROUPS = importlib.import_module("carnet_check.engines.explicit.groups")
+GROUPS = importlib.import_module("carnet_check.engines.explicit.search")
 TOO_MANY = 5_000
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=share(60))
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.engines.induction.counterexample import Structure
-from carnet_check.engines.induction.precondition import after_updates, with_constants
+from carnet_check.engines.induction.obligations import after_updates, with_constants
 from carnet_check.made import Purpose, stand_in, switch
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Action, Draft, Effect, Instance, Protocol, Symbol, Term, Update

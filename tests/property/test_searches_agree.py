@@ -28,8 +28,7 @@ from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Exploration, Walks
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.native.search import NativeSearch
-from carnet_check.engines.native.walking import NativeWalks
+from carnet_check.engines.native.search import NativeSearch, NativeWalks
 from carnet_check.verification.checks import taking
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation

@@ -85,8 +85,7 @@ def _made(
     source: Source, every: Sequence[tuple[Layer, ...]], before: Certificates, jobs: int, covered: Covered
 ) -> tuple[list[Made], Certificates]:
     """Make the certificates of these variants."""
-    from carnet_check.certificates.producing.work import Workers
-    from carnet_check.certificates.production import Production
+    from carnet_check.certificates.production import Production, Workers
     from carnet_check.engines.interface import RemembersProofs
     from carnet_check.engines.registry import able
 

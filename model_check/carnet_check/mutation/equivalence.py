@@ -13,9 +13,8 @@ from enum import StrEnum
 
 from carnet_check.engines.interface import StepProofs
 from carnet_check.made import Purpose, stand_in
-from carnet_check.obligations.certified import Language
 from carnet_check.obligations.preconditions import precondition
-from carnet_check.obligations.reading import Steps, steps_of
+from carnet_check.obligations.reading import Language, Steps, steps_of
 from carnet_spec.language import Action, Sort, Symbol, Term
 from carnet_spec.language.terms import (
     And,

@@ -24,7 +24,7 @@ from carnet_check.mutation.places import explored
 from carnet_check.mutation.scenarios import MOST_STATES, Scenario, lost, places
 from carnet_check.mutation.weaknesses import Designs, Weakness, defeated
 from carnet_check.obligations import layers
-from carnet_check.obligations.certified import Language, language_of
+from carnet_check.obligations.reading import Language, language_of
 from carnet_command.text import counted
 from carnet_spec.language import GuardKind, Protocol, SpecificationError, Threat
 

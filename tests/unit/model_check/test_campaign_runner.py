@@ -16,7 +16,7 @@ import pytest
 from carnet_check.cache import _canonical, _digest
 from carnet_check.engines import runner
 from carnet_check.engines.exploration import Caps, Search
-from carnet_check.engines.exploring import searches, searching
+from carnet_check.engines.exploring import explorer, searches
 from carnet_check.engines.induction import solving
 from carnet_check.engines.induction.solving import Batch, solve
 from carnet_check.engines.runner import Shard
@@ -204,7 +204,7 @@ class Spiteful:
     def __call__(self, part: Any) -> Iterator[Any]:
         functions: dict[str, Callable[[Any], Iterable[Any]]] = {
             "induction": solve,
-            "explicit": searching._run,
+            "explicit": explorer._run,
             "cvc5": cvc5.answer,
         }
         if _is_victim(part):
@@ -230,8 +230,8 @@ def spiteful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, 
     """Return what makes the workers of an engine end badly; they may be silent for two seconds."""
     monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and here they need the tests
     monkeypatch.setattr(runner, "PATIENCE", 2.0)
-    monkeypatch.setattr(searching, "PATIENCE", 2.0)
-    places = {"induction": (solving, "solve"), "explicit": (searching, "_run"), "cvc5": (cvc5, "answer")}
+    monkeypatch.setattr(explorer, "PATIENCE", 2.0)
+    places = {"induction": (solving, "solve"), "explicit": (explorer, "_run"), "cvc5": (cvc5, "answer")}
 
     def behave(how: str, engine: str) -> None:
         place, name = places[engine]

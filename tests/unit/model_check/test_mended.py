@@ -10,7 +10,7 @@ import pytest
 
 from carnet_check.engines.explicit.queries import Queries
 from carnet_check.engines.induction import prove
-from carnet_check.engines.induction.precondition import after_updates
+from carnet_check.engines.induction.obligations import after_updates
 from carnet_check.errors import InvalidSpecificationError
 from carnet_check.exports.smtlib import text
 from carnet_check.loading import families, importing

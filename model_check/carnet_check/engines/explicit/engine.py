@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
-from carnet_check.engines.explicit.model import build
+from carnet_check.engines.explicit.layout import Place, Table
+from carnet_check.engines.explicit.model import Model, build
 from carnet_check.engines.explicit.places import OnRay, Places, PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.explicit.visited import visit
 from carnet_check.engines.exploration import Caps, Walks
 from carnet_check.engines.interface import Observed, Observes, OnCluster, Remembers, Samples
-from carnet_check.exports.exhaustion import Visited
-from carnet_check.exports.ground.conditions import Place
+from carnet_check.exports.exhaustion import Bit, Fact, Field, States, Status, Visited, all_rows
+from carnet_check.exports.ground import conditions
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import Goal, Instance, Invariant, Protocol
+from carnet_spec.language import Goal, Instance, Invariant, Protocol, Row
 
 
 @dataclass(frozen=True)
@@ -86,5 +87,109 @@ def observe(
     if stopped_by is not None:
         return None
     tables = model.layout.tables.values()
-    changed = (Place(table.symbol.name, row) for table in tables for row, place in table.places.items() if place.mask)
+    changed = (
+        conditions.Place(table.symbol.name, row)
+        for table in tables
+        for row, place in table.places.items()
+        if place.mask
+    )
     return Observed(len(run.found), frozenset(changed))
+
+
+# --------------------------------------------------------------------------------------------------
+# The states that a search visited, as a certificate holds them: which bits they have, and what each bit says.
+#
+# Of a place that nothing reads, nothing is known. A fact that a rule inserts holds at most where its bit says so,
+# since a state is saturated and what may be reached step by step is not. Everything else is as its bit says.
+
+
+def visit(protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]) -> Visited:
+    """Visit every state that a search for these invariants and goals visits, whichever unused element is drawn.
+
+    One of them may stand for all, but then the others lead out of the states that were visited.
+    """
+    model = build(Interpreter(protocol, instance), invariants, goals, reduce=True, every_draw=True)
+    run = PackedSearch(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=True)
+    if run.run() is not None:
+        raise KeyboardInterrupt
+    sighted = (model.monitors[number] for number in run.sightings)
+    fallen = frozenset(monitor.name for monitor in sighted if not monitor.is_goal)
+    return Visited(_Described(protocol, instance, model).states(run.found), fallen)
+
+
+def _columns(states: Sequence[int], size: int) -> bytes:
+    """Write states as a table, column by column: where most rows have what the row before has, that compresses well."""
+    rows = b"".join(state.to_bytes(size, "big") for state in states)
+    return b"".join(rows[column::size] for column in range(size))
+
+
+class _Described:
+    def __init__(self, protocol: Protocol, instance: Instance, model: Model) -> None:
+        self._protocol = protocol
+        self._instance = instance
+        self._model = model
+        self._bits = 0
+        self._known: dict[Fact, Status] = {}
+        self._fields: list[Field] = []
+        self._inserted = {
+            update.symbol.name for action in protocol.actions if action.deduction for update in action.updates
+        }
+
+    def states(self, found: Sequence[int]) -> States:
+        """Go through all places; of the states found, the first one is that of the first state."""
+        usual = {}
+        for name, table in self._model.layout.tables.items():
+            usual[name] = "Open" if self._count_open(name, table) * 2 > len(table.places) else "Never"
+            for row, place in table.places.items():
+                self._tell(name, row, place, usual[name])
+        size = max(1, (self._model.layout.bits + 7) // 8)
+        rows = sorted(found)
+        return States(
+            known=self._known,
+            usual=usual,
+            fields=tuple(self._fields),
+            matters=dict(self._matters()),
+            rows=len(rows),
+            bytes_each=size,
+            start=bisect_left(rows, found[0]),
+            columns=_columns(rows, size),
+        )
+
+    def _count_open(self, name: str, table: Table) -> int:
+        return sum(not self._model.relevance.of_place(name, row) for row in table.places)
+
+    def _tell(self, name: str, row: Row, place: Place, usual: str) -> None:
+        relation = place.symbol.is_relation
+        if not self._model.relevance.of_place(name, row):
+            told: list[Status] = ["Open"] * len(place.values)
+        elif not place.mask:
+            told = ["Always", *["Never"] * (len(place.values) - 1)]
+        else:
+            told = list(self._field(name, place))
+        for value, status in zip(place.values, told, strict=True):
+            if relation and value is False:
+                continue
+            if status != usual:
+                self._known[name, row, None if relation else str(value)] = status
+
+    def _field(self, name: str, place: Place) -> Iterator[Status]:
+        """Give each value a bit; of a relation, the value that says that it holds."""
+        kind = "AtMost" if name in self._inserted else "Exactly"
+        bits: list[Bit | None] = []
+        for value in place.values:
+            if value is False:
+                bits.append(None)
+                yield "Never"
+            else:
+                bits.append(self._bits)
+                yield (kind, self._bits)
+                self._bits += 1
+        width = place.mask.bit_length() - place.shift
+        self._fields.append(Field(place.shift, width, tuple(bits)))
+
+    def _matters(self) -> Iterator[tuple[str, tuple[Row, ...]]]:
+        given = {initial.symbol.name for initial in self._protocol.initial}
+        for symbol in self._protocol.symbols:
+            if symbol.mutable and not symbol.is_relation and symbol.name not in given:
+                rows = all_rows(symbol, self._instance)
+                yield symbol.name, tuple(row for row in rows if self._model.relevance.of_place(symbol.name, row))

@@ -11,8 +11,7 @@ from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import NO_CAPS, Caps, Exploration
-from carnet_check.engines.exploring.explorer import Explorer, Walker
-from carnet_check.engines.exploring.searching import question
+from carnet_check.engines.exploring.explorer import Explorer, Walker, question
 from carnet_check.engines.interface import DecidesLiveness, Keeps
 from carnet_spec.language import Eventually, Goal, Instance, Invariant, Protocol
 

@@ -10,13 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
-from carnet_check.engines.explicit.groups import SAMPLE, Answer, Whole, split
 from carnet_check.engines.explicit.layout import Condition, changes, conditions_in
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import CompiledStep, Model, can_afford, paid, spent_by
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
 from carnet_check.engines.explicit.saturation import Writes, changed
-from carnet_check.engines.explicit.search import MemoisedChange, Moves, Sighting, read_by_step, sightings_of
+from carnet_check.engines.explicit.search import (
+    SAMPLE,
+    Answer,
+    MemoisedChange,
+    Moves,
+    Sighting,
+    Whole,
+    read_by_step,
+    sightings_of,
+    split,
+)
 from carnet_check.engines.exploration import ActionSeen, Exploration, GuardSeen, Walked, Walks
 from carnet_check.slicing import Slicer
 from carnet_spec.language import GuardKind, Protocol, Row

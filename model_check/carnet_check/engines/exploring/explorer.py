@@ -1,27 +1,498 @@
-"""Engines that visit every state of small instances.
+"""Engines that search small instances: one search for each threat model, and a row for each claim that it judged.
 
-A subclass says how one instance is explored; everything else that makes an engine of it is here and in
-:mod:`carnet_check.engines.exploring.searching`.
+A subclass says how one instance is searched, and which searches there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any, ClassVar, Self
 
-from carnet_check.cache import Answers
-from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Search, Walked, Walks
-from carnet_check.engines.exploring import searching
-from carnet_check.engines.exploring.searches import DIRECTED_CAPS, alike, caps_of, within
-from carnet_check.engines.exploring.searching import Searcher
-from carnet_check.engines.interface import Begins, DecidesLiveness, Outcome, Plan, Shares, Task
+from carnet_check.cache import Answers, NotAnAnswerError, Used
+from carnet_check.engines.exploration import (
+    NO_CAPS,
+    Caps,
+    Coverage,
+    Exploration,
+    Search,
+    Walked,
+    Walks,
+    premises_of,
+    trigger_of,
+)
+from carnet_check.engines.exploring.searches import (
+    DIRECTED_CAPS,
+    MOST_STATES_DRAWN,
+    SOUGHT_CAPS,
+    Visits,
+    adversary,
+    alike,
+    caps_of,
+    detail_of,
+    instances_for,
+    search,
+    verdict_of,
+    within,
+)
+from carnet_check.engines.interface import Begins, DecidesLiveness, Explores, Outcome, Plan, Shares, Task
 from carnet_check.engines.runner import Listener, Portion, Shard
-from carnet_check.results import Verdict
+from carnet_check.errors import InvalidSpecificationError, UsageError
+from carnet_check.loading.extent import Explored, available_memory, fixed_in_words, refuse_instance, sizes_in_words
+from carnet_check.loading.families import violated_axioms
+from carnet_check.results import Kind, Result, Verdict
+from carnet_check.semantics import Interpreter
 from carnet_check.wording import listed
 from carnet_command.text import counted
-from carnet_spec.language import Profile
+from carnet_command.worker import Lost, tell
+from carnet_command.workers import WorkerPool
+from carnet_spec.language import Goal, Instance, Invariant, Profile, Protocol
+from carnet_spec.language.instance import InLine
+from carnet_spec.trace import Trace, TraceStep
+
+
+class Searcher(Explores):
+    """An engine that searches small instances."""
+
+    refutes: ClassVar = True
+
+    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+        """Name the instances that were explored, and what they fix."""
+        judging = [found for found in outcome.searches if not (found.search.sought or found.search.directed)]
+        explored = [found.scope.explored for found in judging if found.scope]
+        fixes = fixed_in_words(explored)
+        told = f"{self.name}: {_told(explored)}, {adversary(task.profile)}"
+        return (told, f"these instances fix {fixes}") if fixes else (told,)
+
+    def require_runnable(self, task: Task) -> None:
+        """Build every instance once, so that a size that makes none is known before anything runs.
+
+        Raises:
+            UsageError: something is not installed, or an instance is too large to lay out.
+            InvalidSpecificationError: an instance of the profile does not satisfy the axioms.
+        """
+        if self.lacks:
+            raise UsageError(self.lacks)
+        memory = available_memory() if task.limits.memory is None else task.limits.memory
+        for plan in task.plans:
+            for threat in plan.threats:
+                instance = task.source.instance(plan.protocol, threat.id, task.profile)
+                refuse_instance(plan.protocol, instance, memory)
+                wrong = violated_axioms(Interpreter(plan.protocol, instance), threat)
+                if wrong:
+                    raise InvalidSpecificationError(f"profile {task.profile.name}: {'; '.join(wrong)}")
+
+    def run(self, task: Task, listener: Listener) -> Outcome:
+        """Search every variant under every threat model, the searches shared among the workers."""
+        before = self._known_before(task)
+        found, sought = self._found(task, self._announced(task), listener, before)
+        rows = tuple(row for each in found for row in self._judged(task, each, sought))
+        known = before.used.notes if before else ()
+        return Outcome(self.name, rows, (*found, *sought), notes=(*known, *self._remarks(task, found)))
+
+    def instances_in_words(self, task: Task) -> str:
+        """Say which instances are going to be explored, and where that is not all that the profile promises."""
+        judging = [search for search in self._announced(task) if not search.directed]
+        explored = [search.explored for search in judging if search.explored]
+        short = dict.fromkeys(each.shortfall for each in explored if each.shortfall)
+        lacks = "".join(f"; profile {task.profile.name} is not met: {why}" for why in short)
+        return f"{_told(explored)}, {adversary(task.profile)}{lacks}"
+
+    # -- what a subclass says ----------------------------------------------------------------------
+
+    @abstractmethod
+    def _every(self, task: Task) -> list[Search]:
+        """Return all searches, the longest first, so that no worker waits at the end."""
+
+    @abstractmethod
+    def _limited(self, caps: Caps) -> Caps:
+        """Return where a search stops, by what the engine was told of that."""
+
+    def _known_before(self, task: Task) -> Answers | None:
+        """Return the answers that earlier runs gave, if such are believed."""
+        return None
+
+    def _remarks(self, task: Task, found: Sequence[Coverage]) -> Iterator[str]:
+        """Yield remarks on all searches together."""
+        yield from ()
+
+    # -- searches ----------------------------------------------------------------------------------
+
+    def _found(
+        self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
+    ) -> tuple[list[Coverage], list[Coverage]]:
+        """Return what searches covered, and those that followed from them."""
+        found = sorted(self._explored(task, searches, listener, before), key=lambda each: _order(task, each))
+        return found, self._sought(task, found, listener, before)
+
+    def _sought(
+        self, task: Task, found: Sequence[Coverage], listener: Listener, before: Answers | None
+    ) -> list[Coverage]:
+        """Look in larger instances for what is expected to fall, and did not fall in those of the profile."""
+        sought: list[Coverage] = []
+        place = 0
+        while searches := [
+            more for each in found if (more := self._more(task, each, [each, *_beside(each, sought)], place))
+        ]:
+            sought += self._explored(task, searches, listener, before)
+            place += 1
+        return sought
+
+    def _more(self, task: Task, found: Coverage, seen: Sequence[Coverage], place: int) -> Search | None:
+        """Return the search for what still stands of it, in the next of the sizes that an attack is looked for in."""
+        search, plan = found.search, task.plan(found.search.variant)
+        fallen = {name for each in seen for name in each.violations}
+        falling = (name for name in search.claims if plan.falls(name, search.threat))
+        standing = tuple(name for name in falling if name not in fallen)
+        sizes = task.source.family.sizes_to_hunt(search.variant)
+        if search.directed or found.problems or not standing or place >= len(sizes):
+            return None
+        caps = self._limited(within(SOUGHT_CAPS, task.jobs, task.limits))
+        return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps, explored=None)
+
+    def _explored(
+        self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
+    ) -> Iterator[Coverage]:
+
+        def progress(running: Sequence[tuple[Search, int, int]]) -> None:
+            parts = [f"{s.variant} · {s.threat}: {states:,} states, depth {depth}" for s, states, depth in running]
+            if parts:
+                listener.status("; ".join(parts))
+
+        listener.status(counted(len(searches), "exploration"))
+        for each, found in self.searched(searches, task.jobs, progress, before):
+            where = "directed run" if each.directed else each.threat
+            where += f", {', '.join(each.liveness)}" if each.liveness else ""
+            where += f" in {each.profile.name}" if each.sought else ""
+            fallen = f"; falls: {', '.join(found.violations)}" if found.violations else ""
+            listener.line(f"{each.variant} · {where}: {found.covered} in {found.seconds:.1f} s{fallen}")
+            yield found
+
+    def searched(
+        self,
+        searches: Sequence[Search],
+        jobs: int,
+        progress: OnProgress,
+        before: Answers | None = None,
+    ) -> Iterator[tuple[Search, Coverage]]:
+        """Yield what each search covered as it ends; ``progress`` is told of those that run."""
+        return run_all(self, searches, jobs, progress, before)
+
+    def _announced(self, task: Task) -> list[Search]:
+        """Return all searches, each with the instances that it is going to explore."""
+        return [self._with_instances(task, search) for search in self._every(task)]
+
+    def _with_instances(self, task: Task, search: Search) -> Search:
+        protocol = task.plan(search.variant).protocol
+        explored = instances_for(task.source, protocol, search).explored
+        caps = search.caps
+        if explored.shortfall and task.limits.states is None:
+            caps = self._limited(replace(caps, states=min(caps.states or MOST_STATES_DRAWN, MOST_STATES_DRAWN)))
+        return replace(search, explored=explored, caps=caps)
+
+    def _whole(self, task: Task, plan: Plan) -> Search:
+        """Return a search that has yet to be told what to look for."""
+        return Search(
+            reference=task.source.reference,
+            variant=plan.protocol.variant,
+            without=(),
+            threat="",
+            profile=task.profile,
+            claims=(),
+            caps=self._limited(caps_of(task.profile.name, task.jobs, task.limits)),
+            digest=plan.protocol.digest,
+        )
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def _judged(self, task: Task, found: Coverage, sought: Sequence[Coverage]) -> Iterator[Result]:
+        """Yield a row for each claim; a search that judges none, for goals alone, has rows only if it failed."""
+        if not (found.search.claims or found.search.liveness or found.problems):
+            return
+        beside = [] if found.search.directed else _beside(found, sought)
+        elsewhere = {name: more for more in beside for name in _judging(more)}
+        plan = task.plan(found.search.variant)
+        assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
+        for claim in found.search.claims or found.search.liveness or found.search.goals:
+            row = self._row(task, plan, elsewhere.get(claim, found), claim)
+            yield replace(row, assumptions=assumptions)
+
+    def _row(self, task: Task, plan: Plan, found: Coverage, claim: str) -> Result:
+        """Return what a search says of a claim."""
+        search, trace = found.search, found.violations.get(claim)
+        verdict, bound = verdict_of(found, claim)
+        falls = plan.falls(claim, search.threat)
+        return Result(
+            protocol=task.source.family.id,
+            variant=search.variant,
+            claim=claim,
+            threat=search.threat,
+            engine=self.name,
+            verdict=verdict,
+            expected=Verdict.VIOLATED if falls else self.expected(task.profile),
+            bound=bound,
+            detail=detail_of(plan, found, claim),
+            seconds=found.seconds,
+            kind=Kind.CLAIM if search.claims else Kind.LIVENESS if search.liveness else Kind.GOAL,
+            steps=trace.steps if trace else (),
+            loop=trace.loop if trace else None,
+        )
+
+
+def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
+    """Return the searches for what fell neither in a search nor in those before."""
+    where = (found.search.variant, found.search.threat)
+    return [more for more in sought if (more.search.variant, more.search.threat) == where]
+
+
+def _judging(sought: Coverage) -> Iterable[str]:
+    """Return the claims of which a search for what falls has anything to say: that they fell, or that it failed."""
+    return sought.search.claims if sought.problems else sought.violations
+
+
+def _told(explored: Sequence[Explored]) -> str:
+    """Say the instances of searches; a protocol without sorts has one."""
+    if not explored:
+        return "nothing was explored"
+    return sizes_in_words(explored) or "one instance, as there are no sorts"
+
+
+def _order(task: Task, found: Coverage) -> tuple[int, ...]:
+    """By variant, a directed search and those for liveness last, by threat model."""
+    variants = [plan.protocol.variant for plan in task.plans]
+    threats = [threat.id for plan in task.plans for threat in plan.threats]
+    search = found.search
+    last = int(search.directed) + 2 * bool(search.liveness)
+    return (variants.index(search.variant), last, threats.index(search.threat))
+
+
+# --------------------------------------------------------------------------------------------------
+# Worker processes for searches: they can be killed, report how far they are, and leave Ctrl-C to their parent.
+
+PATIENCE = 3600.0
+"""Seconds without news after which a search counts as stuck; what it may take is counted in states and bytes."""
+
+
+OnProgress = Callable[[Sequence[tuple[Search, int, int]]], None]
+"""Called with the states and the depth of each search that runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """How far a search is."""
+
+    states: int
+    depth: int
+
+
+class Begun:
+    """Searches that processes run while this one does something else, to be used as a context manager.
+
+    Attributes:
+        tasks: the searches.
+        parts: these searches, as they are under way.
+    """
+
+    def __init__(self, explorer: Explores, tasks: Sequence[Search], jobs: int, before: Answers | None = None) -> None:
+        visits = Remembering(explorer, before) if before is not None else explorer
+        parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
+        pool = WorkerPool(max(1, min(jobs, len(tasks))), patience=PATIENCE, memory=None, keep=False)
+        self.tasks = list(tasks)
+        self.parts = pool.begun(_run, parts, _is_covered)
+
+    def __enter__(self) -> Self:
+        self.parts.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """End what is still running."""
+        self.parts.end()
+
+
+def run_all(
+    explorer: Explores,
+    tasks: Sequence[Search],
+    jobs: int,
+    on_progress: OnProgress,
+    before: Answers | None = None,
+) -> Iterator[tuple[Search, Coverage]]:
+    """Run every task in one of ``jobs`` processes and yield what each covered as they end.
+
+    ``on_progress`` is called with the states and the depth of each running task whenever one of them has news;
+    ``before`` has what was found before.
+    """
+    with Begun(explorer, tasks, jobs, before) as begun:
+        yield from results(begun, on_progress, before)
+
+
+def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None) -> Iterator[tuple[Search, Coverage]]:
+    """Yield what each of the searches that were begun covered; see :func:`run_all`."""
+    running: dict[int, tuple[Search, int, int]] = {}
+    for (_, task, slot), said in begun.parts.results():
+        if isinstance(said, Used):
+            if before is not None:
+                before.used.add(said)
+        elif isinstance(said, _Reached):
+            running[slot] = (task, said.states, said.depth)
+        else:
+            running.pop(slot, None)
+            yield task, Coverage(task, failure=said.reason) if isinstance(said, Lost) else said
+        on_progress([running[slot] for slot in sorted(running)])
+
+
+def _is_covered(_part: object, said: object) -> bool:
+    """Whether a search has ended: what it covered is the last that it says."""
+    return isinstance(said, Coverage)
+
+
+def failed(task: Search, error: Exception) -> Coverage:
+    """Return what a search covered that ended with an error."""
+    return Coverage(task, failure=f"{type(error).__name__}: {error}")
+
+
+def _run(part: tuple[Visits, Search, int]) -> Iterator[_Reached | Used | Coverage]:
+    explorer, task, _ = part
+    try:
+        yield search(explorer, task, lambda states, depth: tell(_Reached(states, depth)))
+    except MemoryError:
+        raise
+    except Exception as error:  # what is wrong with one search is said of its claims
+        yield failed(task, error)
+
+
+# -- Explorations in a cache: what is kept of one, and what is believed when it is read back -------
+#
+# Every trace that is read back is replayed in the interpreter, as one that was just found is. That there is no other
+# is believed.
+
+ENDED = (None, "violation")
+"""How an exploration ended that is kept: it saw everything, or all that it looked for fell."""
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """Explores as an engine does, except where it did before; in a worker, tells how often it knew."""
+
+    explorer: Explores
+    before: Answers
+
+    def explore(self, protocol: Protocol, instance: Instance, *, caps: Caps, **asked: Any) -> Exploration:
+        """Return what was found before, or explore now and keep what is found."""
+        text = question(protocol, instance, **asked)
+        if text is None:
+            return self.explorer.explore(protocol, instance, caps=caps, **asked)
+        here = Answers(self.before.folder, self.before.who)
+        found = here.known(text, str(caps.states), lambda kept: _read(kept, protocol, **asked))
+        if found is None:
+            found = self.explorer.explore(protocol, instance, caps=caps, **asked)
+            if found.stopped_by in ENDED and not found.problems:
+                here.keep(text, str(caps.states), _written(found))
+        tell(here.used)
+        return found
+
+    def lassos(self, protocol: Protocol, instance: Instance, **asked: Any) -> Exploration:
+        """Look for lassos anew: none is kept."""
+        assert isinstance(self.explorer, DecidesLiveness)
+        return self.explorer.lassos(protocol, instance, **asked)
+
+
+def question(
+    protocol: Protocol,
+    instance: Instance,
+    *,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal] = (),
+    **asked: Any,
+) -> str | None:
+    """Return all that an exploration depends on, if the names of invariants and goals say what these are."""
+    premises = (premise for each in invariants for premise in premises_of(each))
+    known = {*protocol.goals, *premises, *map(trigger_of, protocol.liveness)}
+    if not (set(invariants) <= set(protocol.invariants) and set(goals) <= known):
+        return None
+    options = {name: asked[name] for name in sorted(asked.keys() - {"watch"})}
+    named = [[each.name for each in listed] for listed in (invariants, goals)]
+    return json.dumps([protocol.digest, _plain(vars(instance)), named, options], sort_keys=True)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON values that differ where it differs."""
+    match value:
+        case InLine():
+            return {"in line": list(value.elements)}
+        case Mapping():
+            return sorted([_plain(key), _plain(each)] for key, each in value.items())
+        case Set():
+            return sorted(map(_plain, value))
+        case tuple():
+            return [_plain(each) for each in value]
+    return value
+
+
+def _written(found: Exploration) -> dict[str, Any]:
+    """Return an exploration as JSON values; what has an order keeps it, since verdicts are written in it."""
+    traces = {"violations": found.violations, "goals": found.goals}
+    return {
+        "states": found.states,
+        "transitions": found.transitions,
+        "depth": found.depth,
+        "stopped_by": found.stopped_by,
+        "fired": [*found.fired.items()],
+        "reduction": [*found.reduction.items()],
+        **{name: [(each, [*map(astuple, kept[each].steps)]) for each in kept] for name, kept in traces.items()},
+    }
+
+
+def _read(
+    kept: Mapping[str, Any],
+    protocol: Protocol,
+    *,
+    invariants: Sequence[Invariant],
+    goals: Sequence[Goal] = (),
+    threat: str = "",
+    **_: Any,
+) -> Exploration:
+    """Return an exploration that was kept; it speaks of nothing that was not asked."""
+    asked = {"violations": {each.name for each in invariants}, "goals": {each.name for each in goals}}
+    asked |= {"fired": {each.name for each in protocol.actions}}
+    for name, names in asked.items():
+        if not names.issuperset(each for each, _ in kept[name]):
+            raise NotAnAnswerError("it speaks of what was not asked")
+    if kept["stopped_by"] not in ENDED:
+        raise NotAnAnswerError("it is not definite")
+
+    def traces(name: str) -> dict[str, Trace]:
+        steps = {each: tuple(map(_step, listed)) for each, listed in kept[name]}
+        return {
+            each: Trace(protocol.id, protocol.variant, protocol.without, threat, found) for each, found in steps.items()
+        }
+
+    return Exploration(
+        states=_count(kept["states"]),
+        transitions=_count(kept["transitions"]),
+        depth=_count(kept["depth"]),
+        stopped_by=kept["stopped_by"],
+        violations=traces("violations"),
+        goals=traces("goals"),
+        fired={name: _count(each) for name, each in kept["fired"]},
+        reduction={str(name): _count(each) for name, each in kept["reduction"]},
+    )
+
+
+def _step(written: Sequence[Any]) -> TraceStep:
+    action, by, args = written
+    return TraceStep.from_json({"action": action, "by": by, "args": dict(args)})
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise NotAnAnswerError("a count in it is none")
+    return value
 
 
 @dataclass(frozen=True)
@@ -34,7 +505,7 @@ class Explorer(Searcher, Begins, Shares):
 
     verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)
     most_states: int | None = None
-    has_begun: searching.Begun | None = field(default=None, repr=False, compare=False)
+    has_begun: Begun | None = field(default=None, repr=False, compare=False)
 
     def limited(self, most: int) -> Self:
         """Return the engine with explorations that stop after ``most`` states."""
@@ -56,23 +527,23 @@ class Explorer(Searcher, Begins, Shares):
     @contextmanager
     def begun(self, task: Task) -> Iterator[Self]:
         """Return the same engine, whose searches run in processes already."""
-        with searching.Begun(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
+        with Begun(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
             yield replace(self, has_begun=begun)
 
     def searched(
         self,
         searches: Sequence[Search],
         jobs: int,
-        progress: searching.OnProgress,
+        progress: OnProgress,
         before: Answers | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends, those that have begun among them if they are what is asked."""
         begun = self.has_begun
         if begun is not None and list(map(_asked_for, begun.tasks)) == list(map(_asked_for, searches)):
-            return searching.results(begun, progress, before)
+            return results(begun, progress, before)
         if begun is not None:
             begun.end()
-        return searching.run_all(replace(self, has_begun=None), searches, jobs, progress, before)
+        return run_all(replace(self, has_begun=None), searches, jobs, progress, before)
 
     def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
         """Run the searches that fall to ``shard``, and those in larger instances that follow from them."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from carnet_check.engines.induction.counterexample import explain_cti
-from carnet_check.engines.induction.houdini import Houdini, houdini
-from carnet_check.engines.induction.induction import ProofResult, prove, prove_claims
+from carnet_check.engines.induction.induction import Houdini, ProofResult, houdini, prove, prove_claims
 from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Workers
 from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome

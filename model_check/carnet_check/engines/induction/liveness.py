@@ -16,8 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from carnet_check.engines.induction.induction import ProofResult, prove
-from carnet_check.engines.induction.obligations import drawn_apart, fresh_values_differ, system
-from carnet_check.engines.induction.precondition import after_updates, with_constants
+from carnet_check.engines.induction.obligations import (
+    after_updates,
+    drawn_apart,
+    fresh_values_differ,
+    system,
+    with_constants,
+)
 from carnet_check.engines.induction.solving import Batch, Question, Workers
 from carnet_check.engines.interface import LivenessAnswer
 from carnet_check.engines.proving.composition import SolverOutcome

@@ -12,10 +12,9 @@ from typing import ClassVar, Self
 from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Walks
-from carnet_check.engines.exploring.searching import Searcher
+from carnet_check.engines.exploring.explorer import Searcher
 from carnet_check.engines.interface import InThreads, Samples, Tool
-from carnet_check.engines.native.search import NativeSearch
-from carnet_check.engines.native.walking import NativeWalks
+from carnet_check.engines.native.search import NativeSearch, NativeWalks
 
 
 class _NeedsNumba(Searcher):

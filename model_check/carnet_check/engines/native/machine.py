@@ -1,10 +1,19 @@
-"""What the kernel works with, and the way back to the memos where it has no answer."""
+"""What the kernel works with, and the way back to the memos where it has no answer.
+
+With threads, successors are written down ahead of the search that enters them, in the order in which it would have
+found them alone. So nothing about what it finds depends on how many threads there are. Threads change nothing that the
+search or another one reads: where an answer or a code is missing they stop, and the search goes on by itself from
+there.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +21,7 @@ from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import Moves, Sighting
 from carnet_check.engines.explicit.symmetry import Standing
-from carnet_check.engines.native import ahead, kernel
-from carnet_check.engines.native.ahead import Ahead, Known
+from carnet_check.engines.native import kernel
 from carnet_check.engines.native.book import ASKED, Book
 from carnet_check.engines.native.store import WORD, Store, row_of, state_of
 from carnet_check.engines.native.tables import (
@@ -27,12 +35,142 @@ from carnet_check.engines.native.tables import (
     NONE,
     USED,
     Alike,
+    Kept,
+    Marks,
     Missing,
     Number,
     Numbers,
+    Slots,
+    Tables,
     Words,
+    Work,
     room_to_work,
 )
+
+FOLLOWERS = 8
+"""For how many successors of each state there is room at first."""
+MOST_ALONE = 16
+"""How many chunks at most the search expands alone after something was missing."""
+_FULL = 1 << 40
+"""So many codes are used that there is room for none."""
+_NONE_ASKED = Missing(np.zeros(0, np.int64), np.zeros(0, np.uint64))
+
+
+class Known(NamedTuple):
+    """What threads read."""
+
+    kept: Kept
+    level: int
+    idle: Marks
+    tables: Tables
+    alike: Alike
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where what follows a piece is written: successors, and by which answers they were found."""
+
+    work: Work
+    used: Slots
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some states, and what follows them once the thread is done: ``counters`` say up to which state, and how many."""
+
+    end: int
+    room: Room
+    counters: Numbers
+    done: Future[Number]
+
+
+class Ahead:
+    """Pieces of ``size`` states under way, in the order of their states; no piece without threads."""
+
+    def __init__(self, threads: int, size: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ahead") if threads else None
+        self._most = threads + 1
+        self._size = size
+        self._pieces: deque[Piece] = deque()
+        self._rooms: list[Room] = []
+        self._shape = (0, 0, 0)
+        self._width = FOLLOWERS * size
+        self._alone, self._next_alone = 0, 1
+
+    def goes(self) -> bool:
+        """Whether the next chunk is worth it: where something is missing again and again, it is not."""
+        self._alone = max(0, self._alone - 1)
+        return self._pool is not None and not self._alone
+
+    def piece(self, known: Callable[[], Known], begin: int, end: int) -> Piece:
+        """Return what follows the states from ``begin`` on, and have what comes after them followed, up to ``end``."""
+        assert self._pool is not None
+        last = self._pieces[-1].end if self._pieces else begin
+        while last < end and len(self._pieces) < self._most:
+            self._pieces.append(self._started(known(), last, min(last + self._size, end)))
+            last = self._pieces[-1].end
+        why = self._pieces[0].done.result()
+        piece = self._pieces.popleft()
+        if why == kernel.DONE:
+            self._next_alone = 1
+        elif why == kernel.NARROW:
+            self.stop()
+            self._width *= 2
+        else:
+            self._alone, self._next_alone = self._next_alone, min(2 * self._next_alone, MOST_ALONE)
+        return piece
+
+    def reuse(self, room: Room) -> None:
+        """Let a room be used again, now that what is written there was entered."""
+        self._rooms.append(room)
+
+    def stop(self) -> None:
+        """Wait for what is under way, and forget it: what threads read is about to change."""
+        while self._pieces:
+            self._pieces[0].done.result()
+            self._rooms.append(self._pieces.popleft().room)
+
+    def _started(self, known: Known, begin: int, end: int) -> Piece:
+        room = self._room(known)
+        counters = np.zeros(COUNTERS, np.int64)
+        counters[EXPANDED] = begin
+        kept = known.kept._replace(used=np.full_like(known.kept.used, _FULL))
+        alike = known.alike._replace(numbers=np.zeros_like(known.alike.numbers), order=np.zeros_like(known.alike.order))
+        assert self._pool is not None
+        given = [
+            end,
+            kept,
+            known.level,
+            known.idle,
+            known.tables,
+            alike,
+            room.work,
+            room.used,
+            _NONE_ASKED,
+            counters,
+        ]
+        done = self._pool.submit(_followed, given)
+        return Piece(end, room, counters, done)
+
+    def _room(self, known: Known) -> Room:
+        words, memos = len(known.kept.columns), len(known.tables.moving)
+        shape = (words, memos, known.kept.width * self._width)
+        if shape != self._shape:
+            self._shape = shape
+            self._rooms.clear()
+        if self._rooms:
+            return self._rooms.pop()
+        work = room_to_work(words, memos, known.kept.width, self._width)
+        return Room(work, np.zeros(memos * self._size, np.uint32))
+
+
+def _followed(given: list[Any]) -> Number:
+    """Follow some states, and let go of what was given before that is told: rows that are held cannot move."""
+    try:
+        return kernel.follow(*given)
+    finally:
+        given.clear()
+
 
 BUFFER = 1 << 9
 """How many successors are held at first before they are looked for."""
@@ -139,7 +277,7 @@ class Machine:
                 self.states.make_room(fill)
             counters = self._counters(begin)
             counters[FILL], counters[USED] = fill, piece.counters[USED]
-            ahead.enter_followers(self.states.kept, self._book.tables, piece.room.work, piece.room.used, counters)
+            kernel.enter_followers(self.states.kept, self._book.tables, piece.room.work, piece.room.used, counters)
             self.states.size, begin = int(counters[COUNT]), reached
             dominated += int(counters[DOMINATED])
             self._ahead.reuse(piece.room)
@@ -275,7 +413,7 @@ class Machine:
 
 # -- What the kernel is told of interchangeable elements -------------------------------------------
 
-Piece = tuple[int, int, int, int, int]
+Bits = tuple[int, int, int, int, int]
 """A word of the state, a shift and a field there, a word of the number, and a shift there."""
 
 
@@ -302,7 +440,7 @@ def described(standing: Standing | None, words: int, memo: int) -> Alike:
     )
 
 
-def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[Piece]:
+def _pieces(parts: Sequence[tuple[int, int, int]]) -> Iterator[Bits]:
     """Divide places, each by its mask, its shift and its place in the number, where a word ends."""
     for mask, shift, to in parts:
         at, end = shift, mask.bit_length()

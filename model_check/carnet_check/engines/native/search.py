@@ -14,11 +14,21 @@ from operator import itemgetter
 from typing import Any
 
 from carnet_check.engines.checkpoints import Shelf
-from carnet_check.engines.explicit import groups
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
-from carnet_check.engines.explicit.search import PackedSearch, expander
+from carnet_check.engines.explicit.search import (
+    HALF,
+    MANY,
+    Group,
+    PackedSearch,
+    expander,
+    most_answers,
+    sample_of,
+    split,
+)
 from carnet_check.engines.explicit.symmetry import Standing
+from carnet_check.engines.explicit.walking import PackedWalks
+from carnet_check.engines.exploration import Walks
 
 HAND_OVER_AT = 16_000
 """How many states are found before the kernel goes on, which takes half a second to load."""
@@ -48,7 +58,7 @@ class NativeSearch(PackedSearch):
         self._hand_over_at = hand_over_at
         self._threads = threads
         self._machine: Any = None  # its module is slow to import
-        self._groups: list[groups.Group] = list(zip(model.steps, self.expanders, strict=True))
+        self._groups: list[Group] = list(zip(model.steps, self.expanders, strict=True))
         self._chunks: list[tuple[int, int, int]] = []
         """For each chunk that the kernel expanded which state was found next, and where it began and ended."""
         self._origins: dict[int, int] = {}
@@ -130,9 +140,8 @@ class NativeSearch(PackedSearch):
 
     def _start(self, states: Iterable[Any], room: int) -> None:
         """Let the kernel go on from states, given as words, with room for so many."""
-        from carnet_check.engines.native.ahead import Ahead
         from carnet_check.engines.native.compiling import seconds_compiling
-        from carnet_check.engines.native.machine import ALONE, Machine
+        from carnet_check.engines.native.machine import ALONE, Ahead, Machine
 
         seconds_compiling()  # those before this search began are none of its own
 
@@ -173,10 +182,10 @@ class NativeSearch(PackedSearch):
         if self._machine is None:
             super()._arrange()
             return
-        sample = groups.sample_of(self.found)
-        most = groups.most_answers(len(self.found))
+        sample = sample_of(self.found)
+        most = most_answers(len(self.found))
         memo_of = partial(expander, self.model, tally=self._tally)
-        self._groups = groups.split(self._groups, sample, most, memo_of, share=groups.HALF, many=groups.MANY)
+        self._groups = split(self._groups, sample, most, memo_of, share=HALF, many=MANY)
         self.expanders = [memo for _, memo in self._groups]
         self._join(sample, most)
 
@@ -186,3 +195,37 @@ class NativeSearch(PackedSearch):
             for moves, visits in self._machine.tally():
                 for name in moves.actions:
                     self.fired[name] += visits
+
+
+# --------------------------------------------------------------------------------------------------
+# The same random walks as the explicit engine's, step by step, taken by a kernel once there are many.
+#
+# They begin in Python: a few need nothing else. A walk can be handed over wherever it is, since the state and what is
+# drawn next are all that it consists of.
+
+WALKS_HAND_OVER_AT = 20_000
+"""How many steps are taken before the kernel goes on, which takes half a second to load."""
+
+
+class NativeWalks(PackedWalks):
+    """Walks from the first state on."""
+
+    def __init__(self, model: Model, watch: Watch, walks: Walks, *, hand_over_at: int = WALKS_HAND_OVER_AT) -> None:
+        super().__init__(model, watch, walks)
+        self._hand_over_at = hand_over_at
+        self._machine: Any = None  # its module is slow to import
+
+    def _go_on(self) -> None:
+        if self._machine is None and self.steps >= self._hand_over_at:
+            from carnet_check.engines.native.walk_machine import WalkMachine
+
+            self._machine = WalkMachine(self)
+        if self._machine is None:
+            super()._go_on()
+        elif self._machine.go_on():
+            self._look()
+
+    def _forget(self) -> None:
+        super()._forget()
+        if self._machine is not None:
+            self._machine.begin()

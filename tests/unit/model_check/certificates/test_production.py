@@ -9,8 +9,16 @@ import pytest
 
 from carnet_check.certificates.file import Certificates
 from carnet_check.certificates.judging import Asked, Judge, key_of
-from carnet_check.certificates.producing.work import Answer, Question, Searcher, Workers, certificate
-from carnet_check.certificates.production import Made, Production, cores
+from carnet_check.certificates.production import (
+    Answer,
+    Made,
+    Production,
+    Question,
+    Searcher,
+    Workers,
+    certificate,
+    cores,
+)
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.loading.families import load
 from carnet_check.obligations import obligations

@@ -8,10 +8,10 @@ import signal
 from collections.abc import Iterator, Sequence
 from unittest.mock import patch
 
+from carnet_check.certificates import production
 from carnet_check.certificates.file import Certificates, Entry, load_certificates, place_of
 from carnet_check.certificates.judging import Asked, key_of
-from carnet_check.certificates.producing import work
-from carnet_check.certificates.producing.work import Answer, Question, answers, certificate
+from carnet_check.certificates.production import Answer, Question, answers, certificate
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.loading.families import load
 from carnet_check.obligations import Layer, Obligation, layers
@@ -70,5 +70,5 @@ def failing(writer: Writer, obligation: Obligation, hint: Sequence[str] | None) 
 
 def failing_inside(question: Question) -> Iterator[Answer]:
     """Answer with a search that fails on one question."""
-    with patch.object(work, "certificate", failing):
+    with patch.object(production, "certificate", failing):
         yield from answers(question)

@@ -230,7 +230,7 @@ def test_verify_says_what_walks_do_not_judge() -> None:
 
 @pytest.mark.parametrize("word", [Verdict.EXHAUSTED, Verdict.HOLDS_TO, Verdict.PROVED])
 def test_a_walker_that_says_more_is_not_believed(word: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_check.engines.exploring.searching.verdict_of", lambda *_: (word, None))
+    monkeypatch.setattr("carnet_check.engines.exploring.explorer.verdict_of", lambda *_: (word, None))
     with pytest.raises(EngineError, match="a word that is not among its verdicts"):
         verify(planned(Request(load(TOY), engines=("explicit",), walks=3)))
 

@@ -12,9 +12,9 @@ import pytest
 
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Search
-from carnet_check.engines.exploring import searching
+from carnet_check.engines.exploring import explorer
 from carnet_check.engines.exploring.searches import search
-from carnet_check.engines.induction import possibility, prove
+from carnet_check.engines.induction import engine, prove
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.loading.families import load
 from carnet_command.exit_codes import ExitCode
@@ -98,7 +98,7 @@ def test_from_a_contradiction_nothing_is_proved() -> None:
 @pytest.fixture
 def no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody say what may ever happen: the solver's worker is lost, or its budget spent."""
-    monkeypatch.setattr(possibility, "ask_apart", lambda _: (SolverOutcome.UNKNOWN, (), "nobody answers"))
+    monkeypatch.setattr(engine, "ask_apart", lambda _: (SolverOutcome.UNKNOWN, (), "nobody answers"))
 
 
 @pytest.mark.usefixtures("no_answer")
@@ -192,7 +192,7 @@ def test_every_exploration_of_a_run_names_its_specification(tmp_path: Path, monk
         seen.extend(tasks)
         return []
 
-    monkeypatch.setattr(searching, "run_all", noted)
+    monkeypatch.setattr(explorer, "run_all", noted)
     carnet("verify", TOY, "--engine", "explicit")
     digests = {load(TOY).protocol(task.variant).digest for task in seen}
     assert digests == {task.digest for task in seen} != set()

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from carnet_check.certificates import judging
-from carnet_check.certificates.producing import work
-from carnet_check.certificates.producing.work import Answer, Question, Workers
+from carnet_check.certificates import judging, production
+from carnet_check.certificates.production import Answer, Question, Workers
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
 from carnet_check.engines.bounded import questions
-from carnet_check.engines.exploring import searching
+from carnet_check.engines.exploring import explorer
 from carnet_check.engines.induction import solving
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.solvers import cvc5, eprover
@@ -52,7 +51,7 @@ def bounded_killed(asked: Any) -> Iterator[Any]:
 
 
 def search_killed(part: Any) -> Iterator[Any]:
-    return _and_killed(searching._run(part))
+    return _and_killed(explorer._run(part))
 
 
 def kernel_killed(batch: Any) -> Iterator[Any]:
@@ -64,7 +63,7 @@ def apart_killed(text: str) -> Iterator[Any]:
 
 
 def finding_killed(question: Question) -> Iterator[Answer]:
-    return _and_killed(work.answers(question))
+    return _and_killed(production.answers(question))
 
 
 def rows(engine: str) -> list[Row]:
@@ -78,7 +77,7 @@ KILLED: dict[str, tuple[str, Callable[[Any], Iterator[Any]]]] = {
     "cvc5": ("carnet_check.engines.solvers.cvc5.answer", cvc5_killed),
     "eprover": ("carnet_check.engines.solvers.eprover.answer", eprover_killed),
     "bmc": ("carnet_check.engines.bounded.questions.answers", bounded_killed),
-    "explicit": ("carnet_check.engines.exploring.searching._run", search_killed),
+    "explicit": ("carnet_check.engines.exploring.explorer._run", search_killed),
     "kernel": ("carnet_check.certificates.judging._answered", kernel_killed),
 }
 

@@ -102,7 +102,7 @@ def test_every_command_that_explores_keeps_within_memory(
         return True
 
     monkeypatch.setattr("carnet_check.engines.explicit.bounds.Watch._holds_more_than", kept)
-    monkeypatch.setattr("carnet_check.engines.exploring.searching.run_all", here)
+    monkeypatch.setattr("carnet_check.engines.exploring.explorer.run_all", here)
     monkeypatch.setattr(sys.modules["carnet_check.attacks.hunt"], "_redundant", lambda *_: "")
     ran = carnet(*command, "--max-memory", "32MiB")
     assert ran.code == 3

@@ -8,7 +8,7 @@ from carnet_check.engines.interface import ProvesSteps
 from carnet_check.engines.registry import able
 from carnet_check.mutation.equivalence import Difference, Sameness, sameness
 from carnet_check.mutation.mutant import without_parts
-from carnet_check.obligations.certified import language_of
+from carnet_check.obligations.reading import language_of
 from carnet_spec.language import (
     Draft,
     Formula,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet_check.engines.exploration import Coverage, Search
-from carnet_check.engines.exploring import searching
+from carnet_check.engines.exploring import explorer
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, carnet
 
 
@@ -21,13 +21,13 @@ def _rows(*words: str) -> list[dict[str, Any]]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
     """Tell which searches began early, and which were taken over or run when their turn came."""
     seen: dict[str, list[Search]] = {"begun": [], "taken over": [], "run": []}
-    begin, take, run = searching.Begun.__init__, searching.results, searching.run_all
+    begin, take, run = explorer.Begun.__init__, explorer.results, explorer.run_all
 
-    def beginning(begun: searching.Begun, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
+    def beginning(begun: explorer.Begun, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
         seen["begun"] += tasks
         begin(begun, explorer, tasks, *rest)
 
-    def taking(begun: searching.Begun, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
+    def taking(begun: explorer.Begun, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
         seen["taken over"] += begun.tasks
         return take(begun, *rest)
 
@@ -35,9 +35,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
         seen["run"] += tasks
         return run(explorer, tasks, *rest)
 
-    monkeypatch.setattr(searching.Begun, "__init__", beginning)
-    monkeypatch.setattr(searching, "results", taking)
-    monkeypatch.setattr(searching, "run_all", running)
+    monkeypatch.setattr(explorer.Begun, "__init__", beginning)
+    monkeypatch.setattr(explorer, "results", taking)
+    monkeypatch.setattr(explorer, "run_all", running)
     return seen
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from carnet_check.engines.exploring import searches
-from carnet_check.engines.induction import diagnosis
-from carnet_check.engines.induction.counterexample import counterexample
+from carnet_check.engines.induction import counterexample
 from carnet_check.engines.induction.obligations import obligations
 from carnet_check.engines.interface import Status
 from carnet_check.errors import EngineDisagreement
@@ -155,9 +154,11 @@ def test_what_the_interpreter_does_not_confirm_is_not_shown(monkeypatch: pytest.
         for each in verify(planned(Request(load(f"{FILE}:missing_lemma")))).diagnoses
         if each.standing.status is Status.NOT_INDUCTIVE
     )
-    asked = diagnosis._Asked(f"{FILE}:missing_lemma", protocol.variant, standing.layer, standing.failing, 1_000_000)
-    monkeypatch.setattr(diagnosis, "counterexample", denied)
-    (shown,) = diagnosis._shown(asked)
+    asked = counterexample._Asked(
+        f"{FILE}:missing_lemma", protocol.variant, standing.layer, standing.failing, 1_000_000
+    )
+    monkeypatch.setattr(counterexample, "counterexample", denied)
+    (shown,) = counterexample._shown(asked)
     assert shown.unconfirmed == "the invariant holds after all"
     assert (shown.before, shown.changes, shown.false, shown.action) == ((), (), (), "")
 
@@ -171,7 +172,7 @@ def test_a_trace_that_does_not_replay_refutes_nothing(monkeypatch: pytest.Monkey
 def test_what_is_shown_is_a_state_in_which_all_invariants_hold() -> None:
     protocol = load(f"{FILE}:weak_lemma").protocol()
     (obligation,) = (each for each in obligations(protocol) if each.id == "step/give/seen_are_known")
-    found = counterexample(obligation)
+    found = counterexample.counterexample(obligation)
     assert found is not None
     judge = Interpreter(protocol, found.before.instance(protocol))
     before, after = found.before.state(protocol), found.after.state(protocol)

@@ -14,7 +14,7 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.walking import PackedWalks, _after, chance_of
 from carnet_check.engines.exploration import ActionSeen, GuardSeen, Walked, Walks
-from carnet_check.engines.native.walking import NativeWalks
+from carnet_check.engines.native.search import NativeWalks
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
 from carnet_spec.language.terms import TRUE, Apply, Var, conjunction

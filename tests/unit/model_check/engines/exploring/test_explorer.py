@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
-from carnet_check.engines.exploring import searching
+from carnet_check.engines.exploring import explorer
 from carnet_check.loading.extent import Explored
 from carnet_check.loading.scope import Scope
 from carnet_spec.language import Instance
@@ -43,7 +43,7 @@ def test_a_verdict_is_no_stronger_than_the_search(name: str, monkeypatch: pytest
         for task in tasks:
             yield task, _coverage(task, **changes)
 
-    monkeypatch.setattr(searching, "run_all", run)
+    monkeypatch.setattr(explorer, "run_all", run)
     ran = carnet("verify", TOY, "--engine", "explicit", "--claim", "secrecy", "--json")
     rows = [row for row in ran.json["results"] if row["kind"] == "claim"]
     assert {row["verdict"] for row in rows} == {verdict}
@@ -87,7 +87,7 @@ def test_an_exploration_for_goals_alone_that_failed_is_an_error(monkeypatch: pyt
         for task in tasks:
             yield task, _coverage(task, problems=() if task.claims else ("an axiom is violated",))
 
-    monkeypatch.setattr(searching, "run_all", run)
+    monkeypatch.setattr(explorer, "run_all", run)
     ran = carnet("verify", BYSTANDER, "--engine", "explicit", "--json")
     assert {row["verdict"] for row in ran.json["results"] if row["threat"] == "bystander"} == {"ERROR"}
     assert ran.code == 5

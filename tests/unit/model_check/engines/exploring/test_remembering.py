@@ -11,7 +11,7 @@ import pytest
 from carnet_check.cache import Answers
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration
-from carnet_check.engines.exploring.searching import Remembering
+from carnet_check.engines.exploring.explorer import Remembering
 from carnet_check.loading.families import load
 from carnet_spec.language import Instance
 from carnet_spec.language.instance import InLine

@@ -10,8 +10,7 @@ import pytest
 
 from carnet_check.engines.induction import explain_cti, obligations
 from carnet_check.engines.induction.counterexample import Structure, confirmed
-from carnet_check.engines.induction.obligations import Obligation
-from carnet_check.engines.induction.precondition import after_updates
+from carnet_check.engines.induction.obligations import Obligation, after_updates
 from carnet_check.errors import EngineDisagreement
 from carnet_check.made import Purpose, stand_in, switch
 from carnet_spec.language import Effect, Formula, Individual, Protocol, Row, Step, Symbol, Term, Update, forall

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_check.engines.induction import prove
-from carnet_check.engines.induction.precondition import after_updates, at_start
+from carnet_check.engines.induction.obligations import after_updates, at_start
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Formula, Instance, Step
 from carnet_spec.language.notation import show

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from carnet_check.engines.induction.precondition import both, choose, either, equal, implication, simplified
+from carnet_check.engines.induction.obligations import both, choose, either, equal, implication, simplified
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Formula, Instance, Step, Term, exists, false, forall, implies, true
 from carnet_spec.language.terms import FALSE, TRUE, Equal, Exists, Forall, IfThenElse, Implies, Member, Var

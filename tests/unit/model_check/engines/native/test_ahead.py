@@ -15,7 +15,7 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.exploration import Exploration
-from carnet_check.engines.native import ahead, kernel, machine, search
+from carnet_check.engines.native import kernel, machine, search
 from carnet_check.engines.native.tables import COUNTERS, EXPANDED, Number, room_to_work
 from carnet_check.loading.families import load
 from carnet_spec.language import Instance, Profile, Protocol
@@ -76,12 +76,12 @@ def test_any_number_of_threads_finds_the_same(name: str, threads: int, monkeypat
     """Traces included: of several ways to a state the same one is found first."""
     monkeypatch.setattr(search, "CHUNK", 64)
     monkeypatch.setattr(machine, "ASKED", 4)
-    monkeypatch.setattr(ahead, "FOLLOWERS", 1)
-    monkeypatch.setattr(ahead, "MOST_ALONE", 1)
+    monkeypatch.setattr(machine, "FOLLOWERS", 1)
+    monkeypatch.setattr(machine, "MOST_ALONE", 1)
     kinds: Counter[str] = Counter()
-    piece = ahead.Ahead.piece
+    piece = machine.Ahead.piece
 
-    def counted(self: ahead.Ahead, known: Callable[[], ahead.Known], begin: int, end: int) -> ahead.Piece:
+    def counted(self: machine.Ahead, known: Callable[[], machine.Known], begin: int, end: int) -> machine.Piece:
         taken = piece(self, known, begin, end)
         reached = taken.counters[EXPANDED]
         kinds["all" if reached == taken.end else "none" if reached == begin else "some"] += 1
@@ -90,7 +90,7 @@ def test_any_number_of_threads_finds_the_same(name: str, threads: int, monkeypat
 
     asked = ASKED[name]()
     expected = found(asked, 1)
-    monkeypatch.setattr(ahead.Ahead, "piece", counted)
+    monkeypatch.setattr(machine.Ahead, "piece", counted)
     assert said(found(asked, threads)) == said(expected)
     assert min(kinds[kind] for kind in ("all", "some", "no room")) > 0, kinds
     assert kinds["all"] > 100
@@ -114,11 +114,11 @@ def test_what_was_given_to_a_thread_is_let_go_of_before_it_is_done() -> None:
     """Rows are memory that grows in its place, which it cannot while anybody holds it."""
     given: list[Any] = ["nothing that can be followed"]
     with pytest.raises(TypeError):
-        ahead._followed(given)
+        machine._followed(given)
     assert not given
 
 
-def _nothing() -> ahead.Known:
+def _nothing() -> machine.Known:
     raise AssertionError("nothing more is begun")
 
 
@@ -129,9 +129,9 @@ def test_an_interrupt_forgets_no_thread_that_is_under_way() -> None:
         def result(self, timeout: float | None = None) -> Number:
             raise KeyboardInterrupt
 
-    working = ahead.Ahead(threads=1, size=1)
-    room = ahead.Room(room_to_work(1, 1, 1, 1), np.zeros(1, np.uint32))
-    piece = ahead.Piece(1, room, np.zeros(COUNTERS, np.int64), Interrupted())
+    working = machine.Ahead(threads=1, size=1)
+    room = machine.Room(room_to_work(1, 1, 1, 1), np.zeros(1, np.uint32))
+    piece = machine.Piece(1, room, np.zeros(COUNTERS, np.int64), Interrupted())
     working._pieces.append(piece)
     with pytest.raises(KeyboardInterrupt):
         working.piece(_nothing, 0, 1)

@@ -18,7 +18,7 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Instance, Protocol
 from tests.fixtures.unseen import letters, relay, sites, vote
 
-groups = importlib.import_module("carnet_check.engines.explicit.groups")
+groups = importlib.import_module("carnet_check.engines.explicit.search")
 WATCH = Watch(max_states=2_000, max_memory=None, progress=None)
 
 

@@ -1,7 +1,6 @@
-"""Which ground instances contradict each other: found in rounds, from models of what is there so far.
+"""The ground instances of an obligation that contradict each other, with the terms and formulas they are made of.
 
-A model that makes a general formula true and one of its instances false asks for that instance. When there is no model
-any more, the instances that are needed for that are left.
+Terms and formulas have numbers, so that equal ones are compared at once.
 """
 
 from __future__ import annotations
@@ -12,10 +11,181 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from carnet_check.certificates.producing import bank as b
-from carnet_check.certificates.producing.bank import Bank, Closure, Env
+from carnet_check.kernel import checker
+
+BOUND: Final = "bound"
+EIGEN: Final = "eigen"
+MEMBER: Final = "member"
+APPLY: Final = "apply"
+CONST: Final = "const"
+HOLDS: Final = "holds"
+EQUAL: Final = "equal"
+NOT: Final = "not"
+AND: Final = "and"
+OR: Final = "or"
+IMPLIES: Final = "implies"
+CHOOSE: Final = "choose"
+FORALL: Final = "forall"
+EXISTS: Final = "exists"
+ATOMS: Final = (HOLDS, EQUAL)
+QUANTIFIERS: Final = (FORALL, EXISTS)
+
+Env = tuple[int, ...]
+"""Ground terms for bound variables, the innermost first."""
+Closure = tuple[Env, int]
+"""A formula with terms for its bound variables."""
+
+
+class Node(NamedTuple):
+    """A term or a formula: its kind, a name if it has one, and the numbers of its parts.
+
+    The part of a bound variable is its index, of an eigenvariable its number, of a constant formula 0 or 1.
+    """
+
+    kind: str
+    name: str
+    parts: tuple[int, ...]
+
+
+class Fact(NamedTuple):
+    """Whether a formula holds. Atoms are ground and have no ``env``."""
+
+    sign: bool
+    env: Env
+    formula: int
+
+
+class Bank:
+    """The terms and formulas of one obligation, and those that a search adds."""
+
+    def __init__(self, obligation: checker.Obligation) -> None:
+        functions, members = obligation.functions.items(), obligation.members.items()
+        self.functions = {str(name): (tuple(map(str, sorts)), str(result)) for name, (sorts, result) in functions}
+        self.members = {str(name): str(sort) for name, sort in members}
+        self.nodes: list[Node] = []
+        self.eigens: list[str] = []
+        """The sort of each eigenvariable."""
+        self._numbers: dict[Node, int] = {}
+        self._eigens_in: dict[int, frozenset[int]] = {}
+        self._order: dict[int, tuple[object, ...]] = {}
+        self.scope: Env = tuple(self.eigen(str(sort)) for sort in obligation.constants)
+        listed = obligation.enumerations.items()
+        self.enumerations = {
+            str(sort): tuple(self.number(MEMBER, str(name)) for name in names) for sort, names in listed
+        }
+        self.hypotheses = tuple(map(self.node, obligation.hypotheses))
+
+    # -- numbers ------------------------------------------------------------------------------------
+
+    def number(self, kind: str, name: str = "", parts: tuple[int, ...] = ()) -> int:
+        """Return the number of a node."""
+        node = Node(kind, name, parts)
+        found = self._numbers.get(node)
+        if found is None:
+            found = self._numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+        return found
+
+    def eigen(self, sort: str) -> int:
+        """Return a new eigenvariable."""
+        self.eigens.append(sort)
+        return self.number(EIGEN, "", (len(self.eigens) - 1,))
+
+    def node(self, node: checker.Node) -> int:
+        """Return the number of a term or a formula."""
+        kind, name, parts = node
+        if kind in {"true", "false"}:
+            return self.number(CONST, "", (int(kind == "true"),))
+        if isinstance(name, int):
+            return self.number(kind, "", (name,))
+        return self.number(kind, name, tuple(map(self.node, parts)))
+
+    # -- terms --------------------------------------------------------------------------------------
+
+    def ground(self, env: Env, term: int) -> int:
+        """Return a term with its bound variables replaced."""
+        kind, name, parts = self.nodes[term]
+        if kind == BOUND:
+            return env[parts[0]]
+        if kind == APPLY and parts:
+            return self.number(APPLY, name, tuple(self.ground(env, part) for part in parts))
+        return term
+
+    def sort(self, term: int) -> str:
+        """Return the sort of a ground term."""
+        kind, name, parts = self.nodes[term]
+        if kind == EIGEN:
+            return self.eigens[parts[0]]
+        return self.members[name] if kind == MEMBER else self.functions[name][1]
+
+    def eigens_in(self, term: int) -> frozenset[int]:
+        """Return the eigenvariables in a ground term, as terms."""
+        found = self._eigens_in.get(term)
+        if found is None:
+            node = self.nodes[term]
+            inside = node.parts if node.kind == APPLY else ()
+            own = frozenset((term,)) if node.kind == EIGEN else frozenset()
+            found = self._eigens_in[term] = own.union(*map(self.eigens_in, inside))
+        return found
+
+    def order(self, term: int) -> tuple[object, ...]:
+        """Return what ground terms are ordered by: members first, small before large; contexts keep the order."""
+        found = self._order.get(term)
+        if found is None:
+            kind, name, parts = self.nodes[term]
+            inside = [self.order(part) for part in parts] if kind == APPLY else []
+            size = sum((int(str(each[0])) for each in inside), 0 if kind == MEMBER else 1)
+            rank = (0, str(parts[0])) if kind == EIGEN else (1, name)
+            found = self._order[term] = (size, *rank, *inside)
+        return found
+
+    # -- facts --------------------------------------------------------------------------------------
+
+    def noted(self, sign: bool, env: Env, formula: int) -> tuple[Fact, ...]:
+        """Take note of a formula as the kernel does, the newest fact first."""
+        kind, name, parts = self.nodes[formula]
+        if kind in ATOMS:
+            return (Fact(sign, (), self.number(kind, name, tuple(self.ground(env, part) for part in parts))),)
+        if kind == NOT:
+            return self.noted(not sign, env, parts[0])
+        if (kind, sign) in {(AND, True), (OR, False)}:
+            return self.noted(sign, env, parts[1]) + self.noted(sign, env, parts[0])
+        if kind == IMPLIES and not sign:
+            return self.noted(False, env, parts[1]) + self.noted(True, env, parts[0])
+        return (Fact(sign, env, formula),)
+
+    def ways(self, fact: Fact) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+        """Return what either branch of a split takes note of."""
+        sign, env, formula = fact
+        kind, _, parts = self.nodes[formula]
+        if kind == CHOOSE:
+            test, yes, no = parts
+            return (
+                self.noted(sign, env, yes) + self.noted(True, env, test),
+                self.noted(sign, env, no) + self.noted(False, env, test),
+            )
+        first, second = parts
+        left = not sign if kind == IMPLIES else sign
+        return self.noted(left, env, first), self.noted(sign, env, second) + self.noted(not left, env, first)
+
+    def is_general(self, fact: Fact) -> bool:
+        """Whether a fact speaks of all elements of a sort."""
+        return self.nodes[fact.formula].kind == (FORALL if fact.sign else EXISTS)
+
+    def body(self, formula: int, binders: int = 1) -> int:
+        """Return what stands under so many binders of a formula."""
+        for _ in range(binders):
+            (formula,) = self.nodes[formula].parts
+        return formula
+
+
+# --------------------------------------------------------------------------------------------------
+# Which ground instances contradict each other: found in rounds, from models of what is there so far.
+#
+# A model that makes a general formula true and one of its instances false asks for that instance. When there is no
+# model any more, the instances that are needed for that are left.
 
 ROUNDS = 400
 """The most models that are looked at."""
@@ -70,7 +240,7 @@ def _said(grounding: Grounding, want: _Want) -> Any:
     (env, formula), terms = want
     proxy = grounding.proxies[env, formula]
     body = grounding.formula((*reversed(terms), *env), bank.body(formula, len(terms)))
-    if bank.nodes[formula].kind == b.FORALL:
+    if bank.nodes[formula].kind == FORALL:
         return z3.Implies(proxy, body)
     return z3.Implies(z3.Not(proxy), z3.Not(body))
 
@@ -145,9 +315,7 @@ class _Model:
         """Choose for every value of a sort the smallest term of it whose eigenvariables stand for something."""
         named, bank = self._ground.named, self._bank
         live = {
-            eigen
-            for closure, eigen in named.items()
-            if self._true[closure] == (bank.nodes[closure[1]].kind == b.EXISTS)
+            eigen for closure, eigen in named.items() if self._true[closure] == (bank.nodes[closure[1]].kind == EXISTS)
         }
         live.update(bank.scope)
         for sort, terms in self._ground.pool.items():
@@ -175,8 +343,8 @@ class _Model:
         """Yield instances that are false although the general formula is true."""
         for closure, holds in list(self._true.items()):
             kind = self._bank.nodes[closure[1]].kind
-            if holds == (kind == b.FORALL):
-                found = _once(self._falsified(closure, self._sorts(closure[1]), kind == b.FORALL))
+            if holds == (kind == FORALL):
+                found = _once(self._falsified(closure, self._sorts(closure[1]), kind == FORALL))
                 yield from ((closure, terms) for _, terms in zip(range(AT_ONCE), found, strict=False))
 
     def outside(self) -> Iterator[int]:
@@ -204,7 +372,7 @@ class _Model:
     def _choices(self, atom: int) -> int:
         """Return how many choices an atom leaves that is asked for."""
         kind, name, _ = self._bank.nodes[atom]
-        return len(self._rows(name)) if kind == b.HOLDS else 0
+        return len(self._rows(name)) if kind == HOLDS else 0
 
     def _matched(self, matching: _Matching, asked: Sequence[int]) -> Iterator[Env]:
         """Yield terms that make the atoms true that are asked for, leaving branches as soon as that is in vain."""
@@ -226,14 +394,14 @@ class _Model:
     def _asked(self, formula: int, sign: bool) -> list[tuple[int, ...]]:
         """Return the ways in which a formula can be so, each by atoms that must be true then."""
         kind, _, parts = self._bank.nodes[formula]
-        if kind == b.CONST:
+        if kind == CONST:
             return [()] if bool(parts[0]) == sign else []
-        if kind == b.NOT:
+        if kind == NOT:
             return self._asked(parts[0], not sign)
-        if kind not in {b.AND, b.OR, b.IMPLIES}:
-            return [(formula,)] if kind in b.ATOMS and sign else [()]
-        first, second = self._asked(parts[0], sign != (kind == b.IMPLIES)), self._asked(parts[1], sign)
-        if (kind == b.AND) != sign:
+        if kind not in {AND, OR, IMPLIES}:
+            return [(formula,)] if kind in ATOMS and sign else [()]
+        first, second = self._asked(parts[0], sign != (kind == IMPLIES)), self._asked(parts[1], sign)
+        if (kind == AND) != sign:
             return list(dict.fromkeys(first + second))
         if len(first) * len(second) > MOST_WAYS:
             return first
@@ -242,7 +410,7 @@ class _Model:
     def _ways(self, scope: Scope, atom: int) -> Iterator[Scope]:
         """Yield the ways in which an atom can be true, by terms for further variables."""
         kind, name, parts = self._bank.nodes[atom]
-        if kind == b.HOLDS:
+        if kind == HOLDS:
             rows = (self._extended(scope, parts, row) for row in self._rows(name))
             yield from (extended for extended in rows if extended is not None)
             return
@@ -269,7 +437,7 @@ class _Model:
         found = list(scope)
         for part, value in zip(parts, row, strict=True):
             node = self._bank.nodes[part]
-            if node.kind == b.BOUND and found[node.parts[0]] is None:
+            if node.kind == BOUND and found[node.parts[0]] is None:
                 if value not in self._usable:
                     return None
                 found[node.parts[0]] = self._usable[value]
@@ -281,31 +449,31 @@ class _Model:
 
     def _holds(self, env: Scope, formula: int) -> bool | None:
         kind, name, parts = self._bank.nodes[formula]
-        if kind == b.CONST:
+        if kind == CONST:
             return bool(parts[0])
-        if kind == b.EQUAL:
+        if kind == EQUAL:
             left, right = (self._value_of(env, part) for part in parts)
             return None if left is None or right is None else left == right
-        if kind == b.HOLDS:
+        if kind == HOLDS:
             row = self._row(env, parts)
             return None if row is None else self._table(name).get(row, False)
-        if kind in b.QUANTIFIERS:
+        if kind in QUANTIFIERS:
             return None if None in env else self._true.get((tuple(term for term in env if term is not None), formula))
         return joined(kind, (partial(self._holds, env, part) for part in parts))
 
     def _value_of(self, env: Scope, term: int) -> int | None:
         kind, name, parts = self._bank.nodes[term]
-        if kind == b.BOUND:
+        if kind == BOUND:
             stands = env[parts[0]]
             return None if stands is None else self.value(stands)
-        if kind != b.APPLY or not parts:
+        if kind != APPLY or not parts:
             return self.value(term)
         row = self._row(env, parts)
         if row is None:
             return None
         if (name, row) not in self._applied:
             inside = tuple(self._of_value[value] for value in row)
-            self._applied[name, row] = self.value(self._bank.number(b.APPLY, name, inside))
+            self._applied[name, row] = self.value(self._bank.number(APPLY, name, inside))
         return self._applied[name, row]
 
     def _row(self, env: Scope, terms: Env) -> Values | None:
@@ -317,9 +485,6 @@ class _Model:
         value = self._model.eval(expression, model_completion=True)
         self._kept.append(value)
         return int(value.get_id())
-
-    def _value_at(self, name: str, terms: Env) -> int:
-        return self.value(self._bank.number(b.APPLY, name, terms))
 
 
 def _once(found: Iterator[Env]) -> Iterator[Env]:
@@ -334,17 +499,17 @@ def _once(found: Iterator[Env]) -> Iterator[Env]:
 def joined(kind: str, parts: Iterator[Callable[[], bool | None]]) -> bool | None:
     """Return the truth of a connective; ``parts`` say theirs when they are called."""
     first = next(parts)()
-    if kind == b.NOT:
+    if kind == NOT:
         return None if first is None else not first
-    if kind == b.CHOOSE:
+    if kind == CHOOSE:
         yes, no = parts
         if first is None:
             return None
         chosen = (yes, no)[not first]
         return chosen()
-    if kind == b.IMPLIES:
+    if kind == IMPLIES:
         first = None if first is None else not first
-    decided = kind != b.AND
+    decided = kind != AND
     if first is decided:
         return decided
     second = next(parts)()
@@ -391,7 +556,7 @@ class Grounding:
             self.solver.add(z3.Distinct(*map(self.term, members)))
         for name, (domain, _) in bank.functions.items():
             if not domain:
-                self.term(bank.number(b.APPLY, name))
+                self.term(bank.number(APPLY, name))
         for term in bank.scope:
             self.term(term)
         for formula in bank.hypotheses:
@@ -403,7 +568,7 @@ class Grounding:
         """Return a ground term, which becomes one that variables are replaced by."""
         if term not in self._terms:
             node = self.bank.nodes[term]
-            inside = [self.term(part) for part in node.parts] if node.kind == b.APPLY else []
+            inside = [self.term(part) for part in node.parts] if node.kind == APPLY else []
             self._terms[term] = self.applied(term, inside)
             depth = self._depths[term] = 1 + max(self._depths[part] for part in node.parts) if inside else 0
             if depth <= DEEPEST_MET:
@@ -415,14 +580,14 @@ class Grounding:
         if term in self._terms:
             return self._terms[term]
         node = self.bank.nodes[term]
-        return self.applied(term, list(map(self.expression, node.parts)) if node.kind == b.APPLY else [])
+        return self.applied(term, list(map(self.expression, node.parts)) if node.kind == APPLY else [])
 
     def applied(self, term: int, inside: list[Any]) -> Any:
         """Return the symbol of a ground term, applied to ``inside``."""
         kind, name, parts = self.bank.nodes[term]
-        if kind == b.APPLY:
+        if kind == APPLY:
             return self._symbol(name, *self.bank.functions[name])(*inside)
-        label = f"m!{name}" if kind == b.MEMBER else f"e!{parts[0]}"
+        label = f"m!{name}" if kind == MEMBER else f"e!{parts[0]}"
         return self.z3.Const(label, self._sort(self.bank.sort(term)))
 
     def _symbol(self, name: str, domain: tuple[str, ...], result: str) -> Any:
@@ -460,7 +625,7 @@ class Grounding:
             for name, domain in functions:
                 shallow = [[t for t, deep in self.pool.get(sort, {}).items() if deep < self.depth] for sort in domain]
                 for arguments in itertools.product(*shallow):
-                    term = self.bank.number(b.APPLY, name, arguments)
+                    term = self.bank.number(APPLY, name, arguments)
                     if term not in self._terms:
                         self.term(term)
                         grown = True
@@ -476,18 +641,18 @@ class Grounding:
 
     def _made(self, env: Env, formula: int) -> Any:
         kind, name, parts = self.bank.nodes[formula]
-        if kind == b.CONST:
+        if kind == CONST:
             return self.z3.BoolVal(bool(parts[0]), self.context)
-        if kind in b.ATOMS:
+        if kind in ATOMS:
             grounded = [self.bank.ground(env, part) for part in parts]
             inside = [self.term(term) for term in grounded]
-            if kind == b.EQUAL:
+            if kind == EQUAL:
                 return inside[0] == inside[1]
             atom = self._symbol(name, tuple(map(self.bank.sort, grounded)), "")(*inside)
             return self.atoms.setdefault(name, {}).setdefault(tuple(grounded), atom)
-        if kind in b.QUANTIFIERS:
+        if kind in QUANTIFIERS:
             return self._quantified(env, formula)
-        join = {b.NOT: "Not", b.AND: "And", b.OR: "Or", b.IMPLIES: "Implies", b.CHOOSE: "If"}[kind]
+        join = {NOT: "Not", AND: "And", OR: "Or", IMPLIES: "Implies", CHOOSE: "If"}[kind]
         return getattr(self.z3, join)(*(self.formula(env, part) for part in parts))
 
     def _quantified(self, env: Env, formula: int) -> Any:
@@ -498,5 +663,5 @@ class Grounding:
         self.term(eigen)
         inside = self.formula((eigen, *env), body)
         z3 = self.z3
-        self.solver.add(z3.Implies(proxy, inside) if kind == b.EXISTS else z3.Implies(z3.Not(proxy), z3.Not(inside)))
+        self.solver.add(z3.Implies(proxy, inside) if kind == EXISTS else z3.Implies(z3.Not(proxy), z3.Not(inside)))
         return proxy
