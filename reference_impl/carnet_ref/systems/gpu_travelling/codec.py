@@ -64,7 +64,8 @@ def _leaves(kind: type) -> Iterator[str]:
 
 
 def _encoded(message: Any) -> Iterator[bytes]:
-    for name in _hints(type(message)):
+    kind: Any = type(message)
+    for name in _hints(kind):
         match getattr(message, name):
             case bytes() as value:
                 yield value
