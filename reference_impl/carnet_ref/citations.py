@@ -49,8 +49,7 @@ class Citation:
 def citations_in(package: Path, root: Path | None = None) -> tuple[Citation, ...]:
     """Return every citation in a package's source, in the order of its files and lines; names begin below ``root``.
 
-    Raises:
-        CitationError: a line cites what is neither.
+    Raises CitationError if a line cites what is neither.
     """
     files = sorted(
         file

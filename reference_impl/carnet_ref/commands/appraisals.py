@@ -57,10 +57,8 @@ def contents(path: Path) -> bytes:
 def contents_of_all(path: Path) -> tuple[bytes, ...]:
     """Return what is in the file or, if it is a folder, in each file of it, in the order of their names.
 
-    Folders in the folder and names that begin with a dot are passed over.
-
-    Raises:
-        UsageError: a file cannot be read or is larger than any evidence, or a folder has none or too many.
+    Folders in the folder and names that begin with a dot are passed over. Raises UsageError if a file cannot be read or
+    is larger than any evidence, or a folder has none or too many.
     """
     if not path.is_dir():
         return (contents(path),)
@@ -76,8 +74,7 @@ def contents_of_all(path: Path) -> tuple[bytes, ...]:
 def instant(text: str | None) -> datetime:
     """Return the time that ``--at`` names; without it, now.
 
-    Raises:
-        UsageError: it names none, or one that has no year from 1 to 9999 in UTC.
+    Raises UsageError if it names none, or one that has no year from 1 to 9999 in UTC.
     """
     if text is None:
         return datetime.now(UTC).replace(microsecond=0)
@@ -109,10 +106,7 @@ def anchors_given(path: Path | None) -> Anchors:
 def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
     """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for, or any number if that is 0.
 
-    ``0x`` may stand before them.
-
-    Raises:
-        UsageError: they stand for none, or for another number of bytes.
+    ``0x`` may stand before them. Raises UsageError if they stand for none, or for another number of bytes.
     """
     from carnet_ref.attestation.encodings import from_hexadecimal
 

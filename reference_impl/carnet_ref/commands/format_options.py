@@ -32,8 +32,7 @@ def click_option(option: Option) -> Any:
 def values(words: Mapping[Option, Any]) -> dict[str, Value]:
     """Return what the words of options stand for, by the options' names.
 
-    Raises:
-        UsageError: a file cannot be read, or digits stand for something else.
+    Raises UsageError if a file cannot be read, or digits stand for something else.
     """
     return {option.name: _value(option, word) for option, word in words.items()}
 

@@ -53,8 +53,7 @@ class Issuer:
 def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
     """Return what writes the result, if one is asked for.
 
-    Raises:
-        UsageError: a file or a key is missing or of no use.
+    Raises UsageError if a file or a key is missing or of no use.
     """
     if ear is None and key is None:
         return None

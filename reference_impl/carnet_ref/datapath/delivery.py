@@ -97,8 +97,7 @@ class Channel:
     def seal(self, plaintext: bytes) -> bytes:
         """Return ``plaintext`` sealed under the next IV.
 
-        Raises:
-            IvReuseError: that IV was used under this key before.
+        Raises IvReuseError if that IV was used under this key before.
         """
         sealed = self._sealer.seal(plaintext)
         self._ledger.record(self._key, self._sealer.ivs)
@@ -107,8 +106,7 @@ class Channel:
     def seal_at(self, message: int, plaintext: bytes) -> bytes:
         """Return ``plaintext`` sealed under a message counter of the caller's choice.
 
-        Raises:
-            IvReuseError: that IV was used under this key before.
+        Raises IvReuseError if that IV was used under this key before.
         """
         sealer = Sealer(self._key, IvCounter(ONE_CHANNEL, message - 1), KeyUsage())
         sealed = sealer.seal(plaintext)
@@ -260,8 +258,7 @@ def deliver(
 ) -> Delivery:
     """Carry out ``schedule`` with ``payload``, whose keys are chunk numbers; chunks are at most 1 MiB.
 
-    Raises:
-        DeliveryError: the platform interfered, or the schedule would use what is not verified.
+    Raises DeliveryError if the platform interfered, or the schedule would use what is not verified.
     """
     run = _Run(platform or HonestPlatform(), random, IvLedger() if ledger is None else ledger, payload)
     for task in by_clock(schedule):

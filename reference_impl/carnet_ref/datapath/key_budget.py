@@ -205,8 +205,7 @@ def _allowed(demand: KeyDemand, schedule: Schedule, target: Target) -> Callable[
 def room(demand: KeyDemand, schedule: Schedule) -> dict[str, int]:
     """Return how many hand-overs each kind of key has room for; a key that is due gets no other.
 
-    Raises:
-        QuantityError: there are more holders than engines, and the schedule gives each its own.
+    Raises QuantityError if there are more holders than engines, and the schedule gives each its own.
     """
     limits = demand.limits
     own = {"the session's keys": limits.lower // (ORDERS_OF_A_HAND_OVER * ORDER)}

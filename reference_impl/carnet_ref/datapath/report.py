@@ -8,7 +8,7 @@ from typing import Any
 from carnet_command.text import RULE_WIDTH, counted, hanging, wrapped
 from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
-from carnet_ref.datapath.tables.model import BoxShare, Cell, Parameter, Table
+from carnet_ref.datapath.tables.model import Cell, Parameter, Table
 
 GAP = 2
 """Columns between two columns of a table."""
@@ -39,7 +39,16 @@ def as_json(table: Table) -> dict[str, Any]:
         "source": table.source,
         "rows": [cell_json(cell) for cell in table.cells],
         "parameters": [_parameter_json(parameter) for parameter in table.parameters],
-        "box": _box_json(table.box) if table.box else None,
+        "box": {
+            "samples": table.box.samples,
+            "meets_all": table.box.meets,
+            "share": table.box.share,
+            "tolerance": table.box.tolerance,
+            "meets_each": dict(table.box.each),
+            "intervals": {with_unit(name): [low, high] for name, low, high in table.box.box},
+        }
+        if table.box
+        else None,
         "remarks": list(table.remarks),
     }
 
@@ -67,17 +76,6 @@ def _parameter_json(parameter: Parameter) -> dict[str, Any]:
         "interval": [figure.low, figure.high] if figure else None,
         "fitted_to": parameter.fitted_to or None,
         "source": parameter.source,
-    }
-
-
-def _box_json(box: BoxShare) -> dict[str, Any]:
-    return {
-        "samples": box.samples,
-        "meets_all": box.meets,
-        "share": box.share,
-        "tolerance": box.tolerance,
-        "meets_each": dict(box.each),
-        "intervals": {with_unit(name): [low, high] for name, low, high in box.box},
     }
 
 

@@ -64,8 +64,7 @@ class Task(NamedTuple):
 class Schedule:
     """Tasks in order, under a name.
 
-    Raises:
-        QuantityError: a task takes negative time or waits for one that does not come before it, or there is none.
+    Raises QuantityError if a task takes negative time or waits for one that does not come before it, or there is none.
     """
 
     name: str

@@ -126,8 +126,7 @@ def speculative(
 ) -> Schedule:
     """Return the schedule of serving ``requests``: each waits for the computation before it, and is computed on.
 
-    Raises:
-        QuantityError: nothing is asked for, or a block is empty.
+    Raises QuantityError if nothing is asked for, or a block is empty.
     """
     if not requests or block == NO_BYTES:
         raise QuantityError("serving needs at least one request for a block of at least one byte")

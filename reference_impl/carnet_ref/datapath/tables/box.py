@@ -19,8 +19,7 @@ MOST_SAMPLES = 1_000_000
 def points(box: Mapping[str, Interval], samples: int, seed: int) -> Iterator[dict[str, float]]:
     """Yield ``samples`` points of the box, the same ones for the same seed.
 
-    Raises:
-        QuantityError: fewer than one sample is asked for, or more than `MOST_SAMPLES`.
+    Raises QuantityError if fewer than one sample is asked for, or more than `MOST_SAMPLES`.
     """
     import numpy as np
 

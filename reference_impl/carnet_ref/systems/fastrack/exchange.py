@@ -100,11 +100,12 @@ class KeyExchange:
     def take(self, answer: Answer, root: ec.EllipticCurvePublicKey) -> Keys:
         """Return the keys that an answer leads to.
 
-        Raises:
-            ReportError: the report is of another exchange, of no genuine GPU, or of one out of confidential mode.
+        Raises ReportError if the report is of another exchange, of no genuine GPU, or of one out of confidential mode.
         """
         report = answer.report
-        _check_signature(report)
+        with refused_as(ReportError, primitives.AuthenticationError, ValueError):
+            signed = _signed(report.opening, report.share, report.mode)
+            verify_under(report.device, report.signature, signed, "report")
         if self._checks.insist_on("gpu-certificate"):
             _check_certificate(report, root)
         if self._checks.insist_on("report-bound"):
@@ -114,12 +115,6 @@ class KeyExchange:
         with refused_as(ReportError, primitives.KeyMaterialError):
             secret = self._share.agree(answer.share)
         return _keys(secret, self.opening, answer.share)
-
-
-def _check_signature(report: Report) -> None:
-    with refused_as(ReportError, primitives.AuthenticationError, ValueError):
-        signed = _signed(report.opening, report.share, report.mode)
-        verify_under(report.device, report.signature, signed, "report")
 
 
 @enforces("REQ-SETUP-04", "gpu-certificate")
@@ -152,8 +147,7 @@ class Device:
     def answer(self, opening: bytes) -> tuple[Answer, Keys]:
         """Answer an exchange: the report names the whole of it, and the mode.
 
-        Raises:
-            KeyMaterialError: the user's share is no share.
+        Raises KeyMaterialError if the user's share is no share.
         """
         share = primitives.X25519Share(self._random(primitives.KEY_BYTES))
         keys = _keys(share.agree(opening[primitives.KEY_BYTES :]), opening, share.public)

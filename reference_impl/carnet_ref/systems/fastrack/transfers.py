@@ -95,8 +95,7 @@ class User:
     def begin(self, transfer: int, count: int) -> None:
         """Begin a transfer of that many chunks.
 
-        Raises:
-            TransferError: its number was used already, or it has no chunk or too many.
+        Raises TransferError if its number was used already, or it has no chunk or too many.
         """
         with self._lock:
             if transfer in self._counts and self._checks.insist_on("transfer-fresh"):
@@ -110,8 +109,7 @@ class User:
     def seal(self, transfer: int, place: int, block: bytes) -> bytes:
         """Return the chunk for one place; workers may call this side by side.
 
-        Raises:
-            TransferError: the transfer was not begun, has no such place, or has a chunk for it already.
+        Raises TransferError if the transfer was not begun, has no such place, or has a chunk for it already.
         """
         with self._lock:
             count = self._counts.get(transfer, 0)
@@ -125,8 +123,7 @@ class User:
     def send(self, transfer: int, blocks: Sequence[bytes], workers: int = 1) -> list[bytes]:
         """Begin a transfer and return its chunks, which that many workers seal.
 
-        Raises:
-            TransferError: its number was used already, or there is no block.
+        Raises TransferError if its number was used already, or there is no block.
         """
         self.begin(transfer, len(blocks))
         with ThreadPoolExecutor(workers) as pool:
@@ -136,8 +133,7 @@ class User:
     def take_answer(self, transfer: int, answer: bytes) -> bytes:
         """Return the answer to a transfer.
 
-        Raises:
-            TransferError: the transfer was not begun, or this is no answer to it.
+        Raises TransferError if the transfer was not begun, or this is no answer to it.
         """
         if transfer not in self._counts:
             raise TransferError(transfer, "was not begun")
@@ -201,8 +197,7 @@ class Gpu:
     def start(self, transfer: int, count: int) -> None:
         """Make room for a transfer; the host says how long it is, and only the tags tell whether that is true.
 
-        Raises:
-            TransferError: it began before, or has no chunk or too many.
+        Raises TransferError if it began before, or has no chunk or too many.
         """
         if transfer in self._seen and self._checks.insist_on("transfer-once"):
             raise TransferError(transfer, "began before")
@@ -215,8 +210,7 @@ class Gpu:
     def arrive(self, transfer: int, place: int, chunk: primitives.Buffer) -> None:
         """Copy a chunk, once, and have it decrypted and verified from that copy while others arrive.
 
-        Raises:
-            TransferError: there is no such place, it has a chunk already, or the chunk is too short to have a tag.
+        Raises TransferError if there is no such place, it has a chunk already, or the chunk is too short to have a tag.
         """
         under_way = self._under_way(transfer)
         if not 0 <= place < under_way.count:
@@ -235,8 +229,7 @@ class Gpu:
     def release(self, transfer: int) -> bytes:
         """Hand a whole transfer on, once every chunk has arrived and every tag has been verified.
 
-        Raises:
-            TransferError: a chunk is missing, or a tag does not verify; nothing of the transfer is released.
+        Raises TransferError if a chunk is missing, or a tag does not verify; nothing of the transfer is released.
         """
         under_way = self._under_way(transfer)
         missing = under_way.count - len(under_way.staged)
@@ -269,8 +262,7 @@ class Gpu:
     def admit(self, code: bytes) -> None:
         """Let code run on the data under the key.
 
-        Raises:
-            KernelError: the user did not name it; who submits it does not matter.
+        Raises KernelError if the user did not name it; who submits it does not matter.
         """
         digest = primitives.sha384(code)
         if digest not in self._named and self._checks.insist_on("kernel-named"):

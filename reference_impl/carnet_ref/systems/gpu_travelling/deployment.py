@@ -223,8 +223,7 @@ class Deployment:
     def orchestrator_from(self, journal: Remembered, random: Random) -> Orchestrator:
         """Return the orchestrator that goes on from what its journal says.
 
-        Raises:
-            MalformedError: the journal says something that no orchestrator wrote.
+        Raises MalformedError if the journal says something that no orchestrator wrote.
         """
         saved, resumed = journal.last("saved"), journal.last("session") is not None
         kept = Checkpoint.first(self.trainer.first_model()) if saved is None else Checkpoint.parse(saved)
@@ -236,10 +235,8 @@ class Deployment:
 
         This stands for what they do outside of the protocol: they ask the instance that they start which one it is. An
         older journal put back whole, or a copy of one, starts the same instance again, and nothing here tells: that the
-        key of an orchestrator's journals is in the hands of one instance at a time is part of what is agreed on.
-
-        Raises:
-            MalformedError: the journal says something that no orchestrator wrote.
+        key of an orchestrator's journals is in the hands of one instance at a time is part of what is agreed on. Raises
+        MalformedError if the journal says something that no orchestrator wrote.
         """
         if journal.last("instance") is None:
             journal.append("instance", random(INSTANCE_BYTES))

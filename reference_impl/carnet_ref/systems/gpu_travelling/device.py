@@ -37,8 +37,7 @@ class Device:
     def store(self, command: orders.Write | orders.Start | orders.Upload) -> None:
         """Do what came through the link says, and let whatever is resident run.
 
-        Raises:
-            MalformedError: it makes no sense; nothing was changed by it.
+        Raises MalformedError if it makes no sense; nothing was changed by it.
         """
         match command:
             case orders.Write(address, _, data):
@@ -98,8 +97,7 @@ class Device:
     def told(self, words: bytes) -> Program:
         """Do in memory what stands in plain host memory, if code here listens, and return it.
 
-        Raises:
-            MalformedError: what stands there makes no sense.
+        Raises MalformedError if what stands there makes no sense.
         """
         program = parse(words) if self.listens else ()
         run(program, self.memory, self._write_out)
@@ -134,10 +132,8 @@ class Device:
     def train(self) -> Outcome:
         """Train; what is derived from the data, the model excepted, goes where every scrub reaches it.
 
-        Whatever else is in code memory runs too, and goes on running.
-
-        Raises:
-            MalformedError: there is no code that trains.
+        Whatever else is in code memory runs too, and goes on running. Raises MalformedError if there is no code that
+        trains.
         """
         program = parse(self.memory.content(Region.CODE))
         if all(instruction.verb is not Verb.TRAIN for instruction in program):
@@ -180,8 +176,7 @@ class Firmware:
     def take(self, place: orders.Place, order: orders.Order) -> None:
         """Insist that an order is the next one of a live epoch, and count it; a rotation begins an epoch.
 
-        Raises:
-            ProtocolError: it is another one, or of another epoch.
+        Raises ProtocolError if it is another one, or of another epoch.
         """
         begins = isinstance(order, orders.Rotate)
         if not begins and place.epoch not in self.engines.live_epochs:
@@ -207,8 +202,7 @@ class Firmware:
     def copied_home(self, data: bytes) -> bytes:
         """Return what the live engine makes of bytes that code on the GPU has it send home; code needs no key for it.
 
-        Raises:
-            KeysError: the key has protected as much as it may, or has no IV left.
+        Raises KeysError if the key has protected as much as it may, or has no IV left.
         """
         return self.engines.seal(orders.encode_copy(orders.Sent(data))).ciphertext
 

@@ -72,8 +72,7 @@ class LabelledRequester(spdm.Requester):
     def report_nonce(self, drawn: bytes) -> bytes:
         """Return the nonce that commits to the session's transcript and to ``drawn``.
 
-        Raises:
-            SpdmError: there is no session.
+        Raises SpdmError if there is no session.
         """
         if self.session is None:
             raise spdm.UnexpectedMessageError("an open session", "a request for a report")
@@ -267,8 +266,7 @@ class GpuVerifier:
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
         """Insist that the responder's chain ends in the vendor's root, and is valid now.
 
-        Raises:
-            UntrustedChainError: it does not, or is not.
+        Raises UntrustedChainError if it does not, or is not.
         """
         try:
             check_path(tuple(reversed(certificates)), self.anchors.of(AnchorRole.NVIDIA_DEVICE))

@@ -221,8 +221,7 @@ class Sealed:
     def seal(self, place: Place, message: bytes) -> bytes:
         """Return a message sealed, with its place before it.
 
-        Raises:
-            KeyExhaustedError: the key has protected as much as it may.
+        Raises KeyExhaustedError if the key has protected as much as it may.
         """
         self.usage.count(len(message))
         return with_place(place, self._cipher.encrypt(place.encode(), message))

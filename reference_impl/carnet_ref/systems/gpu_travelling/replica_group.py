@@ -177,8 +177,7 @@ class ReplicaGroup:
     def append(self, kind: str, payload: bytes) -> None:
         """Log what the instance in charge has to remember, and return once every backup has it.
 
-        Raises:
-            InstanceLostError: the instance was killed, or another is in charge.
+        Raises InstanceLostError if the instance was killed, or another is in charge.
         """
         self._exposed = True
         try:
@@ -214,8 +213,7 @@ class ReplicaGroup:
     def succeed(self) -> None:
         """Put an instance in charge after the last one was lost: the same again, or a backup.
 
-        Raises:
-            GroupEndedError: no instance can go on.
+        Raises GroupEndedError if no instance can go on.
         """
         forked, self.taken_over = self.taken_over, None
         if forked is not None:
@@ -331,8 +329,7 @@ class ReplicaGroup:
     def _inject(self) -> None:
         """Inject the fault of this moment, if there is one.
 
-        Raises:
-            InstanceLostError: it happened to the instance in charge.
+        Raises InstanceLostError if it happened to the instance in charge.
         """
         match self.faults.moment():
             case Fault.KILL_HEAD:

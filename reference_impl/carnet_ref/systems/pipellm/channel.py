@@ -116,8 +116,7 @@ def seal_command(keys: Keys, count: int, copy: int) -> bytes:
 def open_command(keys: Keys, count: int, command: bytes) -> int:
     """Return which copy the message of this number is.
 
-    Raises:
-        AuthenticationError: it is the command of no message, or of another one.
+    Raises AuthenticationError if it is the command of no message, or of another one.
     """
     try:
         return to_number(primitives.AesGcm(keys.commands).decrypt(iv(count), command, _COMMAND), "command", "copy")
@@ -147,8 +146,7 @@ class Gpu:
     def receive(self, message: Message) -> None:
         """Decrypt the next message, whatever the host says that it is.
 
-        Raises:
-            ChannelError: the channel has ended, or ends with this message; nothing of the message is kept.
+        Raises ChannelError if the channel has ended, or ends with this message; nothing of the message is kept.
         """
         if self._ended:
             raise ChannelError(self._counter, "the channel has ended")

@@ -38,8 +38,7 @@ class Memory:
     def write(self, page: int, data: bytes) -> None:
         """Let a page hold something else.
 
-        Raises:
-            CopyError: it is too much for a page, or a copy of the page is pending.
+        Raises CopyError if it is too much for a page, or a copy of the page is pending.
         """
         if not 0 < len(data) <= channel.MAX_BLOCK:
             raise channel.CopyError(page, f"{len(data)} bytes are no page")
@@ -189,8 +188,7 @@ class Runtime:
     def swapped_out(self, page: int, data: bytes) -> None:
         """Take a page that the GPU had no room for.
 
-        Raises:
-            CopyError: it is too much for a page, or a copy of the page is pending.
+        Raises CopyError if it is too much for a page, or a copy of the page is pending.
         """
         self._memory.write(page, data)
         self._predictor.left(page)
@@ -232,8 +230,7 @@ class Runtime:
     def send(self) -> list[channel.Message]:
         """Return the messages of all pending copies, in the order in which they were asked for.
 
-        Raises:
-            ChannelError: the channel has no IV left, even for the first; what is pending stays so.
+        Raises ChannelError if the channel has no IV left, even for the first; what is pending stays so.
         """
         messages: list[channel.Message] = []
         while self._pending:
@@ -249,8 +246,7 @@ class Runtime:
     def send_next(self) -> list[channel.Message]:
         """Return the messages of the pending copy that was asked for first.
 
-        Raises:
-            ChannelError: the channel has no IV left for it, or no copy is pending; what is pending stays so.
+        Raises ChannelError if the channel has no IV left for it, or no copy is pending; what is pending stays so.
         """
         if not self._pending:
             raise channel.ChannelError(self._due, "no copy is pending")

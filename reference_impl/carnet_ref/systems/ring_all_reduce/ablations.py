@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -114,32 +114,18 @@ class LateCheck(Rank):
         return self._parsed(label, decrypt_message_unverified(self._incoming, message))
 
 
-class AnyIteration(Rank):
-    """Binds no iteration."""
+def binding_no(**part: Any) -> type[Rank]:
+    """Return ranks that do not bind a part of the label: whatever it is, they bind this in its place."""
 
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, iteration=0))
+    class BindsLess(Rank):
+        def _bound(self, label: Label) -> bytes:
+            return super()._bound(replace(label, **part))
 
-
-class AnyPhase(Rank):
-    """Binds no phase."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, phase=Phase.REDUCE))
+    return BindsLess
 
 
-class AnyStep(Rank):
-    """Binds no sub-step."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, step=0))
-
-
-class AnyChunk(Rank):
-    """Binds no chunk."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, chunk=0))
+AnyIteration, AnyPhase = binding_no(iteration=0), binding_no(phase=Phase.REDUCE)
+AnyStep, AnyChunk = binding_no(step=0), binding_no(chunk=0)
 
 
 class AddsAgain(Rank):

@@ -173,8 +173,7 @@ def answer_hop(
 ) -> tuple[Half, bytes]:
     """Return the answer of the receiving end of a hop, and the key of the hop from the rank before it.
 
-    Raises:
-        ReportError: the opening is not from there.
+    Raises ReportError if the opening is not from there.
     """
     check.take(opening.report, opening.share, before)
     share = primitives.X25519Share(random(primitives.KEY_BYTES))
@@ -185,8 +184,7 @@ def answer_hop(
 def verify_report(report: Report, exchange: bytes) -> None:
     """Verify the signature of a report over the exchange that it is to name.
 
-    Raises:
-        ReportError: it does not verify.
+    Raises ReportError if it does not verify.
     """
     named = _named(exchange, report.mode, report.code, report.place)
     with refused_as(ReportError, primitives.AuthenticationError, ValueError):

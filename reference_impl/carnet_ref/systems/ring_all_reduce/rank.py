@@ -96,8 +96,7 @@ def seal(key: bytes, nonce: bytes, bound: bytes, vector: bytes) -> bytes:
 def unseal(key: bytes, bound: bytes, message: bytes) -> bytes:
     """Return the vector of a message.
 
-    Raises:
-        AuthenticationError: the tag does not verify for what is expected, or there is none.
+    Raises AuthenticationError if the tag does not verify for what is expected, or there is none.
     """
     if len(message) < NONCE_BYTES + TAG_BYTES:
         raise AuthenticationError(f"a message of {len(message)} bytes")

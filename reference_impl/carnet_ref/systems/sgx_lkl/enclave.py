@@ -99,8 +99,7 @@ class Enclave:
     def emit(self, tick: int, call: frames.Call | None) -> frames.Frame:
         """Return the frame of a tick, which carries a call that waits, or a dummy.
 
-        Raises:
-            TurnError: the run is over, a frame left in the tick, or there is nothing that may leave.
+        Raises TurnError if the run is over, a frame left in the tick, or there is nothing that may leave.
         """
         if self.over or not 0 <= tick < self.shape.ticks or tick in self.carried:
             raise frames.TurnError(tick, "no frame is due")
@@ -134,8 +133,7 @@ class Enclave:
     def refused(self, tick: int) -> frames.Frame | None:
         """Seal a frame that the host refused again; ``None`` if nothing is sent again.
 
-        Raises:
-            TurnError: the run is over, there is no such frame, or it was answered.
+        Raises TurnError if the run is over, there is no such frame, or it was answered.
         """
         if self.over:
             raise frames.TurnError(tick, "the run is over")
@@ -148,8 +146,7 @@ class Enclave:
     def answered(self, tick: int, answer: bytes) -> None:
         """Take the answer to a frame: verified whatever the frame carried, and used only if that carried a call.
 
-        Raises:
-            TurnError: there is no such frame, or it was answered.
+        Raises TurnError if there is no such frame, or it was answered.
         """
         call = self._unanswered(tick)
         self._answered.add(tick)

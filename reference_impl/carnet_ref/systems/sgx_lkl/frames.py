@@ -58,8 +58,7 @@ def padded(content: bytes, size: int) -> bytes:
 def unpadded(block: bytes) -> bytes:
     """Return the content of what was padded.
 
-    Raises:
-        PaddingError: the length is longer than what is there, or the padding is not zeros.
+    Raises PaddingError if the length is longer than what is there, or the padding is not zeros.
     """
     length = int.from_bytes(block[:_LENGTH], "big")
     content, rest = block[_LENGTH : _LENGTH + length], block[_LENGTH + length :]
@@ -90,10 +89,7 @@ class Shape:
     """How many chunks a hand-over has, how many ticks a run, and how long everything is.
 
     ``chunks`` is the bound of the manifest. Ticks of a run are counted from 0, and so are blocks of the disk. ``edge``
-    is the moment at which a tick ends, in units of work.
-
-    Raises:
-        ShapeError: no run has such a shape.
+    is the moment at which a tick ends, in units of work. Raises ShapeError if no run has such a shape.
     """
 
     chunks: int = 1

@@ -37,8 +37,7 @@ CHUNKS = b"carnet sgx-lkl chunk"
 def padded_dataset(dataset: bytes, chunks: int, chunk_bytes: int) -> tuple[bytes, ...]:
     """Return a dataset as that many chunks of one size, with filler after the data.
 
-    Raises:
-        ShapeError: it does not fit.
+    Raises ShapeError if it does not fit.
     """
     shape = Shape(chunks, block_bytes=chunk_bytes)
     parts = cut(dataset, shape.room)
@@ -75,8 +74,7 @@ class Holder:
     def send(self, place: int) -> Frame:
         """Return the chunk for a place: of one size, with data or filler.
 
-        Raises:
-            TurnError: no chunk is sent for it.
+        Raises TurnError if no chunk is sent for it.
         """
         if not self.may_send(place):
             raise TurnError(place, "no chunk is due")
@@ -175,8 +173,7 @@ def performed(
 ) -> Performance:
     """Perform a run: hand the dataset over, and let the application ask for everything at once.
 
-    Raises:
-        ObliviousError: a design that lacks a defence has nothing to send, or the dataset does not fit.
+    Raises ObliviousError if a design that lacks a defence has nothing to send, or the dataset does not fit.
     """
     keys, hand_over_key = Keys(random(KEY_BYTES), random(KEY_BYTES)), random(KEY_BYTES)
     holder, enclave = Holder(shape, hand_over_key, dataset, checks), Enclave(shape, keys, checks)

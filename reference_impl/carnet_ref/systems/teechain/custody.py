@@ -178,8 +178,7 @@ def entry_for(holder: str) -> bytes:
 def grant(primary: Primary, at: int, holder: str) -> bytes:
     """Return the grant of an entry that counts, to the holder whom the entry names.
 
-    Raises:
-        ChainError: it does not count yet, or is for another holder.
+    Raises ChainError if it does not count yet, or is for another holder.
     """
     if at not in primary.acknowledged:
         raise ChainError(f"entry {at} does not count yet")

@@ -58,8 +58,7 @@ class Primary:
     def again(cls, replica: Replica, chain: bytes) -> Primary:
         """Return the head of a chain that a replica took up again; what it logged has to be acknowledged anew.
 
-        Raises:
-            ChainError: it is not the head of such a chain.
+        Raises ChainError if it is not the head of such a chain.
         """
         seat = replica.seat(chain)
         if seat.plan.head != replica.name:
@@ -77,8 +76,7 @@ class Primary:
     def found(self, agreed: bytes) -> None:
         """Open the first chain, which holders agreed on by its name.
 
-        Raises:
-            ChainError: this is not it, or it is open.
+        Raises ChainError if this is not it, or it is open.
         """
         if self.plan.name != agreed or self.plan.follows != FIRST:
             raise ChainError("this is not the first chain that was agreed on")
@@ -114,8 +112,7 @@ class Primary:
     def take_over(self) -> None:
         """Open the chain with the votes of a quorum, after the newest log among them.
 
-        Raises:
-            ChainError: there is no quorum, or the chain is open.
+        Raises ChainError if there is no quorum, or the chain is open.
         """
         before = self.replica.seat(self.plan.follows)
         if not before.plan.has_quorum(frozenset(self._polled)) and self._checks.insist_on("quorum"):
@@ -177,8 +174,7 @@ class Primary:
     def log(self, entry: bytes, at: int | None = None) -> int:
         """Log an entry of the head's own, and return its number; nothing is told yet.
 
-        Raises:
-            ChainError: the number comes no later than another, or the chain is frozen here.
+        Raises ChainError if the number comes no later than another, or the chain is frozen here.
         """
         chosen = self.seat.last + 1 if at is None else at
         self.replica.insist_new(self.plan.name, chosen)
@@ -189,8 +185,7 @@ class Primary:
     def pass_on(self, at: int) -> bytes:
         """Return the update with a logged entry, for the next member.
 
-        Raises:
-            ChainError: the entry is not logged, or not counted.
+        Raises ChainError if the entry is not logged, or not counted.
         """
         if at not in self.seat.log:
             raise ChainError(f"entry {at} is not logged")
@@ -206,8 +201,7 @@ class Primary:
     def propose(self, entry: bytes) -> bytes:
         """Log an entry, count it, and return the update for the next member.
 
-        Raises:
-            ChainError: the chain is frozen here.
+        Raises ChainError if the chain is frozen here.
         """
         at = self.log(entry)
         self.replica.count(self.plan.name)
@@ -217,8 +211,7 @@ class Primary:
     def issue(self, update: bytes) -> int:
         """Take the acknowledgement of the tail and the words of all others; only now does the entry count.
 
-        Raises:
-            ChainError: a word is missing or wrong, or it is another entry than the head logged.
+        Raises ChainError if a word is missing or wrong, or it is another entry than the head logged.
         """
         back, seat = Update.decode(update), self.seat
         if back.chain != self.plan.name or back.at not in seat.log:

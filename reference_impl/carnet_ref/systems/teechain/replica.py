@@ -70,8 +70,7 @@ class Replica:
     def let_in(self, chain: bytes) -> Seat:
         """Return what the replica keeps for a chain whose head has let it in.
 
-        Raises:
-            ChainError: it is no member, or has had no welcome.
+        Raises ChainError if it is no member, or has had no welcome.
         """
         seat = self.seat(chain)
         if not seat.secret:
@@ -88,8 +87,7 @@ class Replica:
     def handle(self, message: bytes) -> bytes:
         """Return the answer to a message of another member, or nothing where none is due.
 
-        Raises:
-            TeechainError: the message is refused; nothing has changed.
+        Raises TeechainError if the message is refused; nothing has changed.
         """
         kind = _fields(message)[0]
         if kind == CALL:
@@ -129,8 +127,7 @@ class Replica:
     def welcome(self, message: bytes) -> None:
         """Take the secret of a chain, and the entries of the chains before it, from the head.
 
-        Raises:
-            ChainError: they are not the head's, or not for this replica.
+        Raises ChainError if they are not the head's, or not for this replica.
         """
         _, chain, sealed = _fields(message, 3)
         seat = self.seat(chain)
@@ -149,8 +146,7 @@ class Replica:
     def take_roster(self, message: bytes) -> bytes:
         """Take the head's list of keys, and return the chain's name; a key that is on the list stays.
 
-        Raises:
-            ChainError: the head did not sign it.
+        Raises ChainError if the head did not sign it.
         """
         _, chain, listed, signature = _fields(message, 4)
         seat = self.seat(chain)
@@ -162,8 +158,7 @@ class Replica:
     def update(self, message: bytes) -> bytes:
         """Log an entry, count, and pass it on with the replica's own word; an entry that is logged is passed on again.
 
-        Raises:
-            ChainError: the entry is refused.
+        Raises ChainError if the entry is refused.
         """
         update = Update.decode(message)
         seat = self.let_in(update.chain)
@@ -176,8 +171,7 @@ class Replica:
     def log(self, message: bytes) -> None:
         """Log an entry that every member before this one passed on.
 
-        Raises:
-            ChainError: a word is missing or wrong, the entry is no new one, or the chain is frozen here.
+        Raises ChainError if a word is missing or wrong, the entry is no new one, or the chain is frozen here.
         """
         update = Update.decode(message)
         seat = self.let_in(update.chain)
@@ -203,8 +197,7 @@ class Replica:
     def insist_new(self, chain: bytes, at: int) -> None:
         """Insist that a head may propose an entry with this number.
 
-        Raises:
-            ChainError: it comes no later than another, or the chain is frozen here.
+        Raises ChainError if it comes no later than another, or the chain is frozen here.
         """
         self._insist_new(self.seat(chain), at, "issue-grows")
 
@@ -212,8 +205,7 @@ class Replica:
     def count(self, chain: bytes) -> None:
         """Store the state of a chain, and increment the counter for it: older sealed states are void from now on.
 
-        Raises:
-            ChainError: another launch of this replica has counted since, so this one counts no more.
+        Raises ChainError if another launch of this replica has counted since, so this one counts no more.
         """
         version = self.seat(chain).version
         if self.tee.counter(chain) != self._counted.get(chain, 0) and self.checks.insist_on("counter-check"):
@@ -226,8 +218,7 @@ class Replica:
     def pass_on(self, message: bytes) -> bytes:
         """Return an update with the replica's own word that it logged the entry.
 
-        Raises:
-            ChainError: it did not, or has not counted it.
+        Raises ChainError if it did not, or has not counted it.
         """
         update = Update.decode(message)
         seat = self.let_in(update.chain)
@@ -241,8 +232,7 @@ class Replica:
     def insist_counted(self, seat: Seat, at: int) -> None:
         """Insist that this launch counted the state with an entry, before it is told.
 
-        Raises:
-            ChainError: it did not.
+        Raises ChainError if it did not.
         """
         counted = self._counted.get(seat.plan.name, 0)
         if counted < seat.log[at].version and self.checks.insist_on("increment-first"):
@@ -252,8 +242,7 @@ class Replica:
     def freeze(self, message: bytes) -> bytes:
         """Freeze a chain for good, and hand its log over to the head of the one next chain that is voted for.
 
-        Raises:
-            ChainError: the next chain follows none of its own, its head is not listed, or it voted for another.
+        Raises ChainError if the next chain follows none of its own, its head is not listed, or it voted for another.
         """
         _, encoded = _fields(message, 2)
         plan = Plan.decode(encoded)
@@ -280,9 +269,7 @@ class Replica:
 
         That is counted, too. So a second launch from the same state is refused, and whatever launch is still there
         counts nothing more. A state may have been stored and not counted, which is why the counter leaves one out.
-
-        Raises:
-            SealedStateError: it is of another enclave, or not the state that the counter stands for.
+        Raises SealedStateError if it is of another enclave, or not the state that the counter stands for.
         """
         seat = Seat.decode(self.tee.unseal(sealed))
         chain = seat.plan.name
@@ -325,8 +312,7 @@ def is_poll(message: bytes) -> bool:
 def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     """Return the chain, the start, the key and the share that the quote in a call speaks of.
 
-    Raises:
-        QuoteError: it speaks of something else.
+    Raises QuoteError if it speaks of something else.
     """
     quote = Quote.decode(_fields(call, 4)[3])
     with refused_as(QuoteError, MalformedError):

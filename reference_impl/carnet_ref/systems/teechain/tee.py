@@ -131,8 +131,7 @@ class Tee:
     def unseal(self, sealed: bytes) -> bytes:
         """Return a sealed state, of whatever age.
 
-        Raises:
-            SealedStateError: this enclave did not seal it on this platform.
+        Raises SealedStateError if this enclave did not seal it on this platform.
         """
         if len(sealed) < primitives.NONCE_BYTES:
             raise SealedStateError("it is cut short")

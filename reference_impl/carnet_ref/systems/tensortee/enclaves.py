@@ -45,8 +45,7 @@ class Enclave:
     def begin(self, tensor: int, version: int) -> None:
         """Begin a pass: the tensor goes on to this version before its first line is written.
 
-        Raises:
-            TensorError: the other side writes the tensor, or the version is not the next one.
+        Raises TensorError if the other side writes the tensor, or the version is not the next one.
         """
         self._require_own(tensor)
         self.table.advance(tensor, version)
@@ -56,9 +55,8 @@ class Enclave:
     def write(self, tensor: int, line: int, block: bytes) -> None:
         """Write a line in the pass that is under way, once.
 
-        Raises:
-            TensorError: the other side writes the tensor, there is no such line or no pass, the line was written, or
-                the block is no line.
+        Raises TensorError if the other side writes the tensor, there is no such line or no pass, the line was written,
+        or the block is no line.
         """
         if len(block) != LINE_BYTES:
             raise TensorError(tensor, f"a line has {LINE_BYTES} bytes, and this block {len(block)}")
@@ -80,8 +78,7 @@ class Enclave:
     def hand_over(self, tensor: int) -> Descriptor:
         """Return what tells the other side that the tensor is there, as it lies in memory.
 
-        Raises:
-            TensorError: the other side writes the tensor, or a line of the pass is not written.
+        Raises TensorError if the other side writes the tensor, or a line of the pass is not written.
         """
         shape = self._layout.shape(tensor)
         if shape.writer is not self._side:
@@ -111,8 +108,7 @@ class Cpu(Enclave):
     def take(self, descriptor: Descriptor) -> None:
         """Take the version of a result that the NPU handed over.
 
-        Raises:
-            TensorError: the NPU did not hand it over, or it is no newer than the last one.
+        Raises TensorError if the NPU did not hand it over, or it is no newer than the last one.
         """
         self._require_others(descriptor.tensor)
         check_descriptor(self._keys, Side.NPU, descriptor, self._checks)
@@ -122,8 +118,7 @@ class Cpu(Enclave):
     def read(self, tensor: int, line: int) -> bytes:
         """Return a line, once its MAC has verified for tensor, line and version.
 
-        Raises:
-            TensorError: there is no such line, or what memory gives is not what was written there last.
+        Raises TensorError if there is no such line, or what memory gives is not what was written there last.
         """
         self._layout.require_line(tensor, line)
         stored = bytes(self._memory.line(tensor, line))
@@ -170,8 +165,7 @@ class Npu(Enclave):
     def load_again(self, tensor: int) -> None:
         """Begin to read a tensor again, in the version that the table has: memory had it meanwhile.
 
-        Raises:
-            TensorError: it has no version yet, or the last load awaits its MAC.
+        Raises TensorError if it has no version yet, or the last load awaits its MAC.
         """
         if not self.table.version(tensor):
             raise TensorError(tensor, "was never written")
@@ -191,8 +185,7 @@ class Npu(Enclave):
     def fetch(self, tensor: int, line: int) -> bytes:
         """Return a line as it decrypts: computation goes on with it, and its MAC goes into that of the tensor.
 
-        Raises:
-            TensorError: there is no such line, it was fetched, or the tensor is not being read.
+        Raises TensorError if there is no such line, it was fetched, or the tensor is not being read.
         """
         self._layout.require_line(tensor, line)
         if tensor not in self._awaits.get(tensor, ()):
@@ -212,8 +205,7 @@ class Npu(Enclave):
     def verify(self, tensor: int) -> None:
         """Compare the MAC of a tensor: what awaited it awaits it no more, and what it awaits itself it awaits still.
 
-        Raises:
-            TensorError: the MAC is another one, or a line is missing; then the NPU halts.
+        Raises TensorError if the MAC is another one, or a line is missing; then the NPU halts.
         """
         if tensor not in self._awaits.get(tensor, ()):
             raise TensorError(tensor, "is not being read")
@@ -255,8 +247,7 @@ class Npu(Enclave):
     def compute(self, result: int, source: int, kernel: Kernel) -> None:
         """Make a result of what was read of a tensor so far; it awaits whatever that awaits.
 
-        Raises:
-            TensorError: the CPU writes the result, or the NPU has nothing of the tensor.
+        Raises TensorError if the CPU writes the result, or the NPU has nothing of the tensor.
         """
         self._require_own(result)
         if source not in self._fetched and source not in self._results:
@@ -270,8 +261,7 @@ class Npu(Enclave):
     def begin(self, tensor: int, version: int) -> None:
         """Begin a pass over a result; what was read of the version before is dropped.
 
-        Raises:
-            TensorError: the CPU writes it, the version is not the next one, or its MAC is awaited.
+        Raises TensorError if the CPU writes it, the version is not the next one, or its MAC is awaited.
         """
         self._require_settled(tensor)
         super().begin(tensor, version)

@@ -159,8 +159,7 @@ class VersionTable:
     def version(self, tensor: int) -> int:
         """Return the version of a tensor, from memory if it was moved there.
 
-        Raises:
-            TensorError: the entry in memory is not the one that was moved there last.
+        Raises TensorError if the entry in memory is not the one that was moved there last.
         """
         if tensor in self._away:
             self._refill(tensor)
@@ -170,8 +169,7 @@ class VersionTable:
     def advance(self, tensor: int, version: int) -> None:
         """Take the next version of a tensor, before anything is written in it.
 
-        Raises:
-            TensorError: it is not the next one, or there is none left.
+        Raises TensorError if it is not the next one, or there is none left.
         """
         last = self.version(tensor)
         if version != last + 1 and self._checks.insist_on("version-advances"):
@@ -192,8 +190,7 @@ class VersionTable:
     def start_again(self, tensor: int) -> None:
         """Count the versions of a tensor from the start, which takes a new key.
 
-        Raises:
-            TensorError: the key is the old one.
+        Raises TensorError if the key is the old one.
         """
         if self._checks.insist_on("new-key"):
             raise TensorError(tensor, "versions start again under a new key only")
@@ -202,8 +199,7 @@ class VersionTable:
     def spill(self, tensor: int) -> None:
         """Move an entry to memory, and keep the root of what lies there.
 
-        Raises:
-            TensorError: there is no entry, or what lies there already is not what was written.
+        Raises TensorError if there is no entry, or what lies there already is not what was written.
         """
         if tensor not in self._here:
             raise TensorError(tensor, "has no entry on-chip")

@@ -88,8 +88,7 @@ class KeyExchange:
     def take(self, answer: Answer, root: ec.EllipticCurvePublicKey) -> Keys:
         """Return the keys that an answer leads to: they belong to this exchange, so to one session of one job.
 
-        Raises:
-            SessionError: the report is of another exchange, or of no genuine NPU, or an answer was taken before.
+        Raises SessionError if the report is of another exchange, or of no genuine NPU, or an answer was taken before.
         """
         if self._taken:
             raise SessionError("an answer was taken before, and a session has keys of its own")
@@ -112,8 +111,7 @@ class Device:
     def answer(self, opening: bytes) -> tuple[Answer, Keys]:
         """Answer an exchange with a report that names the whole of it.
 
-        Raises:
-            KeyMaterialError: the share of the other end is no share.
+        Raises KeyMaterialError if the share of the other end is no share.
         """
         share = primitives.X25519Share(self._random(primitives.KEY_BYTES))
         keys = _keys(share.agree(opening[primitives.KEY_BYTES :]), opening, share.public)

@@ -29,8 +29,7 @@ NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
 class AblatedDeployment(Deployment):
     """A deployment without the defences ``off``, which shows what each of them is worth; without any, the secure one.
 
-    Raises:
-        ValueError: ``off`` names something that is no defence.
+    Raises ValueError if ``off`` names something that is no defence.
     """
 
     off: frozenset[str] = frozenset()

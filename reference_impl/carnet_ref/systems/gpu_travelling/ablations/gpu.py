@@ -148,8 +148,7 @@ def open_on_link(keys: LinkKeys, place: Place, sealed: bytes) -> bytes:
 def split_report(body: bytes) -> tuple[Place | None, bytes]:
     """Return the place of a report on the link and what was sealed; of anything else that goes home, only that.
 
-    Raises:
-        MalformedError: the report is too short to have a place.
+    Raises MalformedError if the report is too short to have a place.
     """
     return placed(body.removeprefix(ON_LINK)) if body.startswith(ON_LINK) else (None, body)
 
@@ -195,8 +194,7 @@ class HearsTheLink(Link):
     def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
         """Open what came under the live key, or under the key that a rotation is under way to.
 
-        Raises:
-            AuthenticationError: it was made without that key.
+        Raises AuthenticationError if it was made without that key.
         """
         place, rest = placed(sealed.removeprefix(ON_LINK))
         begun = self.pending if self.awaited is not None and self.awaited.number == 0 else None

@@ -65,9 +65,8 @@ class RunRequest:
     def deployment(self) -> Deployment:
         """Who takes part.
 
-        Raises:
-            UsageError: the schedule has no copy engine for so many holders, or no machine a process for each, or the
-                trainer is not installed.
+        Raises UsageError if the schedule has no copy engine for so many holders, or no machine a process for each, or
+        the trainer is not installed.
         """
         if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
@@ -234,8 +233,7 @@ def _opened(deployment: Deployment, name: str, path: Path, key: bytes) -> Journa
 def _stoppable(plan: RunRequest) -> Iterator[None]:
     """Let SIGTERM and SIGHUP do what Ctrl-C does, and say what is left of the run.
 
-    Raises:
-        InterruptedRunError: the run was stopped.
+    Raises InterruptedRunError if the run was stopped.
     """
     try:
         with stoppable():
@@ -258,8 +256,7 @@ def _judged(trace: Path) -> Mapping[str, Any]:
 def _check_files(plan: RunRequest, deployment: Deployment) -> None:
     """Insist that every file can be what it is to be, and that none is written over another.
 
-    Raises:
-        UsageError: one cannot, or would be.
+    Raises UsageError if one cannot, or would be.
     """
     if plan.journal is not None and not plan.journal.name:
         raise UsageError(f"--journal needs the name of a file, which '{plan.journal}' has not")

@@ -134,10 +134,7 @@ def accept_orchestrator(
     """Check that the far end of a channel is the orchestrator, with the job and the instance that were agreed on.
 
     The quote binds the instance together with the report of the GPU in its session: so it is this instance that leases
-    this session, and no other of the same code with the same manifest.
-
-    Raises:
-        ProtocolError: the quote is refused.
+    this session, and no other of the same code with the same manifest. Raises ProtocolError if the quote is refused.
     """
     appraisal = appraiser.appraise(evidence, exporter, nonce, job.manifest)
     has, told = asked_of(appraisal, "the orchestrator's quote")
@@ -205,8 +202,7 @@ def asked_of(appraisal: Appraisal, what: str) -> tuple[Callable[[Steps], bool], 
 def each_in_turn(appraisal: Appraisal, made: Mapping[Steps, Callable[[Steps], None]]) -> None:
     """Make checks of the steps of an appraisal: first that of the step which refused, since no later step was taken.
 
-    Raises:
-        ProtocolError: a check does not hold; the first of them is what the evidence is refused for.
+    Raises ProtocolError if a check does not hold; the first of them is what the evidence is refused for.
     """
     for steps in sorted(made, key=lambda each: appraisal.failed_step not in each):
         made[steps](steps)

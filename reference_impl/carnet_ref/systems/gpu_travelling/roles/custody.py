@@ -162,9 +162,7 @@ class Lending(ABC):
         """Lend the encrypt half, the IV start and the buffer address to the one holder whose key it is.
 
         This is where the GPU's evidence is used, however fresh it was when it was appraised; no lease outlasts it.
-
-        Raises:
-            ProtocolError: the evidence is too old, or the holder is not admitted any more.
+        Raises ProtocolError if the evidence is too old, or the holder is not admitted any more.
         """
         facts.require(rotated, job.live)
         self.look_at_age(job)
@@ -186,8 +184,7 @@ class Lending(ABC):
     def lease_end(self, job: Job) -> float:
         """Return until when the holder may keep the GPU: not longer than the GPU's evidence lasts.
 
-        Raises:
-            ProtocolError: the lease outlasts the evidence.
+        Raises ProtocolError if the lease outlasts the evidence.
         """
         ends, too_old = self.cut_short(job), job.evidence_end
         told = f"the lease ends {ends - too_old:.0f} seconds after the GPU's evidence is too old"
@@ -256,8 +253,7 @@ class Lending(ABC):
     def learn_count(self, job: Job, given: Return) -> None:
         """Learn how far the holder counted.
 
-        Raises:
-            KeysError: the holder used more of the key than it was lent, or the key has no IV left.
+        Raises KeysError if the holder used more of the key than it was lent, or the key has no IV left.
         """
         job.live.count_borrowed(given.count, given.size)
 

@@ -155,8 +155,7 @@ class Link:
     def draw(self, owner: str, random: Random) -> Rotate:
         """Return the order that rotates to a key of ``owner``, never used before.
 
-        Raises:
-            KeysError: the schedule has no key for ``owner`` in this session.
+        Raises KeysError if the schedule has no key for ``owner`` in this session.
         """
         order = self._schedule.order(owner, random)
         self.expect(self._schedule.follow(order))
@@ -197,8 +196,7 @@ class Link:
     def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
         """Return what the firmware said, and on which order.
 
-        Raises:
-            AuthenticationError: the firmware did not make it, or made it on another order.
+        Raises AuthenticationError if the firmware did not make it, or made it on another order.
         """
         return self._reports.open(sealed)
 
@@ -237,8 +235,7 @@ class Link:
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 
-        Raises:
-            KeysError: the key has protected as much as it may, or has no IV left.
+        Raises KeysError if the key has protected as much as it may, or has no IV left.
         """
         sealer = self._outgoing.sealer
         slot = sealer.ivs.message
@@ -257,10 +254,8 @@ class Link:
     def count_borrowed(self, count: int, size: int) -> None:
         """Learn how far a holder counted, and charge what it encrypted to the key; a count never goes back.
 
-        ``size`` is that of the data; what chunks grow by before they are sealed comes on top.
-
-        Raises:
-            KeysError: the holder used more of the key than it was lent, or the key has no IV left.
+        ``size`` is that of the data; what chunks grow by before they are sealed comes on top. Raises KeysError if the
+        holder used more of the key than it was lent, or the key has no IV left.
         """
         sealer = self._outgoing.sealer
         messages = max(0, count - sealer.ivs.message)
@@ -320,8 +315,7 @@ class BorrowedLink:
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 
-        Raises:
-            KeysError: the budget is used up, or the key has no IV left.
+        Raises KeysError if the budget is used up, or the key has no IV left.
         """
         slot = self.count
         return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode_copy(command)))

@@ -126,8 +126,7 @@ class Setup(Returning):
 def young_enough(job: Job) -> Job:
     """Return the job, if evidence that comes now is not too old to be appraised: it is as old as its nonce.
 
-    Raises:
-        ProtocolError: it is too old.
+    Raises ProtocolError if it is too old.
     """
     if job.evidence_is_old:
         raise frames.ProtocolError(job.age_of_evidence)
@@ -157,8 +156,7 @@ def shake_hands(
 def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidence:
     """Return the orchestrator's evidence for one channel.
 
-    Raises:
-        ProtocolError: there is no attested GPU to vouch for.
+    Raises ProtocolError if there is no attested GPU to vouch for.
     """
     if job.evidence is None:
         raise frames.ProtocolError("there is no attested GPU to vouch for")
