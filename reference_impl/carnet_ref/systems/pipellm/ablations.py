@@ -126,7 +126,7 @@ class EncryptsAgain(FlushingRuntime):
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Message):
+class AddressedMessage(Message):
     """A message with what the host says of it, which nobody asked it for."""
 
     iv: int
@@ -137,14 +137,14 @@ class TakesAnyIv(Gpu):
     """Decrypts under the IV that the host names."""
 
     def _iv(self, message: Message) -> int:
-        return message.iv if isinstance(message, Told) else super()._iv(message)
+        return message.iv if isinstance(message, AddressedMessage) else super()._iv(message)
 
 
 class TakesAnyCommand(Gpu):
     """Takes a command of the number that the host names."""
 
     def _number(self, message: Message) -> int:
-        return message.number if isinstance(message, Told) else super()._number(message)
+        return message.number if isinstance(message, AddressedMessage) else super()._number(message)
 
 
 class TakesAnyBytes(Gpu):

@@ -18,7 +18,7 @@ from carnet_ref.systems.ring_all_reduce.rank import Label, Phase, Rank, Vector
 # -- what a rank asks of a report ------------------------------------------------------------------------------------
 
 
-class Informed(ReportCheck):
+class ReportCheckWithExchanges(ReportCheck):
     """A check that is told which exchanges there are; the real one has no use for that."""
 
     def __init__(self, root: ec.EllipticCurvePublicKey, code: bytes) -> None:
@@ -26,7 +26,7 @@ class Informed(ReportCheck):
         self.exchanges: list[bytes] = []
 
 
-class AnyExchange(Informed):
+class AnyExchange(ReportCheckWithExchanges):
     """Takes a report that names any exchange."""
 
     def names_exchange(self, report: Report, exchange: bytes) -> None:

@@ -162,7 +162,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FrameMetadata:
     """What the host sees of a frame apart from its bytes, which mean nothing to it."""
 
     tick: int
@@ -173,9 +173,9 @@ class Seen:
     size: int
 
 
-def seen(frame: Frame, direction: Direction = Direction.OUT) -> Seen:
+def seen(frame: Frame, direction: Direction = Direction.OUT) -> FrameMetadata:
     """Return what the host sees of a frame."""
-    return Seen(frame.tick, direction, frame.operation.value, frame.address, frame.moment, len(frame.body))
+    return FrameMetadata(frame.tick, direction, frame.operation.value, frame.address, frame.moment, len(frame.body))
 
 
 @dataclass(slots=True)

@@ -15,10 +15,10 @@ from carnet_ref.systems.sgx_lkl.frames import (
     Call,
     Direction,
     Frame,
+    FrameMetadata,
     Operation,
     PaddingError,
     Sealer,
-    Seen,
     Shape,
     ShapeError,
     TurnError,
@@ -134,10 +134,10 @@ class Peer:
 
 
 @dataclass(slots=True)
-class Performance:
+class RunRecord:
     """What became of a run, and all that the host saw of it."""
 
-    view: list[Seen] = field(default_factory=list)
+    view: list[FrameMetadata] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     dataset: bytes = b""
     served: int = 0
@@ -162,7 +162,7 @@ class Performance:
         self.view.append(seen(frame))
 
 
-def performed(
+def perform_run(
     shape: Shape,
     random: Random,
     dataset: bytes,
@@ -170,14 +170,14 @@ def performed(
     host: Host = lambda _tick: Reaction.SERVE,
     checks: Checks = EVERY,
     result: bytes = b"done",
-) -> Performance:
+) -> RunRecord:
     """Perform a run: hand the dataset over, and let the application ask for everything at once.
 
     Raises ObliviousError if a design that lacks a defence has nothing to send, or the dataset does not fit.
     """
     keys, hand_over_key = Keys(random(KEY_BYTES), random(KEY_BYTES)), random(KEY_BYTES)
     holder, enclave = Holder(shape, hand_over_key, dataset, checks), Enclave(shape, keys, checks)
-    peer, done = Peer(shape, keys), Performance()
+    peer, done = Peer(shape, keys), RunRecord()
     for place in range(shape.chunks):
         if holder.may_send(place):
             done.note(holder.send(place))
@@ -193,7 +193,7 @@ def performed(
     return done
 
 
-def _tick(done: Performance, enclave: Enclave, peer: Peer, tick: int, reaction: Reaction) -> None:
+def _tick(done: RunRecord, enclave: Enclave, peer: Peer, tick: int, reaction: Reaction) -> None:
     call = enclave.due(tick)
     if enclave.over or not enclave.may_emit(tick, call):
         return

@@ -72,11 +72,11 @@ class HolderState:
     deadline: float = 0.0
 
 
+@dataclass(eq=False)
 class HolderPhase:
     """One state of a holder, named by what it awaits."""
 
-    def __init__(self, known: HolderState) -> None:
-        self.known = known
+    known: HolderState
 
     def on_envelope(self, envelope: messages.Envelope) -> Transition:
         """Take a channel message. Raises ProtocolError if it is not what is awaited."""
@@ -105,13 +105,12 @@ def hello(known: HolderState) -> Transition:
     return AwaitsAnswer(known, initiator, nonce), [_send(messages.Hello(initiator.hello, nonce))]
 
 
+@dataclass(eq=False)
 class AwaitsAnswer(HolderPhase):
     """A key share was sent."""
 
-    def __init__(self, known: HolderState, initiator: messages.Initiator, nonce: bytes) -> None:
-        super().__init__(known)
-        self.initiator = initiator
-        self.nonce = nonce
+    initiator: messages.Initiator
+    nonce: bytes
 
     def on_envelope(self, envelope: messages.Envelope) -> Transition:
         """Make the channel; who is at the other end is not known yet."""
@@ -120,11 +119,10 @@ class AwaitsAnswer(HolderPhase):
         return AwaitsEvidence(self.known, self.initiator.finish(envelope.share), self.nonce), []
 
 
+@dataclass(eq=False)
 class _InChannel(HolderPhase):
-    def __init__(self, known: HolderState, channel: messages.Channel, nonce: bytes) -> None:
-        super().__init__(known)
-        self.channel = channel
-        self.nonce = nonce
+    channel: messages.Channel
+    nonce: bytes
 
     def on_envelope(self, envelope: messages.Envelope) -> Transition:
         """Open the next record; what is late from a channel that was given up passes by."""
@@ -173,12 +171,11 @@ class AwaitsEvidence(_InChannel):
     """The channel stands; the orchestrator has to show its evidence in it."""
 
 
+@dataclass(eq=False)
 class AwaitsGrant(_InChannel):
     """The orchestrator is attested, for one session of its GPU."""
 
-    def __init__(self, known: HolderState, channel: messages.Channel, nonce: bytes, session: str) -> None:
-        super().__init__(known, channel, nonce)
-        self.session = session
+    session: str
 
     def on_grant(self, grant: messages.Grant) -> Transition:
         """Accept a grant for the session that was attested, once; decline one whose budget is too small."""
@@ -220,26 +217,22 @@ class AwaitsGrant(_InChannel):
         return self, []
 
 
+@dataclass(eq=False)
 class Provides(_InChannel):
     """The GPU is here: one chunk after another goes into its buffer, and then it goes back.
 
     No more of the key is used than the grant's budget.
     """
 
-    def __init__(
-        self,
-        known: HolderState,
-        channel: messages.Channel,
-        nonce: bytes,
-        grant: messages.Grant,
-        chunks: tuple[bytes, ...],
-    ) -> None:
-        super().__init__(known, channel, nonce)
-        self.grant = grant
-        self.chunks = chunks
-        self.link = known.setup.link(grant.keys(known.setup.name), grant.start, grant.budget)
-        self.sent = 0
-        self.size = 0
+    grant: messages.Grant
+    chunks: tuple[bytes, ...]
+    sent: int = 0
+    size: int = 0
+    link: BorrowedLink = field(init=False)
+
+    def __post_init__(self) -> None:
+        setup, grant = self.known.setup, self.grant
+        self.link = setup.link(grant.keys(setup.name), grant.start, grant.budget)
 
     def on_tick(self) -> Transition:
         """Go on: a holder that has the GPU asks for no other channel, however long ago it asked for this one."""

@@ -15,7 +15,7 @@ from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import log_step
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
-from carnet_ref.systems.gpu_travelling.orders import Fence, Logged, Model, ReadBack, Save, Scrub, Train, Upload
+from carnet_ref.systems.gpu_travelling.orders import Fence, Logged, Model, Order, ReadBack, Save, Scrub, Train, Upload
 from carnet_ref.systems.gpu_travelling.roles import facts, states
 from carnet_ref.systems.gpu_travelling.roles.custody import Lending, lent_epoch, shortage
 from carnet_ref.systems.gpu_travelling.roles.facts import (
@@ -28,7 +28,7 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
 )
 from carnet_ref.systems.gpu_travelling.roles.job import Checkpoint, Custody, Entry, Job
 from carnet_ref.systems.gpu_travelling.roles.messages import inside
-from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, Send
+from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, RoleEffect, Send
 
 
 class Returning(Lending):
@@ -72,9 +72,7 @@ class Returning(Lending):
     @enforces("REQ-HOME-01", "fence")
     def fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Have the GPU stop every resident context."""
-        place, frame = job.order(Fence())
-        state = states.AwaitsFence(job, self.fence, left, so_far)
-        return state, [log_step(step("send_fence", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return states.AwaitsFence(job, self.fence, left, so_far), ordered(job, Fence(), "send_fence")
 
     def fenced(self, state: states.AwaitsFence, event: states.Reported) -> states.Transition:
         """Take the firmware's report."""
@@ -100,9 +98,8 @@ class Returning(Lending):
         """Ask the firmware for digests of code and model, and for the receive counter."""
         if job.lent is None:
             raise ProtocolError("there is no epoch to ask the counter of")
-        place, frame = job.order(ReadBack(job.lent.epoch))
-        state = states.AwaitsReadBack(job, self.read_back, left, so_far)
-        return state, [log_step(step("send_read_back", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        effects = ordered(job, ReadBack(job.lent.epoch), "send_read_back")
+        return states.AwaitsReadBack(job, self.read_back, left, so_far), effects
 
     def verified(self, state: states.AwaitsReadBack, event: states.Reported) -> states.Transition:
         """Compare what the firmware found with what it should be."""
@@ -134,9 +131,8 @@ class Returning(Lending):
         """Train on what was returned, once its key is dead, nothing else runs and memory is as it should be."""
         for fact in (rotated, fenced, verified):
             facts.require(fact, job.live)
-        place, frame = job.order(Train())
         state = states.AwaitsTraining(job, states.Established(rotated, fenced, verified))
-        return state, [log_step(step("send_train", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return state, ordered(job, Train(), "send_train")
 
     def logged(self, state: states.AwaitsTraining, event: states.LinkMessage) -> states.Transition:
         """Take down what training logged; it decides nothing."""
@@ -175,9 +171,7 @@ class Returning(Lending):
     @enforces("REQ-TRAIN-03")
     def save(self, job: Job) -> states.Transition:
         """Have the model brought home."""
-        place, frame = job.order(Save())
-        state = states.AwaitsModel(job.waiting(job.terms.patience))
-        return state, [log_step(step("send_save", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return states.AwaitsModel(job.waiting(job.terms.patience)), ordered(job, Save(), "send_save")
 
     def model_came(self, state: states.AwaitsModel, event: states.LinkMessage) -> states.Transition:
         """Take the model that came, without believing in it yet."""
@@ -201,9 +195,7 @@ class Returning(Lending):
     @enforces("REQ-SCRUB-01")
     def scrub(self, job: Job) -> states.Transition:
         """Have the GPU clear the buffer, and everything that was derived from it."""
-        place, frame = job.order(Scrub())
-        sent = log_step(step("send_scrub", ORCHESTRATOR, v=place.number), inside(frame))
-        return states.AwaitsScrub(job.waiting(job.terms.patience)), [sent, frame]
+        return states.AwaitsScrub(job.waiting(job.terms.patience)), ordered(job, Scrub(), "send_scrub")
 
     def scrubbed(self, state: states.AwaitsScrub, event: states.Reported) -> states.Transition:
         """Take the firmware's report."""
@@ -214,6 +206,12 @@ class Returning(Lending):
         seen = log_step(step("scrubbed", ORCHESTRATOR))
         state, effects = self.lend(job, clean)
         return state, [seen, *effects]
+
+
+def ordered(job: Job, order: Order, action: str) -> list[RoleEffect]:
+    """Give an order to the firmware, and record that as ``action``."""
+    place, frame = job.order(order)
+    return [log_step(step(action, ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
 
 def is_to_be_kept(job: Job) -> bool:

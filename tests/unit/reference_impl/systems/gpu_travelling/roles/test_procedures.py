@@ -47,11 +47,11 @@ from carnet_ref.transport.frames import Proceed, ProtocolError, Remark
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
-ABSTRACT = {OrchestratorState, AwaitsAnswer}
+UNREPLAYED = {OrchestratorState, AwaitsAnswer}
 STATES = {
     each
     for each in vars(states).values()
-    if isinstance(each, type) and issubclass(each, OrchestratorState) and each not in ABSTRACT
+    if isinstance(each, type) and issubclass(each, OrchestratorState) and each not in UNREPLAYED
 }
 INPUTS = {each for each in vars(states).values() if isinstance(each, type) and issubclass(each, Input)} - {Input}
 PAIRS = [(state, event) for state in TABLE for event in COLUMNS]
