@@ -120,7 +120,7 @@ def sweep(count: int, seed: int, jobs: int) -> Generator[Outcome, None, None]:
     if workers == 1:
         yield from map(evaluate, configurations(count, seed))
         return
-    # Yield what worker processes compute, in order; however it ends, they are ended at once
+    # what worker processes compute, in order; however it ends, they are ended at once
     every = iter(configurations(count, seed))
     parts = list(enumerate(iter(lambda: tuple(itertools.islice(every, CHUNKSIZE)), ())))
     waiting: dict[int, tuple[Outcome, ...]] = {}

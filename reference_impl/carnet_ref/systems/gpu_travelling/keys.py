@@ -178,11 +178,7 @@ class _Rotating:
     def follow(self, order: bytes) -> LinkKeys:
         """Rotate as ordered and return the new keys."""
         parsed = _Order.parse(order)
-        epoch = parsed.epoch
-        last, new = self._keys.epoch, order not in self._accepted
-        stale, repeated = f"epoch {epoch} does not follow {last}", f"the order for epoch {epoch} was followed before"
-        self.checks.require("epochs-increase", "REQ-KEY-04", epoch > last, saw=(epoch, last), otherwise=stale)
-        self.checks.require("wrapped-key-once", "REQ-KEY-04", new, saw=order, otherwise=repeated)
+        self._require_next(order, parsed.epoch)
         h2d, d2h = self._next(parsed)
         keys = LinkKeys(
             parsed.epoch, parsed.owner, parsed.engine, parsed.channel, h2d, d2h, parsed.h2d_mask, parsed.d2h_mask
@@ -192,6 +188,12 @@ class _Rotating:
         self._accepted.add(order)
         self._followed(parsed)
         return self._keys
+
+    def _require_next(self, order: bytes, epoch: int) -> None:
+        last, new = self._keys.epoch, order not in self._accepted
+        stale, repeated = f"epoch {epoch} does not follow {last}", f"the order for epoch {epoch} was followed before"
+        self.checks.require("epochs-increase", "REQ-KEY-04", epoch > last, saw=(epoch, last), otherwise=stale)
+        self.checks.require("wrapped-key-once", "REQ-KEY-04", new, saw=order, otherwise=repeated)
 
     def _keep_ivs_apart(self, keys: LinkKeys) -> None:
         """Refuse keys whose IVs may be those of another epoch under the same key."""

@@ -313,15 +313,7 @@ class Orchestrator:
     def _on_frame(self, frame: frames.Frame) -> Transition:
         match frame.kind:
             case frames.FrameKind.CHANNEL:
-                # Take a channel message; what is wrong with it concerns that channel alone
-                holder = frame.source
-                try:
-                    envelope = messages.parse_envelope(frame.body)
-                    if isinstance(envelope, messages.Hello):
-                        return self.state, self.job.admission.answer(holder, envelope, self._attest())
-                except Failure as error:
-                    return self.state, [frames.Remark(f"channel of {holder}: {error}")]
-                return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
+                return self._on_channel(frame)
             case frames.FrameKind.SESSION:
                 reports, attempt, message = messages.untagged(frame.body)
                 if attempt != self.job.attempt:
@@ -334,10 +326,7 @@ class Orchestrator:
             case frames.FrameKind.REPORT:
                 return self._take(ReportOutside(frame.body))
             case frames.FrameKind.FAULT:
-                # Start from nothing: what was on its way is lost, in the session and in every channel
-                invited = self.job.admission.invite()
-                state, effects = self.procedures.restart(self.state, "the platform was gone")
-                return (state, [*effects, *invited]) if frame.source == frames.PLATFORM else self._on_fault(frame.body)
+                return self._reconnected() if frame.source == frames.PLATFORM else self._on_fault(frame.body)
         return self.state, [frames.Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     def _take(self, event: Input) -> Transition:
@@ -347,6 +336,23 @@ class Orchestrator:
         if body and messages.untagged(body)[1] != self.job.attempt:
             return self.state, [frames.Remark("ignored: a fault in a session that was given up")]
         raise frames.ProtocolError("the GPU reports a fault")
+
+    def _on_channel(self, frame: frames.Frame) -> Transition:
+        """Take a channel message; what is wrong with it concerns that channel alone."""
+        holder = frame.source
+        try:
+            envelope = messages.parse_envelope(frame.body)
+            if isinstance(envelope, messages.Hello):
+                return self.state, self.job.admission.answer(holder, envelope, self._attest())
+        except Failure as error:
+            return self.state, [frames.Remark(f"channel of {holder}: {error}")]
+        return self._on_record(holder, envelope) if isinstance(envelope, messages.Record) else (self.state, [])
+
+    def _reconnected(self) -> Transition:
+        """Start from nothing: what was on its way is lost, in the session and in every channel."""
+        invited = self.job.admission.invite()
+        state, effects = self.procedures.restart(self.state, "the platform was gone")
+        return state, [*effects, *invited]
 
     def _on_record(self, holder: str, record: messages.Record) -> Transition:
         admission = self.job.admission
