@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.attestation.anchors import AnchorRole, default_anchors
-from carnet_ref.attestation.intel.certificates import p256_key
+from carnet_ref.attestation.intel.certificates import p256_key, verify_p256
 from carnet_ref.attestation.intel.collateral import SignedDocument, split_reply
 from carnet_ref.attestation.intel.event_log import parse_event_log, replay_rtmr
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.intel.quote import PADDING_LIMIT, parse_quote
-from carnet_ref.attestation.intel.signatures import verify_p256
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain
 from tests.evidence.intel_table import AGREEMENT, TABLE, agreement, table
@@ -52,7 +51,7 @@ from tests.fixtures.intel_evidence import (
     read_quote,
     refused,
 )
-from tests.fixtures.quote_regions import refusing_steps
+from tests.fixtures.simulated_quotes import refusing_steps
 
 pytestmark = pytest.mark.skipif(FOLDER is None, reason=MISSING)
 CASES = [*genuine(), *refused()] if FOLDER else []

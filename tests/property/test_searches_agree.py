@@ -29,12 +29,11 @@ from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Exploration, Walks
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.native.search import NativeSearch, NativeWalks
-from carnet_check.verification.checks import taking
+from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
-from tests.property.random_protocols import Sample, samples
-from tests.property.symmetric_protocols import alike_samples
+from tests.property.random_protocols import Sample, alike_samples, samples
 
 COUNT = int(os.environ.get("CARNET_RANDOM_SEARCHES", "40"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
@@ -81,7 +80,7 @@ def richer(of: Sample) -> Sample:
 
 
 def _steps(of: Sample) -> Iterator[Goal]:
-    return map(taking, of.protocol.actions)
+    return map(enabling_goal, of.protocol.actions)
 
 
 def explored(

@@ -50,7 +50,7 @@ def _value(option: Option, word: Any) -> Value:
 
 def policy_given(form: AnyFormat, path: Path | None) -> object:
     """Return the policy in the file, or the format's default. Raises UsageError if the file has none."""
-    from carnet_ref.wire.reader import MalformedError
+    from carnet_ref.wire import MalformedError
 
     if path is None or form.parse_policy is None:
         return form.default_policy

@@ -13,7 +13,7 @@ from carnet_ref.marks import enforces
 from carnet_ref.systems import devices
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.devices import derived_keys, point, refused_as, verify_under
-from carnet_ref.wire.fields import join
+from carnet_ref.wire import join
 
 
 class FastrackError(Exception):

@@ -18,7 +18,7 @@ from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.devices import decrypt_message_unverified
 from carnet_ref.systems.fastrack.exchange import KernelError, Keys, TransferError
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 MAX_PLACES = 2**32
 LEAST_BYTES = primitives.NONCE_BYTES + primitives.TAG_BYTES

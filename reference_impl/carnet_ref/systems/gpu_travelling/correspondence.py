@@ -31,7 +31,7 @@ ELEMENTS: Final[Mapping[str, Named]] = MappingProxyType(
         "Data": Named("`alice's chunk 2`: the second chunk of a hand-over", f"{HERE}orders.Write"),
         "Gpu": Named("the GPU's name", f"{ROLES}gpu.Gpu"),
         "Key": Named("`session/epoch`: epochs of a session are counted from 0", "carnet_ref.keys.LinkKeys"),
-        "Mode": Named("`CONFIDENTIAL`, `OPEN`, `DEBUG` or `OUTDATED`", "carnet_ref.device.mode.Mode"),
+        "Mode": Named("`CONFIDENTIAL`, `OPEN`, `DEBUG` or `OUTDATED`", "carnet_ref.device.Mode"),
         "Order": Named("not named: the kind of step says it", f"{HERE}orders.Order"),
         "Phase": Named("not named: the orchestrator's state", f"{ROLES}states.OrchestratorState"),
         "Session": Named("a digest of the key exchange, which both ends see", f"{ROLES}attestation.SessionEnd"),

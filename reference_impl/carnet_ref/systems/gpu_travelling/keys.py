@@ -23,13 +23,22 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from carnet_ref.crypto import primitives
-from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError, SecretTakenError
-from carnet_ref.keys.h100 import ENGINES, Direction, H100KeySchedule, engine_label, ratchet
-from carnet_ref.keys.iv import EngineChannel, IvCounter, counter_after
-from carnet_ref.keys.schedule import KeySchedule, LinkKeys
+from carnet_ref.keys import (
+    Direction,
+    EngineChannel,
+    EnginesExhaustedError,
+    H100KeySchedule,
+    IvCounter,
+    OrderRefusedError,
+    ResetNeededError,
+    SecretTakenError,
+    engine_label,
+    ratchet,
+)
+from carnet_ref.keys.schedule import ENGINES, KeySchedule, LinkKeys, counter_after
 from carnet_ref.keys.usage import KeyUsage, UsageLimits
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
 
 
 class InnerKey:

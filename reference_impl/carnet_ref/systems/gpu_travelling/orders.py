@@ -17,7 +17,7 @@ from typing import Final
 from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm
 from carnet_ref.keys import KeyUsage, UsageLimits
 from carnet_ref.systems.gpu_travelling.codec import Codec, Digest
-from carnet_ref.wire.reader import Reader
+from carnet_ref.wire import Reader
 
 
 @dataclass(frozen=True, slots=True)

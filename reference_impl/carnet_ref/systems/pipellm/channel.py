@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
-from carnet_ref.wire.fields import number, to_number
+from carnet_ref.wire import number, to_number
 
 
 class PipeLlmError(Exception):

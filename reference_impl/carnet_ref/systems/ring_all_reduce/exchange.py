@@ -12,8 +12,7 @@ from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems import devices
 from carnet_ref.systems.devices import point, refused_as, verify_under
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 
 class RingError(Exception):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
 from carnet_ref.marks import enforces
 from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, TurnError
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 
 class Phase(Enum):

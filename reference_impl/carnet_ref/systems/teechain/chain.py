@@ -10,8 +10,7 @@ from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.devices import point, refused_as, verify_under
 from carnet_ref.systems.teechain.tee import ChainError, SealedStateError
-from carnet_ref.wire.fields import join, number, split, to_number, to_text
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader, join, number, split, to_number, to_text
 
 PLAN_NONCE_BYTES = 32
 FIRST = bytes(primitives.SHA384_BYTES)

@@ -17,8 +17,7 @@ from carnet_ref.systems.teechain.chain import Plan, check_signature, fields
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import read_said
 from carnet_ref.systems.teechain.tee import ChainError, Policy, Quote, QuoteError, SilentMemberError, TeechainError
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 Carry = Callable[[str, bytes], bytes]
 """Carries a message to a member and returns its answer; raises ``ConnectionError`` if there is none."""

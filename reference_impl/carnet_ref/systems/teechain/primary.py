@@ -23,8 +23,7 @@ from carnet_ref.systems.teechain.chain import (
 )
 from carnet_ref.systems.teechain.replica import ANSWER, CALL, FREEZE, ROSTER, WELCOME, Replica, link_key
 from carnet_ref.systems.teechain.tee import ChainError, Quote, QuoteError
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 
 class Primary:

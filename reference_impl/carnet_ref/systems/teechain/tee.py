@@ -13,8 +13,7 @@ from carnet_ref.marks import enforces
 from carnet_ref.systems import devices
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.devices import point, refused_as, verify_under
-from carnet_ref.wire.fields import join, split
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, split
 
 
 class TeechainError(Exception):

@@ -16,7 +16,7 @@ from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.devices import decrypt_unverified
 from carnet_ref.systems.tensortee.session import Keys, TensorError
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 LINE_BYTES = 64
 STORED_BYTES = LINE_BYTES + TAG_BYTES

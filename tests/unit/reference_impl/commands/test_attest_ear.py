@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_ref.attestation.formats import FORMATS
-from carnet_ref.attestation.results.result import EXTENSION
+from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from tests.fixtures.command_words import with_defaults
 from tests.fixtures.ear_tokens import (
@@ -28,8 +28,17 @@ from tests.fixtures.ear_tokens import (
     result,
     token,
 )
-from tests.fixtures.simulated_machine import SINCE, certificate_table, gpu, machine, quote, roots, snp_report, td
-from tests.fixtures.simulated_nvml import SimulatedNvml
+from tests.fixtures.simulated_machine import (
+    SINCE,
+    SimulatedNvml,
+    certificate_table,
+    gpu,
+    machine,
+    quote,
+    roots,
+    snp_report,
+    td,
+)
 
 WHEN = "2026-01-01T00:30:00Z"
 ODD = {"developer": "\x1b[1m", "build": "\ud800"}

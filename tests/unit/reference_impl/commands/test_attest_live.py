@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_ref.attestation.live.collection import Machine
-from carnet_ref.attestation.live.tsm import TsmFolder
+from carnet_ref.attestation.live.sources import TsmFolder
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.simulated_machine import (
     NO_NVML,
@@ -23,6 +23,8 @@ from tests.fixtures.simulated_machine import (
     PLATFORM,
     SINCE,
     VENDOR,
+    SimulatedNvml,
+    SimulatedTsm,
     gpu,
     machine,
     quote,
@@ -30,8 +32,6 @@ from tests.fixtures.simulated_machine import (
     snp_report,
     td,
 )
-from tests.fixtures.simulated_nvml import SimulatedNvml
-from tests.fixtures.simulated_tsm import SimulatedTsm
 
 
 def attest(*words: str) -> Result:

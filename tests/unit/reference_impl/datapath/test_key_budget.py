@@ -28,12 +28,11 @@ from carnet_ref.datapath.key_budget import (
 from carnet_ref.datapath.quantities import QuantityError, Size
 from carnet_ref.keys.bounds import log2
 from carnet_ref.keys.usage import Budget, UsageLimits
-from carnet_ref.spdm.records import LAST_SEQUENCE, MAX_PAYLOAD
+from carnet_ref.spdm.secured import LAST_SEQUENCE, MAX_PAYLOAD
 from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import custody
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
 DECK = KeyDemand(Size.parse("44 TiB"), Size.parse("256 MiB"), 7, Size.parse("498 MB"), 60)
 DEMANDS = st.builds(

@@ -7,17 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.journal.store import Journal
+from carnet_ref.journal import Journal
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.transport.frames import Frame, FrameKind
+from carnet_ref.transport.frames import Frame, FrameKind, encode_frame, parse_frame, read_frame
 from carnet_ref.transport.greeting import LARGEST_GREETING
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.relay import TAKEOVERS
-from carnet_ref.transport.wire import encode_frame, parse_frame, read_frame
-from carnet_ref.wire.fields import join
-from carnet_ref.wire.reader import MalformedError
-from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
-from tests.fixtures.relays import DEPLOYMENT, Counting, Meeting, ended, meet
+from carnet_ref.transport.platform import TAKEOVERS
+from carnet_ref.wire import MalformedError, join
+from tests.fixtures.hostile_platform import DEPLOYMENT, Act, Counting, Cue, HostilePlatform, Meeting, Move, ended, meet
 from tests.fixtures.worlds import draws, world_of
 
 LARGEST_IN_TESTS = 4096

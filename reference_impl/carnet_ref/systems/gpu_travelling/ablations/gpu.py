@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, Random
-from carnet_ref.device.engines import CopyEngines, Opened
-from carnet_ref.device.memory import Region
+from carnet_ref.device import CopyEngines, Opened, Region
 from carnet_ref.keys import Direction, EngineChannel, IvCounter, LinkKeys, Opener, Sealer
 from carnet_ref.keys.usage import KeyUsage
 from carnet_ref.systems.gpu_travelling.device import Device, Firmware

@@ -39,7 +39,7 @@ from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, TABLE, 
 from carnet_ref.systems.gpu_travelling.roles.returning import route_back
 from carnet_ref.systems.gpu_travelling.roles.setup import shake_hands, show_all
 from carnet_ref.transport.frames import Note, Proceed, RoleEffect
-from carnet_ref.wire.fields import split
+from carnet_ref.wire import split
 
 _Found = TypeVar("_Found")
 

@@ -30,7 +30,7 @@ from carnet_ref.systems.gpu_travelling.roles.attestation import (
 )
 from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, BorrowedLink
 from carnet_ref.transport import frames
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 _NONCE_BYTES = 32
 Failure = (CryptoError, KeysError, MalformedError, frames.ProtocolError)

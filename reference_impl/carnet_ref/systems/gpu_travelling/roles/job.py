@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import SHA384_BYTES, Random, sha384
-from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, KeyUse, LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import GPU
@@ -27,8 +27,7 @@ from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnr
 from carnet_ref.systems.gpu_travelling.roles.links import Link
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import FrameKind, ProtocolError, RoleEffect, Send
-from carnet_ref.wire.fields import join, split
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, split
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, Random, X25519S
 from carnet_ref.keys import Budget, LinkKeys
 from carnet_ref.systems.gpu_travelling.codec import Codec
 from carnet_ref.transport.frames import Send
-from carnet_ref.wire.fields import join
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join
 
 
 @dataclass(frozen=True, slots=True)

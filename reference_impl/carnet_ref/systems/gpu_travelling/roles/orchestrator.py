@@ -69,7 +69,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Transition,
 )
 from carnet_ref.transport import frames
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 
 class Unwanted(Enum):

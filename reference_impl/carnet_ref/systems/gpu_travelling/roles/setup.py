@@ -18,7 +18,7 @@ from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.messages import ATTEMPTS, OrchestratorEvidence
 from carnet_ref.systems.gpu_travelling.roles.returning import Returning, route_back
 from carnet_ref.transport import frames
-from carnet_ref.wire.fields import number
+from carnet_ref.wire import number
 
 _NONCE_BYTES = 32
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.live.errors import AbsentError, CollectionError
-from carnet_ref.attestation.live.tsm import LARGEST_BLOB, ROOT, TsmFolder, collect_vm
-from tests.fixtures.simulated_tsm import Deaf, Rival, SimulatedTsm
+from carnet_ref.attestation.live.sources import LARGEST_BLOB, ROOT, AbsentError, CollectionError, TsmFolder, collect_vm
+from tests.fixtures.simulated_machine import Deaf, Rival, SimulatedTsm
 
 ASKED = bytes(range(64))
 

@@ -12,10 +12,9 @@ import pytest
 from cryptography import x509
 
 from carnet_ref.attestation.nvidia.policy import STEPS
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.attestation.simulated.gpu import OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.attestation.simulated.vendor import OUTDATED, SimulatedVendor, answer
-from carnet_ref.device.mode import Mode
+from carnet_ref.device import Mode
 from carnet_ref.spdm.errors import SpdmError
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.gpu_travelling.ablations.evidence import GPU
@@ -26,8 +25,7 @@ from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, Td
 from carnet_ref.systems.gpu_travelling.roles.attestation import Agreed, GpuEvidence, accept_orchestrator
 from carnet_ref.systems.gpu_travelling.roles.facts import attested
 from carnet_ref.transport.frames import ProtocolError
-from tests.fixtures.fast_parties import FastRequester
-from tests.fixtures.worlds import draws
+from tests.fixtures.worlds import FastRequester, draws
 
 DEPLOYMENT = Deployment(holder_names(1), 1)
 NONCE = bytes(range(32))

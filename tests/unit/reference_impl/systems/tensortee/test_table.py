@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carnet_ref.systems.tensortee.memory import MOST, Memory, VersionTable
 from carnet_ref.systems.tensortee.session import TensorError
-from carnet_ref.wire.fields import number
+from carnet_ref.wire import number
 
 Verifies = Callable[[str, object], None]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
@@ -26,8 +26,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Returned,
 )
 from carnet_ref.transport.frames import Ended, Remark, Send
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, draws, world_of
 
 LIMITS = UsageLimits.for_messages(8)
 SECRET = bytes(range(32))

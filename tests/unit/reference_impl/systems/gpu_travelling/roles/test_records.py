@@ -26,8 +26,7 @@ from carnet_ref.systems.gpu_travelling.roles.messages import (
     parse_message,
     respond,
 )
-from carnet_ref.wire.fields import join
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join
 from tests.fixtures.worlds import draws
 
 GRANT = Grant("s1", 1, 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.device.memory import BASE, Region
+from carnet_ref.device import BASE, Region
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyUsage, Sealer, UsageLimits
 from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
@@ -46,8 +46,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Reported,
 )
 from carnet_ref.transport.frames import ProtocolError
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import draws
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, draws
 
 SECRET = bytes(range(32))
 MODEL = sha384(b"model")

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from carnet_ref.crypto import primitives as crypto
 from carnet_ref.crypto.primitives import AesGcm, AesGcmSiv
-from carnet_ref.journal.store import Journal
+from carnet_ref.journal import Journal
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.transport.frames import Frame
@@ -71,7 +71,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         seen.append(bytes(key))
         return original(key, info, length)
 
-    for module in ("crypto.primitives", "crypto.hpke", "keys.h100"):
+    for module in ("crypto.primitives", "crypto.hpke", "keys.schedule"):
         monkeypatch.setattr(f"carnet_ref.{module}.hkdf_expand_sha256", expand)
     return seen
 

@@ -1,0 +1,160 @@
+"""Bytes that somebody else made, read within bounds: what does not fit is one typed error.
+
+Carnet's own messages are lists of byte fields, each with its length before it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Literal
+
+ByteOrder = Literal["little", "big"]
+
+
+class MalformedError(ValueError):
+    """Bytes that are not what they were said to be.
+
+    Attributes:
+        what: the structure being read, such as ``"TDX quote"``.
+        expected: what should have stood there.
+        found: what stood there.
+        offset: where, in bytes from the start of the structure; ``None`` where a place means nothing.
+    """
+
+    def __init__(self, what: str, expected: str, found: str, offset: int | None = None) -> None:
+        place = "" if offset is None else f" at byte {offset}"
+        super().__init__(f"{what}{place}: expected {expected}, found {found}")
+        self.what = what
+        self.expected = expected
+        self.found = found
+        self.offset = offset
+
+
+class Reader:
+    """A cursor over bytes that never reads past their end."""
+
+    __slots__ = ("_data", "_field", "_order", "_position", "_what")
+
+    def __init__(self, data: bytes, what: str, order: ByteOrder = "little") -> None:
+        self._data = data
+        self._what = what
+        self._order: ByteOrder = order
+        self._position = 0
+        self._field = 0
+
+    @property
+    def position(self) -> int:
+        """How many bytes have been read."""
+        return self._position
+
+    @property
+    def remaining(self) -> int:
+        """How many bytes are left."""
+        return len(self._data) - self._position
+
+    def take(self, count: int, field: str) -> bytes:
+        """Return the next ``count`` bytes, which are called ``field`` in errors.
+
+        Raises:
+            MalformedError: fewer are left.
+        """
+        if count > self.remaining:
+            raise MalformedError(self._what, f"{count} bytes of {field}", f"{self.remaining}", self._position)
+        self._field = self._position
+        self._position += count
+        return self._data[self._field : self._position]
+
+    def number(self, width: int, field: str) -> int:
+        """Return the next ``width`` bytes as an unsigned integer in this reader's byte order."""
+        return int.from_bytes(self.take(width, field), self._order)
+
+    def constant(self, value: bytes, field: str) -> None:
+        """Read bytes that can only be ``value``."""
+        offset = self._position
+        found = self.take(len(value), field)
+        if found != value:
+            raise MalformedError(self._what, f"{field} {value.hex()}", found.hex(), offset)
+
+    def rest(self) -> bytes:
+        """Return everything that is left."""
+        return self.take(self.remaining, "the rest")
+
+    def end(self) -> None:
+        """Insist that nothing is left."""
+        if self.remaining:
+            raise MalformedError(self._what, "nothing more", f"{self.remaining} further bytes", self._position)
+
+    def malformed(self, expected: str, found: str) -> MalformedError:
+        """Return, for the caller to raise, an error at the field that was read last."""
+        return MalformedError(self._what, expected, found, self._field)
+
+
+def json_value(text: str | bytes) -> object:
+    """Return the value of a JSON text in which no object has a name twice, since readers differ in which one counts.
+
+    Raises:
+        ValueError: it is no such text, has a number that is none or too large, or is nested too deeply.
+
+    Source: RFC 8259, sections 4 and 6.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _finite(text: str) -> float:
+    """Refuse NaN, infinities, and what is too large for a number, which JSON does not have."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number that is none, or too large")
+    return value
+
+
+def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name comes twice in one object")
+    return fields
+
+
+_LENGTH = 4
+
+
+def join(*parts: bytes) -> bytes:
+    """Return the fields as one message."""
+    return b"".join(len(part).to_bytes(_LENGTH, "little") + part for part in parts)
+
+
+def split(data: bytes, what: str, *names: str) -> list[bytes]:
+    """Return the fields of a message, which are called ``names`` in errors.
+
+    Raises:
+        MalformedError: there are fewer or more fields, or one is cut short.
+    """
+    reader = Reader(data, what)
+    parts = [reader.take(reader.number(_LENGTH, f"{name} length"), name) for name in names]
+    reader.end()
+    return parts
+
+
+def number(value: int) -> bytes:
+    """Return a counter as eight bytes."""
+    return value.to_bytes(8, "little")
+
+
+def to_number(part: bytes, what: str, field: str) -> int:
+    """Return the counter in a field. Raises MalformedError if it is not eight bytes."""
+    reader = Reader(part, what)
+    value = reader.number(8, field)
+    reader.end()
+    return value
+
+
+def to_text(part: bytes, what: str, field: str) -> str:
+    """Return the text in a field. Raises MalformedError if it is not UTF-8."""
+    try:
+        return part.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Reader(part, what).malformed(f"{field} in UTF-8", part[:16].hex()) from None
