@@ -27,7 +27,8 @@ from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device import Mode
 from carnet_ref.marks import enforces
-from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary, Version
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary
 from carnet_ref.spdm.secured import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
