@@ -37,12 +37,12 @@ for kind in (crypto.AesGcm, crypto.AesGcmSiv):
         sink.write(bytes(key).hex() + "\\n")
         original(self, key)
     kind.__init__ = init
-from carnet_ref.transport import process, wire
+from carnet_ref.transport import frames, process
 class Watching(process.Platform):
     def see(self, frame):
         super().see(frame)
         with open(os.environ["SEEN_FRAMES"], "ab") as seen:
-            seen.write(wire.encode_frame(frame))
+            seen.write(frames.encode_frame(frame))
 process.Platform = Watching
 process.main()
 """
