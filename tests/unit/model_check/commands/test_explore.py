@@ -23,7 +23,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.planning import Request, planned
 from carnet_spec.trace import Trace, TraceStep
-from tests.coq.built import exhaust
+from tests.coq.coq_files import exhaust
 from tests.fixtures.thorough import share
 from tests.unit.model_check.command import FASTEST, FIXTURES, TOY, WIDE, carnet, control
 from tests.unit.model_check.engines.toy import REGISTRATION

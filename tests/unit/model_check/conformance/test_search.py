@@ -22,9 +22,8 @@ from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH, Column, Li
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_spec.language import Draft, Formula, InLine, Instance, Profile, Protocol, Sort, Step, exists, true
 from carnet_spec.trace import TraceEvent, TraceStep
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.travelling import SOURCE
-from tests.fixtures.worlds import world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 from tests.unit.model_check.conformance.vocabulary import PARTIES, X, Y, compiler, frame, truth
 from tests.unit.model_check.small import *
 from tests.unit.model_check.steps import see

@@ -19,8 +19,18 @@ from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.expressions import used_symbol
 from tests.fixtures import reversed_draws, shells, stove
-from tests.fixtures.tla_states import Visited, visited
-from tests.fixtures.tla_text import bound, declared, defined, definition, mistakes, nodes, parsed, undefined
+from tests.fixtures.tla import (
+    Visited,
+    bound,
+    declared,
+    defined,
+    definition,
+    mistakes,
+    nodes,
+    parsed,
+    undefined,
+    visited,
+)
 from tests.property.random_protocols import Sample, samples
 from tests.unit.model_check.command import FIXTURES, TOY, carnet
 

@@ -88,7 +88,7 @@ def test_what_nobody_could_look_at_leaves_a_mutant_unknown_until_somebody_can(
 
 def test_mutants_of_what_is_not_proved_are_not_judged(tmp_path: Path) -> None:
     text = Path(door.__file__).read_text("utf-8")
-    lemma = "    @door.lemma\n    def nobody_shows(who: Person) -> Formula:\n        return ~badge(who)\n\n"
+    lemma = "    @door.lemma\n    def nobody_shows(who: Person) -> language.Formula:\n        return ~badge(who)\n\n"
     assert text.count("    return door\n") == 1
     place = tmp_path / "door.py"
     place.write_text(text.replace("    return door\n", f"{lemma}    return door\n"), "utf-8")
