@@ -15,11 +15,10 @@ from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.exploits import honest, testbed
 from carnet_ref.systems.gpu_travelling.exploits.attacker import Attacker
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE, UNREPLAYED
+from carnet_ref.systems.gpu_travelling.exploits.honest import Names
 from carnet_ref.systems.gpu_travelling.exploits.hostile import ACTIONS, Hostile, NotReplayableError
-from carnet_ref.systems.gpu_travelling.exploits.names import Names
-from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here, replay_with
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here, replay_with, replayed
 from carnet_ref.systems.replaying import Attack
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Trace, TraceStep
@@ -109,8 +108,8 @@ def test_the_record_is_rich_has_known_attacks_and_nothing_that_stays_abstract() 
     whole = [FAMILY.drafted(name).whole() for name in FAMILY.variants]
     known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
     carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
-    assert {each.name for each in ABSTRACT} <= known - carried_out
-    assert all(each.why for each in ABSTRACT)
+    assert {each.name for each in UNREPLAYED} <= known - carried_out
+    assert all(each.why for each in UNREPLAYED)
 
 
 @pytest.mark.parametrize("name", ASKED)

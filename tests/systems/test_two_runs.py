@@ -17,12 +17,9 @@ from hypothesis import strategies as st
 from carnet_check.loading.families import load
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
-from carnet_ref.systems.sgx_lkl.calls import Call
-from carnet_ref.systems.sgx_lkl.errors import ShapeError
-from carnet_ref.systems.sgx_lkl.holder import padded_dataset
-from carnet_ref.systems.sgx_lkl.run import Host, Performance, Reaction, performed
-from carnet_ref.systems.sgx_lkl.shape import TURNS, Operation, Shape
+from carnet_ref.systems.gpu_travelling.deployment import Deployment
+from carnet_ref.systems.sgx_lkl.frames import TURNS, Call, Operation, Shape, ShapeError
+from carnet_ref.systems.sgx_lkl.run import Host, Reaction, RunRecord, padded_dataset, perform_run
 from carnet_ref.transport.frames import Frame, FrameKind
 from carnet_spec.language.lints import lint_draft
 from carnet_spec.protocols.sgx_lkl.design import oblivious, one_run
@@ -48,8 +45,8 @@ reactions = st.lists(st.sampled_from(Reaction), min_size=SHAPE.ticks, max_size=S
 
 def _performed(
     dataset: bytes, asked: Sequence[Call], host: Host, checks: Checks = EVERY, result: bytes = b""
-) -> Performance:
-    return performed(SHAPE, secrets.token_bytes, dataset, asked, host, checks, result)
+) -> RunRecord:
+    return perform_run(SHAPE, secrets.token_bytes, dataset, asked, host, checks, result)
 
 
 @settings(max_examples=80, deadline=None)

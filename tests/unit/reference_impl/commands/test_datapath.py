@@ -14,7 +14,7 @@ from carnet_ref.datapath import sweeping
 from carnet_ref.datapath.quantities import QuantityError
 from carnet_ref.datapath.sweeping import Outcome
 from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, _saved
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.transport.crossings import BytesMoved, bytes_moved
 from carnet_ref.transport.frames import Frame, FrameKind

@@ -26,8 +26,8 @@ from carnet_ref.systems.gpu_travelling.commands import running
 from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
 from carnet_ref.systems.gpu_travelling.commands.run import SCHEDULES as OFFERED
 from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES, RunRequest
-from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
+from carnet_ref.systems.gpu_travelling.deployment import Deployment
+from carnet_ref.systems.gpu_travelling.keys import SCHEDULES
 from carnet_spec.protocols.gpu_travelling.instances import FRESH_SIZES
 from carnet_spec.trace import Header
 from tests.repo.tracked import ROOT

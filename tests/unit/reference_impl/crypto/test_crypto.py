@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from carnet_ref.crypto import hpke, primitives
 from carnet_ref.crypto import primitives as crypto
-from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
+from carnet_ref.systems.gpu_travelling.roles.messages import Initiator, respond
 from tests.fixtures.worlds import draws
 
 

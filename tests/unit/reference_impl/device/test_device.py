@@ -9,14 +9,13 @@ from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.device import BASE, CAPACITY, TRAINING_CODE, CopyEngines, Memory, Mode, Region, parse_program
 from carnet_ref.keys import Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, LinkKeys, Sealer, UsageLimits
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
+from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
-from carnet_ref.systems.gpu_travelling.ablations.device import ALTERNATIVES as DEVICE
-from carnet_ref.systems.gpu_travelling.ablations.engines import ALTERNATIVES as ENGINES
-from carnet_ref.systems.gpu_travelling.device import commands, orders
-from carnet_ref.systems.gpu_travelling.device.device import Device
-from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.ablations.gpu import DEVICES as DEVICE
+from carnet_ref.systems.gpu_travelling.ablations.gpu import ENGINES
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
+from carnet_ref.systems.gpu_travelling.device import Device, Firmware
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.training import Outcome
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.wire import MalformedError
@@ -24,12 +23,12 @@ from tests.fixtures.worlds import draws
 
 DIGEST, OTHER = sha384(b"code"), sha384(b"model")
 COMMANDS = (
-    commands.Write(BASE[Region.BUFFER], 1, b"data"),
-    commands.Start(b"copy buffer\n"),
-    commands.Upload(b"train\n", b"model"),
-    commands.Submit(orders.encode(orders.Fence())),
+    orders.Write(BASE[Region.BUFFER], 1, b"data"),
+    orders.Start(b"copy buffer\n"),
+    orders.Upload(b"train\n", b"model"),
+    orders.Submit(orders.encode(orders.Fence())),
 )
-REPLIES = (commands.Logged(1.5), commands.Model(b"model"), commands.Sent(b"anything"))
+REPLIES = (orders.Logged(1.5), orders.Model(b"model"), orders.Sent(b"anything"))
 ORDERS = (orders.Rotate(b"a key"), orders.Fence(), orders.ReadBack(3), orders.Train(), orders.Save(), orders.Scrub())
 REPORTS = (
     orders.Rotated(2, 1),
@@ -46,10 +45,10 @@ IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
 @pytest.mark.parametrize(
     "said",
     [
-        commands.Write(0, 1, b"secret"),
-        commands.Upload(b"train\n", b"secret"),
-        commands.Model(b"secret"),
-        commands.Sent(b"secret"),
+        orders.Write(0, 1, b"secret"),
+        orders.Upload(b"train\n", b"secret"),
+        orders.Model(b"secret"),
+        orders.Sent(b"secret"),
         Outcome(b"secret", 1.5, b"secret"),
     ],
     ids=lambda said: type(said).__name__,
@@ -87,19 +86,19 @@ def device(host: Host | None = None, *off: str) -> Device:
 
 def loaded(host: Host | None = None, *off: str) -> Device:
     gpu = device(host, *off)
-    gpu.store(commands.Upload(TRAINING_CODE, b"0"))
-    gpu.store(commands.Write(BASE[Region.BUFFER], 1, b"secret"))
+    gpu.store(orders.Upload(TRAINING_CODE, b"0"))
+    gpu.store(orders.Write(BASE[Region.BUFFER], 1, b"secret"))
     return gpu
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda each: type(each).__name__)
-def test_commands_survive_the_wire(command: commands.Write) -> None:
-    assert commands.parse_command(commands.encode(command)) == command
+def test_commands_survive_the_wire(command: orders.Write) -> None:
+    assert orders.parse_command(orders.encode_copy(command)) == command
 
 
 @pytest.mark.parametrize("reply", REPLIES, ids=lambda each: type(each).__name__)
-def test_replies_survive_the_wire(reply: commands.Reply) -> None:
-    assert commands.parse_reply(commands.encode(reply)) == reply
+def test_replies_survive_the_wire(reply: orders.Reply) -> None:
+    assert orders.parse_reply(orders.encode_copy(reply)) == reply
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=lambda each: type(each).__name__)
@@ -118,12 +117,12 @@ def test_reports_survive_the_session(report: orders.Report) -> None:
         b"",
         b"\x00",
         b"\x99",
-        commands.encode(commands.Write(0, 1, b"data"))[:-1],
-        commands.encode(commands.Start(b"")) + b"x",
+        orders.encode_copy(orders.Write(0, 1, b"data"))[:-1],
+        orders.encode_copy(orders.Start(b"")) + b"x",
     ],
 )
 def test_what_is_no_command_is_malformed(cut: bytes) -> None:
-    for parsed in (commands.parse_command, commands.parse_reply, orders.parse_order, orders.parse_report):
+    for parsed in (orders.parse_command, orders.parse_reply, orders.parse_order, orders.parse_report):
         with pytest.raises(MalformedError):
             parsed(cut)
 
@@ -166,17 +165,17 @@ def test_a_scrub_without_its_defence_leaves_something_behind(off: str, region: R
 def test_planted_code_writes_a_copy_out_goes_on_running_and_hears_nothing_unless_it_listens() -> None:
     host = Host()
     gpu = loaded(host)
-    gpu.store(commands.Write(BASE[Region.CODE], 0, IMPLANT))
+    gpu.store(orders.Write(BASE[Region.CODE], 0, IMPLANT))
     gpu.clear(orders.Scrub())
     assert b"secret" in gpu.memory.content(Region.STASH)
     assert b"secret" in host.seen[0]
     gpu = loaded()
-    gpu.store(commands.Write(BASE[Region.CODE], 0, IMPLANT))
+    gpu.store(orders.Write(BASE[Region.CODE], 0, IMPLANT))
     gpu.train()
-    gpu.store(commands.Upload(TRAINING_CODE, b""))
+    gpu.store(orders.Upload(TRAINING_CODE, b""))
     assert gpu.contexts == 1
     gpu = loaded()
-    gpu.store(commands.Start(IMPLANT))
+    gpu.store(orders.Start(IMPLANT))
     assert gpu.told(b"model 6f6c64\n") == ()
     assert gpu.model == b"0"
 
@@ -186,12 +185,12 @@ def test_an_upload_overwrites_planted_code_and_a_fence_stops_contexts() -> None:
     host = Host()
     gpu = loaded(host)
     gpu.memory.clear(Region.BUFFER)
-    gpu.store(commands.Write(BASE[Region.CODE], 0, IMPLANT))
-    gpu.store(commands.Start(IMPLANT))
+    gpu.store(orders.Write(BASE[Region.CODE], 0, IMPLANT))
+    gpu.store(orders.Start(IMPLANT))
     assert gpu.contexts == 1
     assert gpu.clear(orders.Fence()) == orders.Fenced()
-    gpu.store(commands.Upload(TRAINING_CODE, b""))
-    gpu.store(commands.Write(BASE[Region.BUFFER], 1, b"secret"))
+    gpu.store(orders.Upload(TRAINING_CODE, b""))
+    gpu.store(orders.Write(BASE[Region.BUFFER], 1, b"secret"))
     assert gpu.contexts == 0
     assert not any(b"secret" in seen for seen in host.seen)
     assert gpu.model == b"0", "without a model in the upload, the one that is there stays"
@@ -201,16 +200,16 @@ def test_an_upload_overwrites_planted_code_and_a_fence_stops_contexts() -> None:
 def test_digests_are_of_memory_as_it_is() -> None:
     gpu = loaded()
     assert gpu.read_back(3) == orders.MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 3, 0)
-    gpu.store(commands.Write(BASE[Region.MODEL], 0, b"other"))
+    gpu.store(orders.Write(BASE[Region.MODEL], 0, b"other"))
     assert gpu.read_back(3).model == sha384(b"other")
 
 
 @pytest.mark.parametrize(
     "left",
-    [commands.Start(b"listen\n"), commands.Write(BASE[Region.CODE], 0, b"train\nlisten\n")],
+    [orders.Start(b"listen\n"), orders.Write(BASE[Region.CODE], 0, b"train\nlisten\n")],
     ids=["kernel", "code"],
 )
-def test_code_that_listens_does_what_host_memory_says(left: commands.Start | commands.Write) -> None:
+def test_code_that_listens_does_what_host_memory_says(left: orders.Start | orders.Write) -> None:
     gpu = loaded()
     gpu.store(left)
     assert [each.text for each in gpu.told(b"model 6f6c64\nsend 00ff\n")] == ["6f6c64", "00ff"]
@@ -220,11 +219,11 @@ def test_code_that_listens_does_what_host_memory_says(left: commands.Start | com
 @pytest.mark.verifies("gpu-travelling-REQ-HOME-07")
 def test_the_report_on_memory_counts_what_runs_besides_the_firmware() -> None:
     gpu = loaded()
-    gpu.store(commands.Write(BASE[Region.CODE], 0, b"train\nlisten\n"))
+    gpu.store(orders.Write(BASE[Region.CODE], 0, b"train\nlisten\n"))
     gpu.clear(orders.Fence())
     assert gpu.read_back(0).contexts == 0
     gpu.told(b"start " + IMPLANT.hex().encode() + b"\n")
-    gpu.store(commands.Upload(TRAINING_CODE, b""))
+    gpu.store(orders.Upload(TRAINING_CODE, b""))
     assert gpu.read_back(0) == orders.MemoryRead(sha384(TRAINING_CODE), sha384(b"0"), 0, 1)
 
 

@@ -32,7 +32,7 @@ from carnet_ref.keys import (
     ratchet,
 )
 from carnet_ref.keys.schedule import ENGINES, LAST_CHANNEL, LAST_MESSAGE, ONE_CHANNEL, counter_after
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from tests.fixtures.worlds import draws
 
 EMK = bytes(range(32))

@@ -127,7 +127,7 @@ STOPPED = {
 
 def carried_out(id: str, claim: str, steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
     replay = replay_of(id)
-    assert replay is import_module(f"carnet_ref.systems.{id.replace('-', '_')}.exploits.replay").replay_here
+    assert replay is import_module(f"carnet_ref.systems.{id.replace('-', '_')}.exploits").replay_here
     assert replay is not None
     done: dict[str, Any] = replay({"variant": load(id).family.main[0], "removed": [], "claim": claim, "steps": steps})
     return done
@@ -143,7 +143,7 @@ def test_a_replay_says_where_it_stops(id: str) -> None:
 
 @pytest.mark.parametrize("id", HARMLESS)
 def test_a_run_that_breaks_nothing_shows_nothing(id: str) -> None:
-    for claim in import_module(f"carnet_ref.systems.{id.replace('-', '_')}.exploits.claims").CLAIMS:
+    for claim in import_module(f"carnet_ref.systems.{id.replace('-', '_')}.exploits").CLAIMS:
         outcome = carried_out(id, claim, HARMLESS[id])
         assert (outcome["reproduced"], outcome["stopped"]) == (False, None)
 
@@ -162,21 +162,19 @@ TensorTEE's draft has every step, that of each defence's absence too.
 @pytest.mark.parametrize("id", BESIDE)
 def test_every_step_and_every_claim_has_its_bytes(id: str) -> None:
     exploits = f"carnet_ref.systems.{id}.exploits"
-    steps, (without, taken) = import_module(f"{exploits}.steps"), BESIDE[id]
+    steps, (without, taken) = import_module(exploits), BESIDE[id]
     family, protocol = load(id).family, load(id).protocol("", without)
     whole = family.draft(family.main[0]) if id == "tensortee" else protocol
     assert {*steps.STEPS, *steps.UNSEEN, *taken} == {action.name for action in whole.actions}
-    assert set(import_module(f"{exploits}.claims").CLAIMS) == {claim.name for claim in protocol.claims}
+    assert set(steps.CLAIMS) == {claim.name for claim in protocol.claims}
 
 
 def test_every_step_and_every_claim_of_two_runs_has_its_bytes() -> None:
-    steps, protocol = import_module("carnet_ref.systems.sgx_lkl.exploits.steps"), load("sgx-lkl").protocol()
+    steps, protocol = import_module("carnet_ref.systems.sgx_lkl.exploits"), load("sgx-lkl").protocol()
     taken = {action.name for action in protocol.actions if not action.name.startswith("compare_")}
     assert set(steps.STEPS) == taken
     assert set(steps.ABLE) == set(oblivious().secretly_possible)
-    assert set(import_module("carnet_ref.systems.sgx_lkl.exploits.claims").CLAIMS) == {
-        claim.name for claim in protocol.claims
-    }
+    assert set(steps.CLAIMS) == {claim.name for claim in protocol.claims}
 
 
 def test_a_system_is_found_by_the_id_of_its_protocol_and_nothing_else_is() -> None:

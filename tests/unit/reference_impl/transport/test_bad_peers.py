@@ -16,8 +16,8 @@ from carnet_check.conformance import conform
 from carnet_ref.crypto.primitives import AuthenticationError, CryptoError
 from carnet_ref.journal import Journal
 from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport import greeting
 from carnet_ref.transport import platform as relaying
 from carnet_ref.transport.crossings import Tally

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.training import Trainer
 from carnet_ref.transport.crossings import Crossings, Stretch, Tally, Where, bytes_moved
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind

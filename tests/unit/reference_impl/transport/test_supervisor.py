@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.process import Assignment
 from carnet_ref.transport.supervisor import ProcessError, RefusedStartError, Supervisor
@@ -192,7 +192,7 @@ while True:
 RUN = """
 import json, os, resource, signal, subprocess, sys
 from pathlib import Path
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.supervisor import Supervisor
 

@@ -11,11 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
-from carnet_ref.systems.fastrack.chunks import Label, decrypt, seal, verify
-from carnet_ref.systems.fastrack.errors import KernelError, ReportError, TransferError
-from carnet_ref.systems.fastrack.exchange import CONFIDENTIAL, OPEN, Device, KeyExchange, Keys, certify
-from carnet_ref.systems.fastrack.gpu import Gpu
-from carnet_ref.systems.fastrack.user import User
+from carnet_ref.systems.fastrack.exchange import (
+    CONFIDENTIAL,
+    OPEN,
+    Device,
+    KernelError,
+    KeyExchange,
+    Keys,
+    ReportError,
+    TransferError,
+    certify,
+)
+from carnet_ref.systems.fastrack.transfers import Gpu, Label, User, decrypt, seal, verify
 
 KEYS = Keys(bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96)))
 OTHER = Keys(bytes(32), bytes(32), bytes(32))

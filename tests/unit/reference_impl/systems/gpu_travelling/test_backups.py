@@ -9,9 +9,9 @@ from carnet_ref.crypto.primitives import KEY_BYTES, AesGcm
 from carnet_ref.journal import Journal
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.parties.fault_injection import Fault, FaultInjection
+from carnet_ref.systems.gpu_travelling.replica_group import Fault, FaultInjection
 from carnet_ref.transport.node import Node
 from carnet_ref.wire import MalformedError
 from tests.fixtures.backups import Aftermath, Moments, NotedIvs, run_with

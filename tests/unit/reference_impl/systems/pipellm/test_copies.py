@@ -11,14 +11,22 @@ from hypothesis import strategies as st
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.pipellm import ablations
-from carnet_ref.systems.pipellm.channel import MAX_BLOCK, MESSAGES, NOP, Channel, Keys, Message, decrypt, encrypt, iv
-from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
-from carnet_ref.systems.pipellm.exploits.world import Stepwise
-from carnet_ref.systems.pipellm.flushing import FlushingRuntime
-from carnet_ref.systems.pipellm.gpu import Gpu
-from carnet_ref.systems.pipellm.memory import Memory
-from carnet_ref.systems.pipellm.predictors import Fifo, Lifo, Predictor, Repeat
-from carnet_ref.systems.pipellm.runtime import Runtime, Tactics
+from carnet_ref.systems.pipellm.channel import (
+    MAX_BLOCK,
+    MESSAGES,
+    NOP,
+    Channel,
+    ChannelError,
+    CopyError,
+    Gpu,
+    Keys,
+    Message,
+    decrypt,
+    encrypt,
+    iv,
+)
+from carnet_ref.systems.pipellm.exploits import Stepwise
+from carnet_ref.systems.pipellm.runtime import Fifo, FlushingRuntime, Lifo, Memory, Predictor, Repeat, Runtime, Tactics
 
 
 class Oracle:
@@ -535,7 +543,7 @@ def refused(messages: Sequence[Message], at: int, reason: str) -> None:
 @pytest.mark.verifies("pipellm-REQ-RECEIVE-01")
 def test_an_iv_from_the_host_brings_an_old_block() -> None:
     weak, (one, two, _) = sent(ablations.TakesAnyIv)
-    replayed = [one, ablations.Told(one.ciphertext, two.command, iv=0, number=1)]
+    replayed = [one, ablations.AddressedMessage(one.ciphertext, two.command, iv=0, number=1)]
     for message in replayed:
         weak.gpu.receive(message)
     assert weak.gpu.landed == {0: b"page 0", 1: b"page 0"}
@@ -555,8 +563,8 @@ def test_a_tag_that_is_not_verified_lets_bits_change() -> None:
 def test_a_command_of_any_number_exchanges_blocks() -> None:
     weak, (one, two, _) = sent(ablations.TakesAnyCommand)
     exchanged = [
-        ablations.Told(one.ciphertext, two.command, iv=0, number=1),
-        ablations.Told(two.ciphertext, one.command, iv=1, number=0),
+        ablations.AddressedMessage(one.ciphertext, two.command, iv=0, number=1),
+        ablations.AddressedMessage(two.ciphertext, one.command, iv=1, number=0),
     ]
     for message in exchanged:
         weak.gpu.receive(message)

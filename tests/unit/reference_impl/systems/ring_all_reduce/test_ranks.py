@@ -13,10 +13,19 @@ from hypothesis import strategies as st
 from carnet_ref.crypto.primitives import NONCE_BYTES, AuthenticationError
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.ring_all_reduce import ablations, exchange
-from carnet_ref.systems.ring_all_reduce.errors import AlarmError, ReportError, TurnError
-from carnet_ref.systems.ring_all_reduce.messages import Label, seal, unseal
-from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
-from carnet_ref.systems.ring_all_reduce.schedule import Phase, receives, sends, steps, turns
+from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, ReportError, TurnError
+from carnet_ref.systems.ring_all_reduce.rank import (
+    Label,
+    Phase,
+    Rank,
+    Vector,
+    receives,
+    seal,
+    sends,
+    steps,
+    turns,
+    unseal,
+)
 from tests.unit.reference_impl.systems.ring_all_reduce import rings
 
 KEY = bytes(range(32))

@@ -9,14 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES
-from carnet_ref.systems.sgx_lkl.calls import Call
 from carnet_ref.systems.sgx_lkl.enclave import FRAMES, Enclave, Keys, Status
-from carnet_ref.systems.sgx_lkl.errors import AnswerError, ObliviousError, PaddingError, ShapeError, TurnError
-from carnet_ref.systems.sgx_lkl.frames import Frame, opened
-from carnet_ref.systems.sgx_lkl.holder import Holder, collected, padded_dataset
-from carnet_ref.systems.sgx_lkl.padding import cut, padded, room, unpadded
-from carnet_ref.systems.sgx_lkl.run import Peer
-from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
+from carnet_ref.systems.sgx_lkl.frames import (
+    AnswerError,
+    Call,
+    Frame,
+    ObliviousError,
+    Operation,
+    PaddingError,
+    Shape,
+    ShapeError,
+    TurnError,
+    cut,
+    opened,
+    padded,
+    room,
+    unpadded,
+)
+from carnet_ref.systems.sgx_lkl.run import Holder, Peer, collected, padded_dataset
 
 SHAPE = Shape(ticks=6, block_bytes=64)
 KEYS = Keys(secrets.token_bytes(KEY_BYTES), secrets.token_bytes(KEY_BYTES))

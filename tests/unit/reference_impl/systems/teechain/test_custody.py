@@ -12,15 +12,21 @@ from hypothesis import strategies as st
 
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.teechain import errors
-from carnet_ref.systems.teechain.custody import CustodyLog, found, gather, go_on, take_over
-from carnet_ref.systems.teechain.grants import Holder, grant, sign_grant
-from carnet_ref.systems.teechain.plans import FIRST, Plan
+from carnet_ref.systems.teechain.chain import FIRST, Plan, Update, draw_key
+from carnet_ref.systems.teechain.custody import CustodyLog, Holder, found, gather, go_on, grant, sign_grant, take_over
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica
-from carnet_ref.systems.teechain.seats import draw_key
-from carnet_ref.systems.teechain.tee import Policy, Tee, certify, point
-from carnet_ref.systems.teechain.words import Update
+from carnet_ref.systems.teechain.tee import (
+    ChainError,
+    Policy,
+    QuoteError,
+    SealedStateError,
+    SilentMemberError,
+    Tee,
+    TeechainError,
+    certify,
+    point,
+)
 from carnet_ref.wire import join, split
 
 ROOT = ec.generate_private_key(ec.SECP384R1())
@@ -106,7 +112,7 @@ def test_the_first_primary_grants_nothing_after_a_take_over() -> None:
     log = cluster.first("a", "b", "c")
     log.append("grant", b"1")
     after = cluster.next(log.primary.plan, "b", "c")
-    with pytest.raises(errors.ChainError, match="froze the chain"):
+    with pytest.raises(ChainError, match="froze the chain"):
         log.append("grant", b"again 2")
     assert after.append("grant", b"2") == 2
     assert log.all("grant") == [b"1"]
@@ -117,7 +123,7 @@ def test_one_next_chain_is_opened() -> None:
     cluster = Cluster("a", "b", "c")
     log = cluster.first("a", "b", "c")
     cluster.next(log.primary.plan, "b", "c")
-    with pytest.raises(errors.ChainError, match="no quorum"):
+    with pytest.raises(ChainError, match="no quorum"):
         cluster.next(log.primary.plan, "c", "a")
 
 
@@ -126,7 +132,7 @@ def test_less_than_a_quorum_takes_nothing_over() -> None:
     cluster = Cluster("a", "b", "c", "d")
     log = cluster.first("a", "b", "c", "d")
     cluster.down |= {"a", "d"}
-    with pytest.raises(errors.ChainError, match="2 votes are no quorum of 4 members"):
+    with pytest.raises(ChainError, match="2 votes are no quorum of 4 members"):
         cluster.next(log.primary.plan, "b", "c")
 
 
@@ -142,7 +148,7 @@ def test_a_silent_member_stops_the_chain_and_loses_nothing() -> None:
     cluster = Cluster("a", "b", "c")
     log = cluster.first("a", "b", "c")
     cluster.down.add("c")
-    with pytest.raises(errors.SilentMemberError, match="c does not answer"):
+    with pytest.raises(SilentMemberError, match="c does not answer"):
         log.append("grant", b"1")
     assert log.all("grant") == []
     cluster.down.clear()
@@ -155,7 +161,7 @@ def test_what_was_under_way_is_spent() -> None:
     cluster = Cluster("a", "b", "c")
     log = cluster.first("a", "b", "c")
     cluster.down.add("c")
-    with pytest.raises(errors.SilentMemberError):
+    with pytest.raises(SilentMemberError):
         log.append("grant", b"1")
     cluster.down = {"a"}
     after = cluster.next(log.primary.plan, "b", "c")
@@ -169,10 +175,10 @@ def test_a_launch_with_no_memory_is_no_member() -> None:
     log = cluster.first("a", "b", "c")
     log.append("grant", b"1")
     cluster.kill("b")
-    with pytest.raises(errors.ChainError, match="b is no member"):
+    with pytest.raises(ChainError, match="b is no member"):
         log.append("grant", b"2")
     answer = cluster.carry("b", log.primary.call())
-    with pytest.raises(errors.ChainError, match="b is listed already"):
+    with pytest.raises(ChainError, match="b is listed already"):
         log.primary.enlist(answer)
 
 
@@ -185,7 +191,7 @@ def test_a_replica_starts_again_from_its_newest_state() -> None:
     cluster.kill("b")
     *older, newest = cluster.states["b", log.chain]
     for state in older:
-        with pytest.raises(errors.SealedStateError, match="the counter stands at"):
+        with pytest.raises(SealedStateError, match="the counter stands at"):
             cluster.replicas["b"].start_again(state)
     cluster.replicas["b"].start_again(newest)
     assert log.append("grant", b"3") == 3
@@ -200,7 +206,7 @@ def test_a_primary_starts_again_and_has_everything_acknowledged_anew() -> None:
     again = go_on(Primary.again(cluster.replicas["a"], log.chain), cluster.carry)
     assert again.all("grant") == [b"1"]
     assert again.append("grant", b"2") == 2
-    with pytest.raises(errors.ChainError, match="b is not the head"):
+    with pytest.raises(ChainError, match="b is not the head"):
         Primary.again(cluster.replicas["b"], log.chain)
 
 
@@ -215,11 +221,11 @@ def test_a_primary_that_starts_again_lists_nobody_a_second_time() -> None:
     primary.issue(cluster.carry("b", update))
     cluster.kill("a")
     cluster.kill("b")
-    with pytest.raises(errors.SealedStateError, match="the counter stands at 2"):
+    with pytest.raises(SealedStateError, match="the counter stands at 2"):
         cluster.replicas["a"].start_again(early)
     cluster.replicas["a"].start_again(cluster.states["a", log.chain][-1])
     again = Primary.again(cluster.replicas["a"], log.chain)
-    with pytest.raises(errors.ChainError, match="b is listed already"):
+    with pytest.raises(ChainError, match="b is listed already"):
         again.enlist(cluster.carry("b", again.call()))
 
 
@@ -231,9 +237,9 @@ def test_of_two_launches_from_one_state_one_goes_on() -> None:
     newest = cluster.states["a", log.chain][-1]
     again, twin = cluster.launch("a"), cluster.launch("a")
     again.start_again(newest)
-    with pytest.raises(errors.SealedStateError, match="it is state 2, and the counter stands at 4"):
+    with pytest.raises(SealedStateError, match="it is state 2, and the counter stands at 4"):
         twin.start_again(newest)
-    with pytest.raises(errors.ChainError, match="another launch of a counts in"):
+    with pytest.raises(ChainError, match="another launch of a counts in"):
         log.append("grant", b"by the launch before")
     assert len(log) == 1
 
@@ -245,7 +251,7 @@ def test_a_backup_beside_its_own_launch_hands_nothing_over() -> None:
     log.append("grant", b"first")
     beside = cluster.launch("b")
     beside.start_again(cluster.states["b", log.chain][-1])
-    with pytest.raises(errors.ChainError, match="another launch of b counts in"):
+    with pytest.raises(ChainError, match="another launch of b counts in"):
         log.append("grant", b"second")
     cluster.down.add("a")
     cluster.replicas["b"] = beside
@@ -262,11 +268,11 @@ def test_a_state_that_was_stored_and_not_counted_is_never_the_newest() -> None:
     replica.seat(chain).version += 1
     uncounted = replica.sealed(chain)
     cluster.kill("b")
-    with pytest.raises(errors.SealedStateError):
+    with pytest.raises(SealedStateError):
         cluster.replicas["b"].start_again(uncounted)
     cluster.replicas["b"].start_again(cluster.states["b", chain][-1])
     cluster.kill("b")
-    with pytest.raises(errors.SealedStateError):
+    with pytest.raises(SealedStateError):
         cluster.replicas["b"].start_again(uncounted)
 
 
@@ -299,7 +305,7 @@ def two() -> tuple[Cluster, CustodyLog]:
 def test_a_member_is_not_listed(tee: Tee, reason: str) -> None:
     primary = opened("b")
     answer = foreign("b", tee).join(primary.call())
-    with pytest.raises(errors.QuoteError, match=reason):
+    with pytest.raises(QuoteError, match=reason):
         primary.enlist(answer)
     assert set(primary.seat.roster) == {"a"}
 
@@ -309,7 +315,7 @@ def test_a_quote_that_came_with_another_key_is_not_taken() -> None:
     primary, other = opened("b"), opened("b")
     relayed = split(foreign("b", platform()).join(other.call()), "answer", *NAMES)[-1]
     own = split(foreign("b", platform(root=FAKE)).join(primary.call()), "answer", *NAMES)[:-1]
-    with pytest.raises(errors.QuoteError, match="it is for another key"):
+    with pytest.raises(QuoteError, match="it is for another key"):
         primary.enlist(join(*own, relayed))
 
 
@@ -319,9 +325,9 @@ def test_a_head_that_does_not_run_the_program_is_not_joined(tee: Tee) -> None:
     primary = Primary(foreign("a", tee), ("b",))
     primary.found(primary.plan.name)
     member = foreign("b", platform())
-    with pytest.raises(errors.QuoteError):
+    with pytest.raises(QuoteError):
         member.join(primary.call())
-    with pytest.raises(errors.ChainError, match="b is no member"):
+    with pytest.raises(ChainError, match="b is no member"):
         member.seat(primary.plan.name)
 
 
@@ -330,12 +336,12 @@ def test_a_chain_is_opened_by_the_launch_that_planned_it() -> None:
     cluster = Cluster("a", "b")
     primary = Primary(cluster.replicas["a"], ("b",))
     second = Primary(cluster.replicas["a"], ("b",))
-    with pytest.raises(errors.ChainError, match="not the first chain that was agreed on"):
+    with pytest.raises(ChainError, match="not the first chain that was agreed on"):
         second.found(primary.plan.name)
     primary.found(primary.plan.name)
-    with pytest.raises(errors.ChainError, match="a is a member"):
+    with pytest.raises(ChainError, match="a is a member"):
         primary.found(primary.plan.name)
-    with pytest.raises(errors.QuoteError, match="planned by another launch"):
+    with pytest.raises(QuoteError, match="planned by another launch"):
         cluster.replicas["b"].join(_call_of_another(primary))
 
 
@@ -351,9 +357,9 @@ def test_an_entry_that_was_not_passed_on_by_all_before_is_not_logged() -> None:
     cluster = Cluster("a", "b", "c")
     log = cluster.first("a", "b", "c")
     update = log.primary.propose(b"entry")
-    with pytest.raises(errors.ChainError, match="the word of b on entry 1"):
+    with pytest.raises(ChainError, match="the word of b on entry 1"):
         cluster.carry("c", update)
-    with pytest.raises(errors.ChainError, match="the word of b on entry 1"):
+    with pytest.raises(ChainError, match="the word of b on entry 1"):
         log.primary.issue(update)
     assert log.primary.acknowledged == frozenset()
 
@@ -364,9 +370,9 @@ def test_an_old_entry_is_not_logged_again() -> None:
     first = log.primary.propose(b"first")
     second = log.primary.propose(b"second")
     cluster.carry("b", second)
-    with pytest.raises(errors.ChainError, match="entry 1 does not come after 2"):
+    with pytest.raises(ChainError, match="entry 1 does not come after 2"):
         cluster.carry("b", first)
-    with pytest.raises(errors.ChainError, match="entry 2 does not come after 2"):
+    with pytest.raises(ChainError, match="entry 2 does not come after 2"):
         log.primary.log(b"another second", 2)
 
 
@@ -374,11 +380,11 @@ def test_an_old_entry_is_not_logged_again() -> None:
 def test_nothing_is_told_before_it_is_counted() -> None:
     cluster, log = two()
     at = log.primary.log(b"entry")
-    with pytest.raises(errors.ChainError, match="the counter was not incremented for entry 1"):
+    with pytest.raises(ChainError, match="the counter was not incremented for entry 1"):
         log.primary.pass_on(at)
     cluster.replicas["a"].count(log.chain)
     cluster.replicas["b"].log(log.primary.pass_on(at))
-    with pytest.raises(errors.ChainError, match="the counter was not incremented"):
+    with pytest.raises(ChainError, match="the counter was not incremented"):
         cluster.replicas["b"].pass_on(log.primary.pass_on(at))
 
 
@@ -386,13 +392,13 @@ def test_an_entry_of_another_chain_and_a_plan_that_names_somebody_twice_are_refu
     cluster, log = two()
     other = cluster.first("a", "b")
     update = Update.decode(other.primary.propose(b"entry"))
-    with pytest.raises(errors.ChainError, match="entry 1 does not open"):
+    with pytest.raises(ChainError, match="entry 1 does not open"):
         cluster.carry("b", Update(log.chain, update.at, update.sealed, update.words).encode())
     stranger = opened("c")
-    with pytest.raises(errors.ChainError, match="b is no member"):
+    with pytest.raises(ChainError, match="b is no member"):
         cluster.carry("b", stranger.propose(b"entry"))
     for members, recovery_quorum in (((), ()), (("a", "a"), ()), (("a",), ("b",))):
-        with pytest.raises(errors.ChainError):
+        with pytest.raises(ChainError):
             Plan(bytes(32), FIRST, members, recovery_quorum)
 
 
@@ -400,9 +406,9 @@ def test_an_entry_of_another_chain_and_a_plan_that_names_somebody_twice_are_refu
 def test_a_sealed_state_of_another_platform_is_refused() -> None:
     cluster, log = two()
     state = cluster.replicas["a"].sealed(log.chain)
-    with pytest.raises(errors.SealedStateError, match="AES-GCM"):
+    with pytest.raises(SealedStateError, match="AES-GCM"):
         foreign("a", platform()).start_again(state)
-    with pytest.raises(errors.SealedStateError, match="cut short"):
+    with pytest.raises(SealedStateError, match="cut short"):
         cluster.replicas["a"].start_again(state[:5])
 
 
@@ -410,9 +416,9 @@ def test_a_sealed_state_of_another_platform_is_refused() -> None:
 def test_a_log_is_handed_to_members_only() -> None:
     cluster, log = two()
     stranger = Primary(foreign("m", platform()), (), follows=log.primary.plan)
-    with pytest.raises(errors.ChainError, match="m is not on the list"):
+    with pytest.raises(ChainError, match="m is not on the list"):
         cluster.carry("b", stranger.poll_request())
-    with pytest.raises(errors.ChainError, match="m is no member"):
+    with pytest.raises(ChainError, match="m is no member"):
         stranger.poll(b"")
     assert log.append("grant", b"1") == 1
 
@@ -423,9 +429,9 @@ def test_a_vote_counts_for_one_next_chain() -> None:
     one = Primary(cluster.replicas["a"], (), follows=log.primary.plan)
     other = Primary(cluster.replicas["b"], (), follows=log.primary.plan)
     vote = cluster.carry("b", one.poll_request())
-    with pytest.raises(errors.ChainError, match="the vote of b is for"):
+    with pytest.raises(ChainError, match="the vote of b is for"):
         other.poll(vote)
-    with pytest.raises(errors.ChainError, match="b froze the chain for"):
+    with pytest.raises(ChainError, match="b froze the chain for"):
         cluster.carry("b", other.poll_request())
     one.poll(cluster.carry("b", one.poll_request()))
 
@@ -437,7 +443,7 @@ def test_a_changed_vote_is_refused() -> None:
     vote = cluster.carry("a", after.poll_request())
     for at in range(4, len(vote), 7):
         changed = vote[:at] + bytes([vote[at] ^ 1]) + vote[at + 1 :]
-        with pytest.raises(errors.ChainError):
+        with pytest.raises(ChainError):
             after.poll(changed)
     after.poll(vote)
 
@@ -445,24 +451,24 @@ def test_a_changed_vote_is_refused() -> None:
 @pytest.mark.verifies("teechain-REQ-HOLDER-01", "teechain-REQ-HOLDER-02", "teechain-CLAIM-ONE-HOLDER")
 def test_a_holder_takes_its_own_grant_of_the_program() -> None:
     _, log = two()
-    with pytest.raises(errors.ChainError, match="entry 1 does not count yet"):
+    with pytest.raises(ChainError, match="entry 1 does not count yet"):
         grant(log.primary, 1, "anna")
     granted = grant(log.primary, log.append("grant", b"anna"), "anna")
-    with pytest.raises(errors.ChainError, match="entry 1 is not for bert"):
+    with pytest.raises(ChainError, match="entry 1 is not for bert"):
         grant(log.primary, 1, "bert")
     assert Holder("anna", POLICY).take(granted) == 1
-    with pytest.raises(errors.ChainError, match="the grant is for anna"):
+    with pytest.raises(ChainError, match="the grant is for anna"):
         Holder("bert", POLICY).take(granted)
     rogue = Primary(Replica("x", platform(root=FAKE), POLICY, os.urandom, Checks()), ())
     rogue.found(rogue.plan.name)
-    with pytest.raises(errors.QuoteError, match="certificate"):
+    with pytest.raises(QuoteError, match="certificate"):
         Holder("anna", POLICY).take(sign_grant(rogue, 1, "anna"))
 
 
 @given(st.binary(max_size=200))
 @settings(max_examples=200)
 def test_whatever_is_no_message_is_refused(message: bytes) -> None:
-    with pytest.raises(errors.TeechainError):
+    with pytest.raises(TeechainError):
         QUIET.carry("b", message)
 
 
@@ -471,7 +477,7 @@ def test_whatever_is_no_message_is_refused(message: bytes) -> None:
 def test_a_message_that_is_cut_short_is_refused_and_changes_nothing(cut: int, which: int) -> None:
     message = MESSAGES[which]
     before = QUIET.replicas["b"].seat(LOG.chain).encode()
-    with pytest.raises(errors.TeechainError):
+    with pytest.raises(TeechainError):
         QUIET.carry("b", message[: cut % len(message)])
     assert QUIET.replicas["b"].seat(LOG.chain).encode() == before
 
@@ -505,7 +511,7 @@ class Run:
     def make(self, move: Move) -> None:
         """Make a move; a party may refuse it."""
         what, name, pick = move
-        with suppress(errors.TeechainError):
+        with suppress(TeechainError):
             if what == "append":
                 self.append(self.logs[pick % len(self.logs)])
             elif what == "kill":
@@ -535,7 +541,7 @@ class Run:
         self.cluster.kill(name)
         if states:
             self.cluster.replicas[name].start_again(states[-1 - pick % len(states) // 2])
-            with suppress(errors.ChainError):
+            with suppress(ChainError):
                 self.logs.append(go_on(Primary.again(self.cluster.replicas[name], chain), self.cluster.carry))
 
     def take_over(self, name: str, pick: int) -> None:

@@ -10,15 +10,27 @@ from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.tensortee.cpu import Cpu
-from carnet_ref.systems.tensortee.descriptors import Descriptor
-from carnet_ref.systems.tensortee.errors import HaltedError, SessionError, TensorError
-from carnet_ref.systems.tensortee.layout import Layout, Shape, Side
-from carnet_ref.systems.tensortee.lines import LINE_BYTES, STORED_BYTES, total
-from carnet_ref.systems.tensortee.memory import Memory, transfer
-from carnet_ref.systems.tensortee.npu import Npu
-from carnet_ref.systems.tensortee.session import Device, KeyExchange, Keys, certify
-from carnet_ref.systems.tensortee.writing import Enclave
+from carnet_ref.systems.tensortee.enclaves import Cpu, Enclave, Npu
+from carnet_ref.systems.tensortee.memory import (
+    LINE_BYTES,
+    STORED_BYTES,
+    Descriptor,
+    Layout,
+    Memory,
+    Shape,
+    Side,
+    total,
+    transfer,
+)
+from carnet_ref.systems.tensortee.session import (
+    Device,
+    HaltedError,
+    KeyExchange,
+    Keys,
+    SessionError,
+    TensorError,
+    certify,
+)
 
 KEYS = Keys(bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96)))
 WEIGHTS, BIAS, GRADIENTS, LOSS = 1, 2, 3, 4

@@ -10,11 +10,18 @@ from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import Checks
 from carnet_ref.systems.tensortee import cost as tensortee_cost
 from carnet_ref.systems.tensortee.cost import lines
-from carnet_ref.systems.tensortee.errors import TensorError
-from carnet_ref.systems.tensortee.lines import LINE_BYTES, MOST, Address, decrypt, encrypt, line_mac, total
-from carnet_ref.systems.tensortee.memory import Memory
-from carnet_ref.systems.tensortee.session import Keys
-from carnet_ref.systems.tensortee.table import VersionTable
+from carnet_ref.systems.tensortee.memory import (
+    LINE_BYTES,
+    MOST,
+    Address,
+    Memory,
+    VersionTable,
+    decrypt,
+    encrypt,
+    line_mac,
+    total,
+)
+from carnet_ref.systems.tensortee.session import Keys, TensorError
 from carnet_ref.wire import number
 
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from carnet_ref import keys as carnet_keys
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError, KeyMaterialError
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
-from carnet_ref.systems.gpu_travelling.exploits.gcm import forged
-from carnet_ref.systems.gpu_travelling.keys.inner import InnerKey, InnerKeyExchange
-from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, key_schedule, wrapping_key
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
+from carnet_ref.systems.gpu_travelling.exploits.attacker import forged
+from carnet_ref.systems.gpu_travelling.keys import SCHEDULES, InnerKey, InnerKeyExchange, key_schedule, wrapping_key
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import MalformedError
 from carnet_spec.protocols.gpu_travelling.design import SCHEDULES as SPECIFIED

@@ -14,22 +14,19 @@ from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.device import BASE, Region
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, Sealer, UsageLimits
 from carnet_ref.systems.gpu_travelling.ablations.deployment import NO_LIMITS, AblatedDeployment
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Reply, Sent, Start, encode
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
+from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Reply, Sent, Start
 from carnet_ref.systems.gpu_travelling.roles import facts, states
-from carnet_ref.systems.gpu_travelling.roles.appraising import prove_enrolment
-from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant, Return
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, HolderPhase, Provides
-from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, LinkMessage, Reported, Returned
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
-from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
-from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
+from carnet_ref.systems.gpu_travelling.roles.messages import Grant, Initiator, Return, respond
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator, Procedures
+from carnet_ref.systems.gpu_travelling.roles.states import Admitted, LinkMessage, Reported, Returned
 from carnet_ref.transport.frames import ProtocolError, Remark
 from carnet_ref.wire import join
 from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, draws, world_of
@@ -348,7 +345,7 @@ def waiting(accepted: tuple[str, ...] = ()) -> AwaitsGrant:
 
 def of_epoch(epoch: int) -> Grant:
     """Return a grant of this epoch that is large enough."""
-    return Grant(0, "s1", epoch, 0, 0, 0, BASE[Region.BUFFER], Budget(9, 99), bytes(32), bytes(12))
+    return Grant("s1", 0, epoch, 0, 0, 0, BASE[Region.BUFFER], Budget(9, 99), bytes(32), bytes(12))
 
 
 def given_back(state: HolderPhase) -> HolderPhase:
@@ -413,7 +410,7 @@ def as_reported(job: Job, order: orders.Order, report: orders.Report) -> Reporte
 
 
 def home(gpu: Sealer, reply: Reply) -> LinkMessage:
-    return LinkMessage(gpu.seal(encode(reply)))
+    return LinkMessage(gpu.seal(orders.encode_copy(reply)))
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SESSION-03")

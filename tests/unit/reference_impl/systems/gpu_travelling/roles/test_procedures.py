@@ -8,10 +8,10 @@ from typing import get_type_hints
 import pytest
 
 from carnet_ref.keys import Budget
-from carnet_ref.systems.gpu_travelling.ablations.orchestrator import AwaitsReattachment, table_without
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles import inputs, procedures, states
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Return
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import AwaitsReattachment, procedures, table_without
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles import states
+from carnet_ref.systems.gpu_travelling.roles.messages import Decline, Return
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Failure
 from carnet_ref.systems.gpu_travelling.roles.states import AwaitsAnswer, AwaitsReturn, OrchestratorState, Transition
 from carnet_ref.transport.frames import Proceed, ProtocolError, Remark
@@ -23,23 +23,23 @@ STATES = {
     for each in vars(states).values()
     if isinstance(each, type) and issubclass(each, OrchestratorState) and each not in ABSTRACT
 }
-INPUTS = {each for each in vars(inputs).values() if isinstance(each, type) and issubclass(each, inputs.Input)} - {
-    inputs.Input
+INPUTS = {each for each in vars(states).values() if isinstance(each, type) and issubclass(each, states.Input)} - {
+    states.Input
 }
 PAIRS = [(state, event) for state in procedures.TABLE for event in procedures.COLUMNS]
-EVENTS: tuple[inputs.Input, ...] = (
-    inputs.SessionMessage(b"no message"),
-    inputs.Reported(bytes(12)),
-    inputs.LinkMessage(b"no message"),
-    inputs.ReportOutside(b"no report"),
-    inputs.Semaphore("Scrubbed"),
-    inputs.Admitted("nobody"),
-    inputs.Returned("nobody", Return("s0", 1, 1, 1)),
-    inputs.Declined("nobody", Decline("s0", 1, Budget(1, 1))),
-    inputs.TimePassed(),
-    inputs.OwnTurn(),
+EVENTS: tuple[states.Input, ...] = (
+    states.SessionMessage(b"no message"),
+    states.Reported(bytes(12)),
+    states.LinkMessage(b"no message"),
+    states.ReportOutside(b"no report"),
+    states.Semaphore("Scrubbed"),
+    states.Admitted("nobody"),
+    states.Returned("nobody", Return("s0", 1, 1, 1)),
+    states.Declined("nobody", Decline("s0", 1, Budget(1, 1))),
+    states.TimePassed(),
+    states.OwnTurn(),
 )
-Move = tuple[OrchestratorState, inputs.Input, OrchestratorState]
+Move = tuple[OrchestratorState, states.Input, OrchestratorState]
 
 
 class Watched(procedures.Procedures):
@@ -49,7 +49,7 @@ class Watched(procedures.Procedures):
         super().__init__()
         self.moves: list[Move] = []
 
-    def take(self, state: OrchestratorState, event: inputs.Input) -> Transition:
+    def take(self, state: OrchestratorState, event: states.Input) -> Transition:
         after, effects = super().take(state, event)
         self.moves.append((state, event, after))
         return after, effects
@@ -107,17 +107,17 @@ def by_hand() -> Iterable[Move]:
     assert away.job.lent is not None
     job, session, epoch = away.job, away.job.live.session, away.job.lent.epoch
     often = replace(away, job=replace(job, evictions=job.terms.evictions))
-    refusal = inputs.Declined(job.holder, Decline(session, epoch, Budget(9, 9)))
-    wrong = inputs.Returned(job.holder, Return(session, epoch, 1 << 40, 1))
+    refusal = states.Declined(job.holder, Decline(session, epoch, Budget(9, 9)))
+    wrong = states.Returned(job.holder, Return(session, epoch, 1 << 40, 1))
     for state in (away, often):
         over = replace(state, job=replace(state.job, now=state.job.deadline + 1))
-        yield from (taken(over, inputs.TimePassed()), taken(state, inputs.Admitted(job.holder)), taken(state, wrong))
+        yield from (taken(over, states.TimePassed()), taken(state, states.Admitted(job.holder)), taken(state, wrong))
     for given in (refusal, *EVENTS[5:9]):
         yield taken(away, given)
     yield from (taken(replace(away, whole=False), refusal), taken(replace(away, whole=True), refusal))
 
 
-def taken(state: OrchestratorState, event: inputs.Input) -> Move:
+def taken(state: OrchestratorState, event: states.Input) -> Move:
     return state, event, SECURE.take(state, event)[0]
 
 
@@ -132,7 +132,7 @@ def test_the_table_has_every_state_and_every_input() -> None:
 
 @pytest.mark.parametrize(("state", "event"), PAIRS, ids=lambda each: each.__name__)
 def test_every_cell_names_a_step_that_takes_just_that_or_says_why_not(
-    state: type[OrchestratorState], event: type[inputs.Input]
+    state: type[OrchestratorState], event: type[states.Input]
 ) -> None:
     match procedures.cell(procedures.TABLE, state, event):
         case procedures.Taken(by, to):
@@ -190,7 +190,7 @@ def sample() -> dict[type[OrchestratorState], OrchestratorState]:
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
-def test_what_no_step_takes_is_ignored_remarked_or_refused(event: inputs.Input) -> None:
+def test_what_no_step_takes_is_ignored_remarked_or_refused(event: states.Input) -> None:
     for kind, state in sample().items():
         match procedures.cell(procedures.TABLE, kind, type(event)):
             case procedures.Unwanted.IGNORED:
@@ -221,7 +221,7 @@ def test_a_step_that_fails_leaves_the_orchestrator_where_it_was() -> None:
     orchestrator = world.orchestrator
     before = orchestrator.state
     with pytest.raises(Failure):
-        orchestrator.procedures.take(before, inputs.SessionMessage(b"forged"))
+        orchestrator.procedures.take(before, states.SessionMessage(b"forged"))
     assert orchestrator.state is before
     after, effects = orchestrator.procedures.restart(before, "a test")
     assert (after.job.failures, before.job.failures) == (1, 0)

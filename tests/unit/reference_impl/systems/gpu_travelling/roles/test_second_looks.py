@@ -12,12 +12,12 @@ from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.device import CopyEngines, Mode
 from carnet_ref.keys.usage import UsageSummary
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
+from carnet_ref.systems.gpu_travelling.deployment import LEAKED, holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
-from carnet_ref.systems.gpu_travelling.parties.deployment import LEAKED, holder_names
-from carnet_ref.systems.gpu_travelling.roles import appraising, facts, states
+from carnet_ref.systems.gpu_travelling.roles import attestation, facts, states
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuAppraiser, GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
 from carnet_ref.wire import join
 from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, TestWorld, draws, world_of
@@ -101,7 +101,7 @@ def test_a_quote_that_is_refused_at_any_other_step_is_refused() -> None:
     """The demands of the requirements name the steps that they are about; others refuse as well."""
     held = [
         AppraisalStep(id, True, "")
-        for id in sorted(appraising.QUOTE_STEPS | appraising.BINDING_STEPS | appraising.JOB_STEPS)
+        for id in sorted(attestation.QUOTE_STEPS | attestation.BINDING_STEPS | attestation.JOB_STEPS)
     ]
     instance = bytes(16)
 
@@ -110,7 +110,7 @@ def test_a_quote_that_is_refused_at_any_other_step_is_refused() -> None:
             return Appraisal((*held, AppraisalStep("gpu.chain", False, "of nobody")), {"instance": instance.hex()})
 
     with pytest.raises(ProtocolError, match=r"gpu\.chain: of nobody"):
-        appraising.accept_orchestrator(b"", b"", b"", appraising.Agreed(b"", instance), Refusing(), Checks())
+        attestation.accept_orchestrator(b"", b"", b"", attestation.Agreed(b"", instance), Refusing(), Checks())
 
 
 def test_a_report_that_is_refused_at_any_other_step_is_refused() -> None:
