@@ -30,7 +30,6 @@ relaxed = settings(max_examples=share(60), suppress_health_check=[HealthCheck.to
 
 
 def built(recipe: Recipe) -> Protocol:
-    """The protocol, if it has a meaning."""
     variant = "layer" if recipe.layer is not None else "main"
     try:
         return recipe.draft(variant).protocol()

@@ -53,7 +53,6 @@ mother = language.rigid_function("mother", Party, to=Party)
 
 
 def drafted(*bodies: Body, rules: tuple[Body, ...] = ()) -> language.Draft:
-    """A draft with an action for each body."""
     draft = language.Draft("small", "Small")
     for body in bodies:
         draft.action(by=SOMEBODY, says="it happens", source="here")(body)
@@ -533,7 +532,6 @@ TWO = Instance(
 
 
 def step(action: str, **args: str) -> Taken:
-    """A step of somebody."""
     return Taken(action, "somebody", tuple(args.items()))
 
 

@@ -203,7 +203,6 @@ class Session:
         return list({keys.engine: keys for keys in self.keys}.values())
 
     def order(self, order: Order) -> Report:
-        """Give an order inside the session, and take the report on it."""
         _, sealed = self.link.order(order)
         place, taken = self.firmware.open(sealed)
         if isinstance(taken, Rotate):
@@ -256,7 +255,6 @@ class CountedRun:
         self.check(session)
 
     def renewed(self) -> Session:
-        """Return a new session."""
         self.sessions.append(Session(self.schedule, self.chance.randbytes(32), self.limits))
         return self.sessions[-1]
 
@@ -435,12 +433,10 @@ class Run:
         raise AssertionError("the run does not end")
 
     def lose(self) -> None:
-        """Lose a frame."""
         if self.world.queue:
             del self.world.queue[self.chance.randrange(len(self.world.queue))]
 
     def reset(self) -> None:
-        """Reset the GPU."""
         self.world.deliver(Frame(PLATFORM, GPU, FrameKind.RESET, b"CONFIDENTIAL"))
 
     def pass_time(self) -> None:

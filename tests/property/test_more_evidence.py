@@ -43,7 +43,6 @@ def choices(situation: Situation) -> Iterator[Choice]:
 
 
 def given(situation: Situation, choice: Choice) -> Mapping[str, Any]:
-    """Return the parts that a choice gives, with their values."""
     parts = zip(situation.parts.items(), choice, strict=True)
     return {name: part.values[place] for (name, part), place in parts if place is not None}
 

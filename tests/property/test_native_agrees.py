@@ -71,7 +71,6 @@ def explored(
 
 
 def lengths(traces: Mapping[str, Trace]) -> dict[str, int]:
-    """Return how long each trace is."""
     return {name: len(trace.steps) for name, trace in traces.items()}
 
 

@@ -88,7 +88,6 @@ layouts = st.builds(
 
 
 def field_values(name: str, kind: object, of: type[Message]) -> st.SearchStrategy[Any]:
-    """Return values of a message's field."""
     if kind is bytes and name == "signature" and of is Finish:
         return st.sampled_from([b"", bytes(384)])
     if kind is bytes:
@@ -164,7 +163,6 @@ def _of_version(message: Message, layout: Layout, names: set[str]) -> dict[str, 
 
 
 def _slots(message: Digests, layout: Layout) -> Digests:
-    """Give a DIGESTS as many digests as slots."""
     count = message.slots.bit_count()
     keys = tuple(SlotKey(index, 1, 7) for index in range(count)) if layout.multi_key else ()
     return dataclasses.replace(message, digests=tuple(bytes([index]) * 48 for index in range(count)), keys=keys)
