@@ -20,8 +20,7 @@ from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import Policy
 from tests.fixtures import nvidia_verifier_driver
 from tests.fixtures.nvidia_evidence import FOLDER, MISSING, SAMPLES, cases, read
-from tests.fixtures.nvidia_wheel import verifier_python
-from tests.fixtures.own_environment import UnavailableError
+from tests.fixtures.own_environment import UnavailableError, verifier_python
 
 pytestmark = [
     pytest.mark.slow,

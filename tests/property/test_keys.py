@@ -24,16 +24,6 @@ from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload, Write, encode
 from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
-from carnet_ref.systems.gpu_travelling.device.orders import (
-    ORDERS_LABEL,
-    REPORTS_LABEL,
-    Fence,
-    Fenced,
-    Order,
-    Report,
-    Rotate,
-    Rotated,
-)
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, key_schedule
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
@@ -194,7 +184,7 @@ class Session:
         self.gpu = CopyEngines(key_schedule(schedule, theirs), limits)
         self.firmware = Firmware(theirs, self.gpu, Checks())
         self.keys = [self.link.keys]
-        self.own = [ours.key(label) for label in (ORDERS_LABEL, REPORTS_LABEL)]
+        self.own = [ours.key(label) for label in (orders.ORDERS_LABEL, orders.REPORTS_LABEL)]
         self.lost: set[bytes] = set()
 
     @property
@@ -202,14 +192,14 @@ class Session:
         """The keys that are on an engine now."""
         return list({keys.engine: keys for keys in self.keys}.values())
 
-    def order(self, order: Order) -> Report:
+    def order(self, order: orders.Order) -> orders.Report:
         _, sealed = self.link.order(order)
         place, taken = self.firmware.open(sealed)
-        if isinstance(taken, Rotate):
+        if isinstance(taken, orders.Rotate):
             keys = self.gpu.accept(taken.key)
-            said: Report = Rotated(keys.epoch, self.gpu.live)
+            said: orders.Report = orders.Rotated(keys.epoch, self.gpu.live)
         else:
-            said = Fenced()
+            said = orders.Fenced()
         self.firmware.take(place, taken)
         return self.link.report(self.firmware.report(place, said)[1])
 
@@ -276,7 +266,7 @@ class CountedRun:
             else:
                 link.count_borrowed(borrowed.count, sum(sizes))
         session.rotate(ORCHESTRATOR, chance)
-        session.order(Fence())
+        session.order(orders.Fence())
         session.cross(*link.seal(Upload(b"code", bytes(chance.choice((0, 100))))))
         for reply in (Logged(0.5), Model(bytes(chance.choice((0, 90)))))[: chance.randint(0, 2)]:
             link.open(session.gpu.seal(encode(reply)).ciphertext)
