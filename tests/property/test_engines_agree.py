@@ -24,7 +24,7 @@ from carnet_check.exports.tla import configuration, tla
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Action, Eventually, Given, GuardKind, Protocol
-from carnet_spec.language.lints.polarity import hasty_reads
+from carnet_spec.language.lints.shape import hasty_reads
 from carnet_spec.language.terms import Equal, Exists, Var, conjunction
 from carnet_spec.trace import Trace
 from tests.fixtures.spin import SMALL, needs_spin, verified

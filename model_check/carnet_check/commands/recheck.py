@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import click
 
-from carnet_check.certificates import folder as certified
+import carnet_check.certificates.folder as certified
 from carnet_check.commands.common import cores, json_option, rerun_command, show
 from carnet_check.coq import folder as in_coq
 from carnet_check.coq import program as coq_program

@@ -54,9 +54,9 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
 
 @contextmanager
 def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
-    """Let an engine that can go on beside those that are asked before it; it expects that these prove all.
+    """Start an asynchronous engine early, beside those before it, which are expected to prove everything.
 
-    Of several none does: each may take all the memory that there is for explorations.
+    Of several, none is started early: each may take all the memory that there is for explorations.
     """
     able = [each for each in campaign.engines if isinstance(each, Begins)]
     if len(able) != 1 or able[0] is campaign.engines[0] or campaign.task.jobs == 1:
@@ -121,13 +121,13 @@ def _place(names: Sequence[str], name: str) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# What an engine answers is looked at before it counts: one row for each pair that was asked for, and no other.
+# An engine's answer is checked before it counts: one row for each pair that was asked for, and no other.
 #
 # An engine that says nothing, says it twice, or speaks of something else has a defect: nothing that it leaves out
 # passes.
 
 ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
-"""What any engine may say, VIOLATED with a trace."""
+"""The verdicts that any engine may give; VIOLATED needs a trace."""
 
 
 def accept_answer(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:

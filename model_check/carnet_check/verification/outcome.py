@@ -44,7 +44,7 @@ class Refutation:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """How an invariant stands, and what shows it.
+    """The status of an invariant, and what shows it.
 
     Attributes:
         standing: what the engine says that proves, and REFUTED if exploring refutes it.
@@ -64,7 +64,7 @@ class Diagnosis:
 def diagnose(
     campaign: Campaign, answers: Sequence[Outcome], results: Sequence[Result], listener: Listener
 ) -> tuple[Diagnosis, ...]:
-    """Return how every invariant stands of which an engine speaks that proves.
+    """Return the status of every invariant that a proving engine judged.
 
     Instances larger than the profile's are explored where some row of the variant is not as expected, since only then a
     proof wants repair, or where a counterexample is asked for.
@@ -205,7 +205,7 @@ class CampaignOutcome:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     diagnoses: tuple[Diagnosis, ...] = ()
-    """How each claim and lemma stands where proofs are made by induction."""
+    """The status of each claim and lemma where proofs are made by induction."""
 
     @property
     def searches(self) -> tuple[Coverage, ...]:
@@ -318,7 +318,7 @@ UNREACHED = "The interpreter took this step and judged both states. Whether the 
 
 
 def invariants_as_json(outcome: CampaignOutcome) -> list[dict[str, Any]]:
-    """Return how every claim and lemma stands, in the order of the variants and of the specification.
+    """Return the status of every claim and lemma, in the order of the variants and of the specification.
 
     Raises:
         EngineError: the interpreter does not reproduce a trace that refutes one.
