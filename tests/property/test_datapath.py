@@ -394,8 +394,8 @@ def test_no_resource_does_two_things_at_once(schedule: Schedule) -> None:
 def test_pipelined_is_never_slower_than_serial_nor_faster_than_its_slowest_stage(
     transfer: Transfer, costs: Costs
 ) -> None:
-    pipelined = sharing.conventional(replace(transfer, overlap=Overlap.PIPELINED), costs)
-    serial = sharing.conventional(replace(transfer, overlap=Overlap.SERIAL), costs)
+    pipelined = conventional(replace(transfer, overlap=Overlap.PIPELINED), costs)
+    serial = conventional(replace(transfer, overlap=Overlap.SERIAL), costs)
     assert makespan(pipelined) <= makespan(serial)
     assert makespan(serial) == pytest.approx(serial.serial_seconds)
     assert makespan(pipelined) >= max(pipelined.busy_seconds.values()) * (1 - 1e-12)
@@ -414,19 +414,19 @@ def test_a_pipelined_exchange_of_models_is_never_slower_than_a_serial_one(
 
 
 @given(datapath.JOURNEYS, datapath.COSTS)
-def test_a_pipelined_journey_is_never_slower_than_a_serial_one(journey: sharing.Journey, costs: Costs) -> None:
+def test_a_pipelined_journey_is_never_slower_than_a_serial_one(journey: Journey, costs: Costs) -> None:
     def whole(overlap: Overlap) -> float:
         legs = [replace(transfer, overlap=overlap) for transfer in journey.hand_overs]
         model = journey.model and replace(journey.model, overlap=overlap)
-        return makespan(sharing.gpu_travelling(replace(journey, hand_overs=legs, model=model), costs))
+        return makespan(gpu_travelling(replace(journey, hand_overs=legs, model=model), costs))
 
     assert whole(Overlap.PIPELINED) <= whole(Overlap.SERIAL)
 
 
 @given(datapath.transfers(), datapath.COSTS, st.integers(1, 6))
 def test_fewer_bounce_buffers_never_help(transfer: Transfer, costs: Costs, buffers: int) -> None:
-    few, more = (makespan(sharing.conventional(replace(transfer, buffers=n), costs)) for n in (buffers, buffers + 1))
-    assert few >= more >= makespan(sharing.conventional(replace(transfer, buffers=None), costs))
+    few, more = (makespan(conventional(replace(transfer, buffers=n), costs)) for n in (buffers, buffers + 1))
+    assert few >= more >= makespan(conventional(replace(transfer, buffers=None), costs))
 
 
 @given(datapath.COSTS, st.integers(1, 40), st.integers(1, 4096))
@@ -452,13 +452,13 @@ def test_time_is_monotone_in_the_cost_of_every_stage(
 ) -> None:
     cost = costs.stages[stage]
     dearer = costs.changed({stage: StageCost(Duration(cost.fixed.seconds + extra), cost.rate)})
-    assert makespan(sharing.conventional(transfer, dearer)) >= makespan(sharing.conventional(transfer, costs))
+    assert makespan(conventional(transfer, dearer)) >= makespan(conventional(transfer, costs))
 
 
 @given(datapath.transfers(), datapath.COSTS, st.sampled_from(ladder()), st.integers(0, 10_000))
 def test_time_is_monotone_in_size(transfer: Transfer, costs: Costs, on: frozenset[Optimisation], more: int) -> None:
     larger = replace(transfer, total=transfer.total + Size(more))
-    assert makespan(sharing.conventional(larger, costs)) >= makespan(sharing.conventional(transfer, costs))
+    assert makespan(conventional(larger, costs)) >= makespan(conventional(transfer, costs))
     fastrack = Fastrack(on, 3)
     assert makespan(confidential(larger, costs, fastrack)) >= makespan(confidential(transfer, costs, fastrack))
     assert makespan(sharing.shared_model(larger, 1, 1, costs)) >= makespan(sharing.shared_model(transfer, 1, 1, costs))
@@ -466,14 +466,14 @@ def test_time_is_monotone_in_size(transfer: Transfer, costs: Costs, on: frozense
 
 @given(datapath.JOURNEYS, datapath.COSTS, st.integers(0, 10_000), st.data())
 def test_a_journey_takes_longer_with_more_data_or_more_to_scrub(
-    journey: sharing.Journey, costs: Costs, more: int, data: st.DataObject
+    journey: Journey, costs: Costs, more: int, data: st.DataObject
 ) -> None:
-    now = makespan(sharing.gpu_travelling(journey, costs))
+    now = makespan(gpu_travelling(journey, costs))
     visit = data.draw(st.integers(0, len(journey.hand_overs) - 1))
     legs = list(journey.hand_overs)
     legs[visit] = replace(legs[visit], total=legs[visit].total + Size(more))
-    assert makespan(sharing.gpu_travelling(replace(journey, hand_overs=legs), costs)) >= now
-    assert makespan(sharing.gpu_travelling(replace(journey, scrubbed=journey.scrubbed + Size(more)), costs)) >= now
+    assert makespan(gpu_travelling(replace(journey, hand_overs=legs), costs)) >= now
+    assert makespan(gpu_travelling(replace(journey, scrubbed=journey.scrubbed + Size(more)), costs)) >= now
 
 
 @given(datapath.RINGS, datapath.COSTS, st.integers(0, 500))
@@ -528,11 +528,9 @@ def test_with_overhead_an_optimisation_can_hurt() -> None:
 
 
 @given(datapath.JOURNEYS, datapath.COSTS)
-def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(
-    journey: sharing.Journey, costs: Costs
-) -> None:
+def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(journey: Journey, costs: Costs) -> None:
     """The model crosses before the first visit and after the last, and nothing else does, however many visits."""
-    schedule = sharing.gpu_travelling(journey, costs)
+    schedule = gpu_travelling(journey, costs)
     model = [journey.model] if journey.model else []
     sizes = [size.octets for transfer in (*model, *journey.hand_overs, *model) for size in transfer.chunks]
     assert schedule.carried(Stage.PCIE) == dict(enumerate(sizes))
@@ -543,7 +541,7 @@ def test_gpu_travelling_moves_each_dataset_byte_over_the_link_exactly_once(
 
 @given(datapath.transfers(), datapath.COSTS)
 def test_sending_the_data_takes_each_byte_over_the_network_and_over_the_link(transfer: Transfer, costs: Costs) -> None:
-    schedule = sharing.conventional(transfer, costs)
+    schedule = conventional(transfer, costs)
     sizes = dict(enumerate(size.octets for size in transfer.chunks))
     assert schedule.carried(Stage.NETWORK) == schedule.carried(Stage.PCIE) == sizes
     rotations = (len(sizes) - 1) // transfer.rotate_every if transfer.rotate_every else 0
@@ -552,6 +550,6 @@ def test_sending_the_data_takes_each_byte_over_the_network_and_over_the_link(tra
 
 def test_tasks_grow_linearly_with_chunks() -> None:
     costs = Costs({stage: StageCost(NO_TIME) for stage in Stage})
-    counts = [len(sharing.conventional(Transfer(Size(n), Size(1)), costs).tasks) for n in (100, 200, 400)]
+    counts = [len(conventional(Transfer(Size(n), Size(1)), costs).tasks) for n in (100, 200, 400)]
     assert counts[1] - counts[0] == 100 * len(sharing.CONVENTIONAL_PATH)
     assert counts[2] - counts[1] == 200 * len(sharing.CONVENTIONAL_PATH)
