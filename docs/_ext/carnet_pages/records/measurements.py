@@ -7,7 +7,8 @@ from collections.abc import Mapping
 MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     "seeded-faults": (
         *(3600, ("seeded-faults.csv",)),
-        "CARNET_SEEDED_FAULTS=docs/results/seeded-faults.csv pytest -q -m slow tests/faults/test_faults.py",
+        "CARNET_SEEDED_FAULTS=docs/results/seeded-faults.csv pytest -q -m slow tests/faults/test_faults.py "
+        "-k 'not exported'",
     ),
     "removed-checks": (
         *(7200, ("removed-checks.csv",)),
@@ -15,7 +16,7 @@ MEASUREMENTS: Mapping[str, tuple[int, tuple[str, ...], str]] = {
     ),
     "coq-faults": (
         *(1800, ("coq-faults.csv",)),
-        "CARNET_COQ_FAULTS=docs/results/coq-faults.csv pytest -q -m slow tests/coq/test_faults.py",
+        "CARNET_COQ_FAULTS=docs/results/coq-faults.csv pytest -q -m slow tests/faults/test_faults.py -k exported",
     ),
     "random-protocols": (
         *(7200, ("random-protocols.csv",)),
