@@ -19,7 +19,7 @@ from carnet_check.engines.explicit.liveness import lassos
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.exports.ground.system import ground
-from carnet_check.exports.promela import Told, promela
+from carnet_check.exports.promela import ModelHeader, promela
 from carnet_check.exports.tla import configuration, tla
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
@@ -48,7 +48,7 @@ def _explored(
         engine=engine,
         reduction=reduction,
         stop_at_first=stop_at_first,
-        max_states=TOO_MANY if engine == "interpreter" else None,
+        caps=Caps(states=TOO_MANY if engine == "interpreter" else None),
     )
 
 
@@ -139,7 +139,7 @@ def _judged_export(sample: random_protocols.Sample) -> Exploration:
         invariants=sample.invariants,
         engine="interpreter",
         reduction=False,
-        max_states=TOO_MANY_EXPORTED,
+        caps=Caps(states=TOO_MANY_EXPORTED),
         stop_at_first=False,
     )
     assume(judged.complete)
@@ -152,7 +152,7 @@ def _spin_agrees(sample: random_protocols.Sample, *, observed: bool) -> None:
     written = ground(sample.protocol, sample.instance, sample.invariants, None if seen is None else seen.changing)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "random.pml"
-        file.write_text(promela(sample.protocol, sample.instance, written, Told(file.name, "none")))
+        file.write_text(promela(sample.protocol, sample.instance, written, ModelHeader(file.name, "none")))
         counted = verified(file, optimise=SMALL)
     assert counted.states == judged.states
     assert counted.transitions - counted.errors - 1 == judged.transitions
@@ -201,9 +201,9 @@ def test_one_state_stands_for_as_many_as_there_are_without_symmetry(
 ) -> None:
     every, _ = random_protocols.explored(sample, symmetric=False, reduce=reduce, most=TOO_MANY_STATES)
     assume(every.complete)
-    found, stood_for = random_protocols.explored(sample, symmetric=True, reduce=reduce)
+    found, represented = random_protocols.explored(sample, symmetric=True, reduce=reduce)
     assert random_protocols.said(found) == random_protocols.said(every)
-    assert stood_for in (None, every.states)
+    assert represented in (None, every.states)
     assert found.states <= every.states
 
 
@@ -217,7 +217,7 @@ def test_symmetry_finds_the_shortest_traces_that_the_interpreter_finds(sample: r
             invariants=sample.invariants,
             goals=sample.goals,
             engine=engine,
-            max_states=250 if engine == "interpreter" else None,
+            caps=Caps(states=250 if engine == "interpreter" else None),
             stop_at_first=False,
         )
         for engine in ("interpreter", "compiled")
@@ -417,7 +417,7 @@ def test_what_is_proved_by_fairness_fails_in_no_instance() -> None:
     @given(st.one_of(random_protocols.lively_samples(), random_protocols.staged_samples()))
     def agrees(sample: random_protocols.Sample) -> None:
         (live,) = sample.protocol.liveness
-        found = lassos(sample.protocol, sample.instance, [live], max_states=2_000)
+        found = lassos(sample.protocol, sample.instance, [live], caps=Caps(states=2_000))
         by = len(by_fairness(sample.protocol, live).fair)
         counts[f"proved by {by}, {said_of_runs(found, live)}"] += 1
         assert not (by and said_of_runs(found, live) == "VIOLATED")

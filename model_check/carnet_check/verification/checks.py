@@ -17,7 +17,7 @@ from carnet_check.engines import interface
 from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.registry import able, registered
-from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.loading.families import NO_THREAT
 from carnet_check.loading.meanings import has_model
 from carnet_check.results import Kind, Result, Verdict
@@ -67,7 +67,7 @@ NOTHING_KNOWN: Known = MappingProxyType({})
 
 
 def possibilities(
-    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = HERE
+    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = ONE_PROCESS
 ) -> interface.Possibilities:
     """Return what answers whether something may ever happen, in instances of any size."""
     return able(interface.DecidesPossibility).possibilities(protocol, threat, known, runner)
@@ -103,7 +103,7 @@ ANY_THREAT = "any"
 NOTHING_WAITS = "what it waits after never happens"
 RowKey = tuple[str, str, str, str, str]
 NO_ANSWER = interface.LivenessAnswer(open=("the engine gives no answer",))
-NO_BASES: Mapping[RowKey, interface.Basis] = {}
+NO_BASES: Mapping[RowKey, interface.ProofBasis] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class CheckedRows:
 
 
 def disagreements(
-    rows: Sequence[Result], plan: interface.Plan, bases: Mapping[RowKey, interface.Basis] = NO_BASES
+    rows: Sequence[Result], plan: interface.Plan, bases: Mapping[RowKey, interface.ProofBasis] = NO_BASES
 ) -> list[Result]:
     """Turn into errors what one engine proves and another refutes, by a trace or by the very obligation."""
     whys: dict[RowKey, str] = {}
@@ -137,7 +137,7 @@ def _is_about_the_same(row: Result, proved: Result) -> bool:
     return (row.kind, row.claim) == (proved.kind, proved.claim) and (everywhere or row.threat == proved.threat)
 
 
-def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, interface.Basis]) -> str:
+def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, interface.ProofBasis]) -> str:
     """Say how a row contradicts one that says PROVED of the same pair, if it does.
 
     A proof that uses no axioms of a threat model is good under it, too.
@@ -190,12 +190,12 @@ class _Check:
         self._possibilities: dict[str, interface.Possibilities] = {}
         self._worlds = AxiomModels(campaign, self.protocol, evidence, self._possibilities_under)
         self._whatever_happens = self._possibilities_under(None)
-        self.is_unsure = isinstance(self._whatever_happens, interface.Unsure)
+        self.is_unsure = isinstance(self._whatever_happens, interface.NoSolver)
 
     def _possibilities_under(self, threat: Threat | None, known: Known = NOTHING_KNOWN) -> interface.Possibilities:
         """Return what tells what may happen; nobody is asked where only engines run that believe no solver."""
         if all(engine.believes_no_solver for engine in self.campaign.engines):
-            return interface.Unsure()
+            return interface.NoSolver()
         found = possibilities(self.protocol, threat, known, self.campaign.task.runner)
         if found.before is not None:
             self.before.append(found.before)
@@ -493,7 +493,7 @@ class AxiomModels:
             return ""
         able_to_tell = able(interface.DecidesPossibility).name
         return NO_MODEL.format(
-            threat.id, ASK.format(able_to_tell) if isinstance(asked, interface.Unsure) else NO_SOLVER_ANSWER
+            threat.id, ASK.format(able_to_tell) if isinstance(asked, interface.NoSolver) else NO_SOLVER_ANSWER
         )
 
     def _may_be(self, threat: Threat) -> tuple[bool, interface.Possibilities]:
@@ -522,7 +522,7 @@ class Evidence:
     liveness: Mapping[tuple[str, str], interface.LivenessAnswer] = field(default_factory=dict)
 
     @staticmethod
-    def of(variant: str, answers: Sequence[interface.Outcome]) -> Evidence:
+    def of(variant: str, answers: Sequence[interface.EngineResult]) -> Evidence:
         """Collect what was seen of a variant; from random walks nothing follows about what they did not see."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
         found = [(by, each) for by, each in found if not each.search.alone and each.walked is None]

@@ -9,7 +9,7 @@ from typing import Any
 
 from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring.searches import MOST_STATES_DRAWN, SOUGHT_CAPS, moves, search_scope, within
-from carnet_check.engines.interface import Cti, Diagnoses, Explores, Outcome, Plan, Standing, Status
+from carnet_check.engines.interface import Cti, Diagnoses, EngineResult, Explores, InvariantStatus, Plan, Status
 from carnet_check.engines.registry import able
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.scope import scope_of
@@ -54,7 +54,7 @@ class Diagnosis:
         ctis: states from which a step breaks it.
     """
 
-    standing: Standing
+    standing: InvariantStatus
     engine: str
     refutation: Refutation | None = None
     searched: str = ""
@@ -62,7 +62,7 @@ class Diagnosis:
 
 
 def diagnose(
-    campaign: Campaign, answers: Sequence[Outcome], results: Sequence[Result], listener: Listener
+    campaign: Campaign, answers: Sequence[EngineResult], results: Sequence[Result], listener: Listener
 ) -> tuple[Diagnosis, ...]:
     """Return the status of every invariant that a proving engine judged.
 
@@ -87,7 +87,7 @@ def diagnose(
 def _searched(
     campaign: Campaign,
     plan: Plan,
-    answers: Sequence[Outcome],
+    answers: Sequence[EngineResult],
     told: Sequence[Diagnosis],
     sizes: Sequence[Profile],
     listener: Listener,
@@ -106,7 +106,7 @@ def _searched(
 
 
 def _searches(
-    campaign: Campaign, plan: Plan, protocol: Protocol, sought: Sequence[Standing], sizes: Sequence[Profile]
+    campaign: Campaign, plan: Plan, protocol: Protocol, sought: Sequence[InvariantStatus], sizes: Sequence[Profile]
 ) -> Iterator[Coverage]:
     """Explore instance after instance, the smallest first, under each threat model, for what still stands."""
     explorer = next((engine for engine in campaign.engines if isinstance(engine, Explores)), None)
@@ -199,7 +199,7 @@ class CampaignOutcome:
     """
 
     campaign: Campaign
-    answers: tuple[Outcome, ...] = ()
+    answers: tuple[EngineResult, ...] = ()
     results: tuple[Result, ...] = ()
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
@@ -295,7 +295,7 @@ class CampaignOutcome:
         }
 
 
-def rows_of(answers: Sequence[Outcome]) -> list[Result]:
+def rows_of(answers: Sequence[EngineResult]) -> list[Result]:
     """Return the rows of all engines."""
     return [row for answer in answers for row in answer.rows]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from carnet_check.engines import interface, registry
 from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, NO_CAPS, Caps, Walks
-from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_spec.language import Profile, Protocol, TwoRuns
@@ -24,7 +24,7 @@ class Request:
     threats: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     profile: str = "tiny"
-    runner: Runner = HERE
+    runner: Runner = ONE_PROCESS
     limits: Caps = NO_CAPS
     """The caps of explorations that were asked for; the memory is shared by all of them."""
     cti: str = ""
