@@ -292,7 +292,7 @@ def test_more_actions_than_a_word_has_bits_all_take_their_steps(monkeypatch: pyt
 )
 def test_crowded_tables_answer_alike(protocol: Protocol, instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many answers then belong in a place that another one has."""
-    for module in (book, machine):
+    for module in (answer_tables, machine):
         monkeypatch.setattr(module, "ASKED", 4)
     expected, found = (
         explore(protocol, instance, invariants=(), packed=packed)
