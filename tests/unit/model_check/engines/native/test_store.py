@@ -23,7 +23,7 @@ from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, Sighting, most_answers
 from carnet_check.engines.exploration import Caps
-from carnet_check.engines.native import kernel, machine, rows
+from carnet_check.engines.native import answer_tables, kernel, machine, rows
 from carnet_check.engines.native import store as native_store
 from carnet_check.engines.native.answer_tables import AnswerTables
 from carnet_check.engines.native.rows import CHEAPER, FOUND
