@@ -24,7 +24,7 @@ from tests.property.random_protocols import explored as symmetric
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 NATIVE = "carnet_check.engines.native"
-TABLES, MACHINE, SEARCH, STORE = (
+BOOK, MACHINE, SEARCH, STORE = (
     importlib.import_module(f"{NATIVE}.{name}") for name in ("answer_tables", "machine", "search", "store")
 )
 GROUPS = importlib.import_module("carnet_check.engines.explicit.search")
@@ -35,8 +35,8 @@ Room = Mapping[tuple[object, str], int]
 TIGHT: Room = {
     (MACHINE, "BUFFER"): 1,
     (MACHINE, "ASKED"): 1,
-    (TABLES, "ASKED"): 1,
-    (TABLES, "_ROOM"): 1,
+    (BOOK, "ASKED"): 1,
+    (BOOK, "_ROOM"): 1,
     (SEARCH, "CHUNK"): 3,
     (STORE, "GROWTH"): 1,
     (STORE, "FEWEST"): 2,
@@ -71,6 +71,7 @@ def explored(
 
 
 def lengths(traces: Mapping[str, Trace]) -> dict[str, int]:
+    """Return how long each trace is."""
     return {name: len(trace.steps) for name, trace in traces.items()}
 
 
