@@ -51,7 +51,7 @@ LARGEST_HEAD: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class JournalHead:
     """A place in a journal: how many entries there are up to it, and the digest that their chain ends in."""
 
     count: int = 0
@@ -76,7 +76,7 @@ class HeadFile:
         """Where it is: beside the journal."""
         return self.journal.with_name(self.journal.name + SUFFIX)
 
-    def read(self) -> Mark | None:
+    def read(self) -> JournalHead | None:
         """Return the head, ``None`` where none was ever written.
 
         Raises:
@@ -91,11 +91,11 @@ class HeadFile:
         try:
             opened = self.cipher.decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], self._binding)
             count, chain = split(opened, "head", "count", "chain")
-            return Mark(to_number(count, "head", "count"), chain)
+            return JournalHead(to_number(count, "head", "count"), chain)
         except (CryptoError, MalformedError) as error:
             raise ChangedHeadError from error
 
-    def write(self, mark: Mark) -> None:
+    def write(self, mark: JournalHead) -> None:
         """Write the head, and return once it is on disk.
 
         Raises:
@@ -128,7 +128,7 @@ _APPLICATION: Final = 0x43524E54
 BESIDE: Final = ("", "-wal", "-shm", "-journal", SUFFIX)
 """What the names of a journal's files end in: its own, and of those that SQLite and the head need beside it."""
 
-KEPT_WHOLE: Final = frozenset({"accepted", "returned", "ledger", "lost"})
+RETAINED_KINDS: Final = frozenset({"accepted", "returned", "ledger", "lost"})
 """The kinds of which every entry counts for good; of any other kind only the last does."""
 CHECKPOINT: Final = "checkpoint"
 """The kind of the entry that stands for all before it."""
@@ -148,7 +148,7 @@ class JournalError(CarnetError):
     exit_code: ClassVar[ExitCode] = ExitCode.USAGE
 
 
-class Remembered(Protocol):
+class JournalStore(Protocol):
     """What a role remembers, on a disk or elsewhere, from before it acts on it."""
 
     def append(self, kind: str, payload: bytes) -> None:
@@ -175,9 +175,9 @@ class Journal:
         self._owner = owner
         self._head = HeadFile(path, self._cipher, owner, random)
         self._entries: list[tuple[str, bytes]] = []
-        self._mark = self._before = Mark()
+        self._mark = self._before = JournalHead()
         self._rows, self._most, self._room = 0, MOST_ENTRIES, MOST_GROWTH
-        self._headed: Mark | None = None
+        self._headed: JournalHead | None = None
         try:
             _make_private(path)
             self._database, rows = _opened(path)
@@ -211,7 +211,7 @@ class Journal:
             nonce, sealed = self._sealed(place, kind, self._mark.chain, payload)
             self._database.execute(_INSERT, (place, kind, nonce, sealed))
             self._entries.append((kind, payload))
-            self._follow(Mark(place + 1, sha384(sealed)), self._mark, len(payload))
+            self._follow(JournalHead(place + 1, sha384(sealed)), self._mark, len(payload))
             self._write_head()
 
     def last(self, kind: str) -> bytes | None:
@@ -220,7 +220,7 @@ class Journal:
 
     def all(self, kind: str) -> list[bytes]:
         """Return every entry of a kind that is kept whole, in order."""
-        if kind not in KEPT_WHOLE:
+        if kind not in RETAINED_KINDS:
             raise ValueError(f"of the kind {kind!r} only the last entry is kept")
         return [payload for each, payload in self._entries if each == kind]
 
@@ -252,7 +252,7 @@ class Journal:
         self._database.execute("DELETE FROM entries")
         self._database.execute(_INSERT, (place, CHECKPOINT, nonce, sealed))
         self._database.execute("COMMIT")
-        self._begin_anew(kept, Mark(place + 1, sha384(sealed)), self._mark, len(payload))
+        self._begin_anew(kept, JournalHead(place + 1, sha384(sealed)), self._mark, len(payload))
         self._write_head()
 
     def _write_head(self) -> None:
@@ -275,7 +275,7 @@ class Journal:
                 raise AuthenticationError("entry")
             name, before = kind.decode("utf-8"), b"" if starts else self._mark.chain
             payload = self._cipher.decrypt(nonce, sealed, self._binding(place, name, before))
-            after = Mark(place + 1, sha384(sealed))
+            after = JournalHead(place + 1, sha384(sealed))
             if starts:
                 reader, parts = Reader(payload, CHECKPOINT), list[bytes]()
                 while reader.remaining:
@@ -284,25 +284,25 @@ class Journal:
                     raise MalformedError(CHECKPOINT, "a chain, and pairs of kind and entry", f"{len(parts)} fields")
                 kinds = [part.decode("utf-8") for part in parts[1::2]]
                 replaced, kept = parts[0], list(zip(kinds, parts[2::2], strict=True))
-                self._begin_anew(kept, after, Mark(place + 1, replaced), len(payload))
+                self._begin_anew(kept, after, JournalHead(place + 1, replaced), len(payload))
             else:
                 self._entries.append((name, payload))
                 self._follow(after, self._mark, len(payload))
         except (CryptoError, UnicodeDecodeError, MalformedError, OverflowError) as error:
             raise self._refused(_FOREIGN if self._rows == 0 else f"entry {place} was changed") from error
 
-    def _follow(self, after: Mark, before: Mark, size: int) -> None:
+    def _follow(self, after: JournalHead, before: JournalHead, size: int) -> None:
         self._mark, self._before = after, before
         self._rows += 1
         self._room -= size
 
-    def _begin_anew(self, kept: list[tuple[str, bytes]], after: Mark, before: Mark, size: int) -> None:
+    def _begin_anew(self, kept: list[tuple[str, bytes]], after: JournalHead, before: JournalHead, size: int) -> None:
         """Go on from a checkpoint of ``size`` bytes: room for as many entries, and for three times as many bytes."""
         self._entries, self._rows, self._room = kept, 0, MOST_GROWTH + 4 * size
         self._most = max(MOST_ENTRIES, len(kept))
         self._follow(after, before, size)
 
-    def _checked_head(self) -> Mark | None:
+    def _checked_head(self) -> JournalHead | None:
         """Return the head, and insist that it is the journal's, or one step behind, as a crash may leave it.
 
         Raises:
@@ -332,7 +332,7 @@ def _counting(entries: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes
     """Yield the entries that still count, in their order."""
     last = {kind: place for place, (kind, _) in enumerate(entries)}
     for place, (kind, payload) in enumerate(entries):
-        if kind in KEPT_WHOLE or last[kind] == place:
+        if kind in RETAINED_KINDS or last[kind] == place:
             yield kind, payload
 
 
@@ -376,7 +376,7 @@ _KEY_CHARACTERS: Final = 2 * KEY_BYTES + 2
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
-def kept_key(path: Path, journals: Iterable[Path]) -> bytes:
+def load_or_make_key(path: Path, journals: Iterable[Path]) -> bytes:
     """Return the key in a file, which is made if it is not there and nothing was sealed yet.
 
     Args:

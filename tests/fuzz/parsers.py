@@ -41,7 +41,7 @@ from carnet_ref.attestation.intel.format import quote_evidence
 from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.kinds import kind_of
-from carnet_ref.attestation.live.collection import parse_driver_words
+from carnet_ref.attestation.live.collection import parse_driver_statement
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
 from carnet_ref.attestation.nvidia.policy import parse_node_policy
 from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
@@ -300,7 +300,7 @@ PARSERS: Final = {
         Parser("node-policy", parse_node_policy, lambda: [NODE_POLICY], heavy=True),
         Parser("tdx-policy", parse_tdx_policy, lambda: [TDX_POLICY], heavy=True),
         Parser("snp-policy", parse_snp_policy, lambda: [SNP_POLICY], heavy=True),
-        Parser("driver-words", parse_driver_words, lambda: [DRIVER_WORDS], heavy=True),
+        Parser("driver-words", parse_driver_statement, lambda: [DRIVER_WORDS], heavy=True),
         Parser("result-token", parse_token, lambda: [ear_tokens.token()], heavy=True),
         Parser("result-claims", parse_claims, lambda: [json.dumps(ear_tokens.RESULT).encode()], heavy=True),
         Parser("result-key", verification_key, lambda: [ear_tokens.public_pem()], (UsageError,), heavy=True),

@@ -19,7 +19,7 @@ from carnet_ref.spdm.messages import (
     RespondIfReady,
     parse_message,
 )
-from carnet_ref.spdm.transfer import Answering, Asking, Sizes
+from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, Sizes
 from tests.fixtures.spdm_traces import CONVERSATIONS, trace
 
 
@@ -56,7 +56,7 @@ def messages_under_layouts() -> list[bytes]:
 _SIZES: Final = Sizes(pieces=True, peer_transfer=64, peer_message=4096, own_message=4096)
 
 
-def _transfer(data: bytes, transfer: Asking | Answering) -> None:
+def _transfer(data: bytes, transfer: RequesterTransfer | ResponderTransfer) -> None:
     """Take what follows as messages, each after its size in one byte."""
     while data:
         size, data = data[0], data[1:]
@@ -67,12 +67,12 @@ def _transfer(data: bytes, transfer: Asking | Answering) -> None:
 def asking(data: bytes) -> None:
     """Take the messages of a responder, while a request that does not fit a transfer is under way, or one that does."""
     request = GetDigests(Version.V1_2).encode() + bytes(200 if data[:1] == b"\1" else 0)
-    _transfer(data[1:], Asking(Version.V1_2, _SIZES).put(request).transfer)
+    _transfer(data[1:], RequesterTransfer(Version.V1_2, _SIZES).put(request).transfer)
 
 
 def answering(data: bytes) -> None:
     """Take the messages of a requester, while a large response is handed out, or a request waits, or neither."""
-    transfer = Answering(Version.V1_2, _SIZES)
+    transfer = ResponderTransfer(Version.V1_2, _SIZES)
     match data[:1]:
         case b"\1":
             transfer = transfer.put(bytes(300)).transfer

@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, l
 
 from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import NOT_FRESH, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.results import (
     EXTENSION,
     PROFILE,
@@ -427,7 +427,7 @@ class SignedResult:
     """The key of a verifier that is trusted."""
 
 
-def recognise(data: bytes, given: Given) -> SignedResult:
+def recognise(data: bytes, given: OptionValues) -> SignedResult:
     """Return the token and the key.
 
     Raises:
@@ -441,7 +441,7 @@ def recognise(data: bytes, given: Given) -> SignedResult:
     return SignedResult(parse_token(data), key)
 
 
-def appraise(signed: SignedResult, given: Given, against: Against[None]) -> Appraisal:
+def appraise(signed: SignedResult, given: OptionValues, against: AppraisalContext[None]) -> Appraisal:
     """Check the token, then what it says."""
     steps = Checklist()
     steps.passed("parse", f"a token of {len(signed.token.compact)} characters", JWS)

@@ -216,7 +216,7 @@ DEVELOPER: Final = "The Carnet authors"
 
 
 @dataclass(frozen=True, slots=True)
-class Appraised:
+class AppraisalRecord:
     """An appraisal with what it was made with."""
 
     appraisal: Appraisal
@@ -233,7 +233,7 @@ class Appraised:
     """An id of the policy by format."""
 
 
-def claims_set(appraised: Appraised, profiles: Profiles) -> dict[str, object]:
+def claims_set(appraised: AppraisalRecord, profiles: Profiles) -> dict[str, object]:
     """Return the claims set of a result about every attester."""
     appraisal = appraised.appraisal
     results = attester_results(appraisal, profiles, appraised.kind)
@@ -255,7 +255,7 @@ def encoded_nonce(nonce: bytes) -> str:
     return base64.urlsafe_b64encode(nonce).rstrip(b"=").decode()
 
 
-def _submodule(name: str, result: AttesterResult, appraised: Appraised, profiles: Profiles) -> dict[str, object]:
+def _submodule(name: str, result: AttesterResult, appraised: AppraisalRecord, profiles: Profiles) -> dict[str, object]:
     profile = profiles("" if name == appraised.kind else name)
     answered = None if profile is None else result.claims.get(profile.answered)
     nonce = {"eat_nonce": encoded_nonce(bytes.fromhex(answered))} if isinstance(answered, str) else {}

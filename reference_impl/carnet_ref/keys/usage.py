@@ -200,7 +200,7 @@ _NAME_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class KeyUse:
+class KeyUsageRecord:
     """How much one AES key protected, as one end counts it; a key of no copy engine has no ``engine``."""
 
     engine: int | None
@@ -236,11 +236,11 @@ class KeyLedger:
         self._replaced: list[tuple[int, Direction, KeyUsage]] = []
 
     @property
-    def uses(self) -> list[KeyUse]:
+    def uses(self) -> list[KeyUsageRecord]:
         """How much each key protected so far, those that were replaced first."""
         live = [(*place, usage) for place, (_, usage) in self._accounts.items()]
-        links = [KeyUse(engine, way.value, usage.standing) for engine, way, usage in (*self._replaced, *live)]
-        return [*links, *(KeyUse(None, what, usage.standing) for what, usage in self.own.items())]
+        links = [KeyUsageRecord(engine, way.value, usage.standing) for engine, way, usage in (*self._replaced, *live)]
+        return [*links, *(KeyUsageRecord(None, what, usage.standing) for what, usage in self.own.items())]
 
     def usage(self, keys: LinkKeys, way: Direction) -> KeyUsage:
         """Return the count of the key of one direction; it begins with the key, and not with an epoch."""

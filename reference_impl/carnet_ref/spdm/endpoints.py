@@ -15,7 +15,7 @@ from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig
 from carnet_ref.spdm.responder import AwaitGetVersion, ResponderConfig
 from carnet_ref.spdm.session import GpuSession, SessionReport
 
-Happened = TypeVar("Happened", machine.ApplicationData, machine.Measured)
+_Effect = TypeVar("_Effect", machine.ApplicationData, machine.Measured)
 
 
 class _Endpoint:
@@ -100,7 +100,7 @@ class _Endpoint:
         """
         return self._only(machine.ApplicationData, message).payload
 
-    def _only(self, kind: type[Happened], message: bytes) -> Happened:
+    def _only(self, kind: type[_Effect], message: bytes) -> _Effect:
         effects = self._checked(machine.Received(message))
         for effect in effects:
             if isinstance(effect, kind):

@@ -10,7 +10,7 @@ from carnet_command.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrainingResult:
     """What one round of training leaves: the next model, the mean loss, and what was derived from data on the way."""
 
     model: bytes = field(repr=False)
@@ -33,7 +33,7 @@ class Trainer(Protocol):
         """Return the model before any training, optimiser state included."""
         ...
 
-    def train(self, model: bytes, data: bytes) -> Outcome:
+    def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return what comes of training ``model`` on ``data``.
 
         Raises:
@@ -76,7 +76,7 @@ _WHEN = ("in the morning", "at noon", "before the visit", "after the meal", "dur
 _SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "ra", "se", "ti", "vo", "za", "fe")
 
 
-def text_of(writer: str, size: int) -> bytes:
+def sample_text(writer: str, size: int) -> bytes:
     """Return ``size`` bytes of text that ``writer`` alone has."""
     source = random.Random(f"text of {writer}")  # text for training, no secret of cryptography
     people = ["".join(source.choices(_SYLLABLES, k=4)) for _ in range(40)]

@@ -42,7 +42,7 @@ class Party(Role, Protocol):
 
 
 @runtime_checkable
-class Telling(Protocol):
+class ReportsOutcome(Protocol):
     """A device that has something to say in the end."""
 
     def outcome(self) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.interrupts import undisturbed
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.transport.crossings import Tally, Traffic
+from carnet_ref.transport.crossings import Traffic, TrafficCounts
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import RoleFactory
@@ -100,7 +100,7 @@ class Supervisor:
 
     def carried(self) -> Traffic:
         """Return what the platform carried."""
-        with Tally(self.folder) as tally:
+        with TrafficCounts(self.folder) as tally:
             return Traffic(tally.messages, tally.octets, tuple(tally.stretches), self._told())
 
     def _told(self) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, Policy, parse_policy
 from carnet_ref.attestation.amd.report import DEBUG
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.results import (
     BOOTED,
     CONTRADICTED,
@@ -68,7 +68,7 @@ RESULTS: Final = ResultProfile(
 REPORT_DATA_BYTES: Final = 64
 
 
-def recognise(data: bytes, given: Given) -> SnpEvidence:
+def recognise(data: bytes, given: OptionValues) -> SnpEvidence:
     """Return the report, with the certificates that were given, or else with those that came with it.
 
     Raises:
@@ -84,7 +84,7 @@ def recognise(data: bytes, given: Given) -> SnpEvidence:
     return evidence
 
 
-def appraise(evidence: SnpEvidence, given: Given, against: Against[Policy]) -> Appraisal:
+def appraise(evidence: SnpEvidence, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Appraise the report and its certificates."""
     appraisal = appraise_report(
         evidence,

@@ -17,9 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Appraisal, Unread
+from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Appraisal, UnappraisedPart
 from carnet_ref.attestation.documents import LARGEST, decode
-from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy, parse_policy
@@ -46,8 +46,8 @@ CONTAINERS: Final = "the evidence of a Confidential Containers guest"
 OTHER: Final = "an object with a quote"
 
 
-VTPM: Final = Unread("the vTPM quote and the HCL report beside it", NO_VTPM_QUOTE)
-LOGS: Final = Unread("the event logs beside it", "event log not replayed")
+VTPM: Final = UnappraisedPart("the vTPM quote and the HCL report beside it", NO_VTPM_QUOTE)
+LOGS: Final = UnappraisedPart("the event logs beside it", "event log not replayed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class QuoteEvidence:
     quote: bytes
     found_in: str | None = None
     event_log: bytes | None = None
-    unread: Unread | None = None
+    unread: UnappraisedPart | None = None
 
 
 def quote_evidence(data: bytes) -> QuoteEvidence:
@@ -189,7 +189,7 @@ class TdxEvidence:
     collateral: bytes | None
 
 
-def recognise(data: bytes, given: Given) -> TdxEvidence:
+def recognise(data: bytes, given: OptionValues) -> TdxEvidence:
     """Return the quote, raw, out of any form or document that is known, and the collateral, out of its files.
 
     Raises:
@@ -199,7 +199,7 @@ def recognise(data: bytes, given: Given) -> TdxEvidence:
     return TdxEvidence(quote_evidence(data), collateral_of(collateral) if collateral else None)
 
 
-def appraise(evidence: TdxEvidence, given: Given, against: Against[Policy]) -> Appraisal:
+def appraise(evidence: TdxEvidence, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Appraise the quote; a log that lay beside it is replayed, and so is one that was given."""
     found = evidence.found
     appraisal = appraise_quote(

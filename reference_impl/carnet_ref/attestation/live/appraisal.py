@@ -18,9 +18,17 @@ from typing import Any, Final
 
 from carnet_ref.attestation.anchors import Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, OptionKind, Value, appraise_files
+from carnet_ref.attestation.formats import (
+    FORMATS,
+    AppraisalContext,
+    Format,
+    OptionKind,
+    OptionValues,
+    Value,
+    appraise_files,
+)
 from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, Part
-from carnet_ref.attestation.live.sources import StatedGpu
+from carnet_ref.attestation.live.sources import GpuStatement
 from carnet_ref.attestation.nvidia.policy import NodePolicy
 from carnet_ref.attestation.results import ResultProfile
 
@@ -33,7 +41,7 @@ EMPTY: Final[Mapping[OptionKind, Value]] = {OptionKind.FILES: ()}
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class AppraisalTerms:
     """What the evidence is appraised against, besides the policies that formats have by default."""
 
     at: datetime
@@ -48,7 +56,7 @@ class Terms:
     """Whether the machine appraises its own evidence."""
 
 
-def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
+def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Appraisal:
     """Appraise every part, then what all are together.
 
     Raises:
@@ -79,14 +87,14 @@ def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
     return steps.concluded({"nonce": collection.nonce.hex(), **claims})
 
 
-def _appraised(part: Part, terms: Terms) -> Appraisal:
+def _appraised(part: Part, terms: AppraisalTerms) -> Appraisal:
     form: Format[Any, Any] = FORMATS[part.kind].load()
-    given = Given(_values(form, part, terms))
-    against = Against(terms.at, terms.policies.get(part.kind, form.default_policy), terms.anchors)
+    given = OptionValues(_values(form, part, terms))
+    against = AppraisalContext(terms.at, terms.policies.get(part.kind, form.default_policy), terms.anchors)
     return appraise_files(form, [part.evidence], given, against)
 
 
-def _values(form: Format[Any, Any], part: Part, terms: Terms) -> dict[str, Value]:
+def _values(form: Format[Any, Any], part: Part, terms: AppraisalTerms) -> dict[str, Value]:
     """Return what every option of the format stands for; certificates that were given count before collected ones."""
     values: dict[str, Value] = {}
     for option in form.options:
@@ -96,7 +104,7 @@ def _values(form: Format[Any, Any], part: Part, terms: Terms) -> dict[str, Value
     return {**values, **part.asked}
 
 
-def _check_driver(steps: Checklist, collection: Collection, appraisal: Appraisal, terms: Terms) -> None:
+def _check_driver(steps: Checklist, collection: Collection, appraisal: Appraisal, terms: AppraisalTerms) -> None:
     """Compare the driver's words with the reports; they are nobody's signed word, so they can only speak against it."""
     driver = collection.driver
     devices = appraisal.claims["devices"]
@@ -114,7 +122,7 @@ def _check_driver(steps: Checklist, collection: Collection, appraisal: Appraisal
     steps.passed("driver", f"{driver.version}, and it states the versions that are in the reports", NVML)
 
 
-def _disagreement(gpu: StatedGpu, stated: Mapping[str, str], device: Mapping[str, object]) -> str | None:
+def _disagreement(gpu: GpuStatement, stated: Mapping[str, str], device: Mapping[str, object]) -> str | None:
     for name, value in stated.items():
         reported = str(device[name])
         if reported.lower() != value.lower():
@@ -138,7 +146,7 @@ def live_profile(attester: str) -> ResultProfile | None:
     return profile if profile is not None and bool(device) is profile.grouped else None
 
 
-def lasting(collection: Collection, terms: Terms) -> int:
+def result_lifetime(collection: Collection, terms: AppraisalTerms) -> int:
     """Return for how many seconds all policies let a result be relied on."""
     forms = {part.kind: FORMATS[part.kind].load() for part in collection.parts}
     return min(

@@ -29,7 +29,7 @@ from carnet_ref.attestation.appraisal import (
     Checklist,
     RefusedError,
 )
-from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
+from carnet_ref.attestation.nvidia.certificates import firmware_id, product, ueid
 from carnet_ref.attestation.nvidia.ocsp import (
     OCSP,
     TIME,
@@ -114,7 +114,7 @@ def appraise_gpu(
     return steps.concluded(_claims(evidence))
 
 
-def counts_until(
+def valid_until(
     chain: Sequence[x509.Certificate], rims: Sequence[bytes], ocsp: Sequence[bytes], anchors: Anchors
 ) -> datetime:
     """Return until when accepted evidence counts: until the first thing runs out that its appraisal looked at.
@@ -196,7 +196,7 @@ def _check_report(steps: Checklist, evidence: _Evidence, nonce: bytes | None) ->
         _is_signed(report, evidence.chain[0]),
         "signature",
         f"ECDSA P-384 over {len(report.signed)} bytes",
-        f"the signature does not verify with the key of {name(evidence.chain[0])}, unit {unit(evidence.chain[0])}",
+        f"the signature does not verify with the key of {name(evidence.chain[0])}, unit {ueid(evidence.chain[0])}",
         SPDM_SIGNATURE,
     )
     _check_firmware_id(steps, evidence)
@@ -353,7 +353,7 @@ def _claims(evidence: _Evidence) -> dict[str, object]:
     return {
         "kind": report.kind.value,
         "product": product(leaf),
-        "ueid": unit(leaf),
+        "ueid": ueid(leaf),
         "nonce": report.nonce.hex(),
         "driver_version": report.driver_version,
         "vbios_version": report.vbios_version,

@@ -91,6 +91,6 @@ def product(leaf: x509.Certificate) -> str:
     return words[0].replace("_", "") if words else ""
 
 
-def unit(leaf: x509.Certificate) -> str:
+def ueid(leaf: x509.Certificate) -> str:
     """Return the number of the unit in decimal, as NVIDIA's attestation service writes ``ueid``: the serial number."""
     return str(leaf.serial_number)

@@ -14,7 +14,7 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.documents import decode, decode_pem
-from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.node import appraise_node
 from carnet_ref.attestation.nvidia.policy import (
@@ -82,7 +82,7 @@ class ReportEvidence:
     found_in: str | None
 
 
-def recognise_report(data: bytes, given: Given) -> ReportEvidence:
+def recognise_report(data: bytes, given: OptionValues) -> ReportEvidence:
     """Return the report that is asked for, with its certificates.
 
     Raises:
@@ -98,7 +98,7 @@ def recognise_report(data: bytes, given: Given) -> ReportEvidence:
     return ReportEvidence(device.report, certificates, replies, device.found_in)
 
 
-def appraise_report(evidence: ReportEvidence, given: Given, against: Against[Policy]) -> Appraisal:
+def appraise_report(evidence: ReportEvidence, given: OptionValues, against: AppraisalContext[Policy]) -> Appraisal:
     """Appraise the report, its certificates and the replies."""
     appraisal = appraise_gpu(
         evidence.report,
@@ -155,7 +155,7 @@ class NodeEvidence:
     ocsp: tuple[bytes, ...]
 
 
-def recognise_node(data: bytes, given: Given) -> NodeEvidence:
+def recognise_node(data: bytes, given: OptionValues) -> NodeEvidence:
     """Return the devices in one file.
 
     Raises:
@@ -176,7 +176,9 @@ def combine_nodes(files: Sequence[NodeEvidence]) -> NodeEvidence:
     return NodeEvidence(devices, files[0].ocsp)
 
 
-def appraise_node_evidence(evidence: NodeEvidence, given: Given, against: Against[NodePolicy]) -> Appraisal:
+def appraise_node_evidence(
+    evidence: NodeEvidence, given: OptionValues, against: AppraisalContext[NodePolicy]
+) -> Appraisal:
     """Appraise the devices and what they are together."""
     return appraise_node(
         evidence.devices,
@@ -213,13 +215,13 @@ NODE_FORMAT: Final = Format(
 """Nodes of NVIDIA devices."""
 
 
-def recognise_rim(data: bytes, given: Given) -> bytes:
+def recognise_rim(data: bytes, given: OptionValues) -> bytes:
     """Return the manifest as it is: the appraisal reads it in its first step."""
     del given
     return data
 
 
-def appraise_rim_file(evidence: bytes, given: Given, against: Against[None]) -> Appraisal:
+def appraise_rim_file(evidence: bytes, given: OptionValues, against: AppraisalContext[None]) -> Appraisal:
     """Appraise the manifest: its certificates and its signature."""
     del given
     return appraise_rim(evidence, at=against.at, anchors=against.anchors.of(AnchorRole.NVIDIA_RIM))

@@ -27,7 +27,7 @@ from cryptography import x509
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.certificates import product, unit
+from carnet_ref.attestation.nvidia.certificates import product, ueid
 from carnet_ref.attestation.nvidia.ocsp import OcspReply, device_pairs, parse_ocsp, rim_pairs
 from carnet_ref.attestation.nvidia.policy import NodePolicy
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, Mode, OpaqueType, parse_report
@@ -306,7 +306,7 @@ def _check_together(steps: Checklist, node: Sequence[_Device]) -> None:
     for place, device in enumerate(node):
         known = next((other for other in node[:place] if device.is_the_same_as(other)), None)
         if known is not None:
-            steps.refuse("distinct", f"{device.name} and {known.name} are one device, unit {unit(device.chain[0])}")
+            steps.refuse("distinct", f"{device.name} and {known.name} are one device, unit {ueid(device.chain[0])}")
     steps.passed("distinct", f"{len(node)} devices, no serial number or key twice")
     gpus = [device for device in node if device.is_gpu]
     products = {product(gpu.chain[0]) for gpu in gpus}

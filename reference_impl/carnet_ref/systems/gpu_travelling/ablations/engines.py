@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from carnet_ref.device import CopyEngines, Opened
+from carnet_ref.device import CopyEngines, OpenedMessage
 from carnet_ref.keys import LinkKeys
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 
@@ -46,7 +46,7 @@ class BelievesCounters(CopyEngines):
 
     __slots__ = ()
 
-    def open(self, engine: int, ciphertext: bytes, claimed: int) -> Opened:
+    def open(self, engine: int, ciphertext: bytes, claimed: int) -> OpenedMessage:
         """Decrypt at the claimed counter value."""
         receiving = self._live(engine)
         receiving.opener = self._opener(receiving.keys, claimed)

@@ -9,7 +9,7 @@ from carnet_ref.device import TRAINING_CODE, Memory, Mode, Program, Region, Verb
 from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling.device.commands import Start, Upload, Write
 from carnet_ref.systems.gpu_travelling.device.orders import Fence, Fenced, MemoryRead, Scrub, Scrubbed
-from carnet_ref.training import Outcome, Trainer
+from carnet_ref.training import Trainer, TrainingResult
 from carnet_ref.wire import MalformedError
 
 
@@ -127,7 +127,7 @@ class Device:
             return ()
 
     @enforces("REQ-TRAIN-02")
-    def train(self) -> Outcome:
+    def train(self) -> TrainingResult:
         """Train; what is derived from the data, the model excepted, goes where every scrub reaches it.
 
         Whatever else is in code memory runs too, and goes on running.

@@ -8,12 +8,12 @@ from carnet_ref.crypto.primitives import Random
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
 from carnet_ref.systems.gpu_travelling.parties.replica_group import InstanceLostError, ReplicaGroup
-from carnet_ref.transport.in_process import World
+from carnet_ref.transport.in_process import InProcessNetwork
 from carnet_ref.transport.node import Node
 
 
 @dataclass(slots=True, kw_only=True)
-class FailoverWorld(World):
+class FailoverWorld(InProcessNetwork):
     """A world whose orchestrator is a group of replicas."""
 
     deployment: Deployment
@@ -36,7 +36,7 @@ class FailoverWorld(World):
         """
         while True:
             try:
-                return World.run(self, limit)
+                return InProcessNetwork.run(self, limit)
             except InstanceLostError as error:
                 self._succeed(error)
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device import TRAINING_CODE
-from carnet_ref.keys import Budget, KeyUse, LinkKeys, UsageLimits
+from carnet_ref.keys import Budget, KeyUsageRecord, LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.device.commands import Command
 from carnet_ref.systems.gpu_travelling.device.orders import Order, Place
 from carnet_ref.systems.gpu_travelling.names import GPU
@@ -97,7 +97,7 @@ class Job:
     books: Books = field(default_factory=Books)
     needs: Mapping[str, Budget] = field(default_factory=dict)
     opened: frozenset[str] = frozenset()
-    used: list[KeyUse] = field(default_factory=list)
+    used: list[KeyUsageRecord] = field(default_factory=list)
     session: Requester | None = None
     link: Link | None = None
     attested: GpuAttested | None = None
