@@ -60,8 +60,7 @@ class Memory:
     def write(self, address: int, data: bytes) -> Region:
         """Write ``data`` at ``address`` and return the region it lies in.
 
-        Raises:
-            MalformedError: the bytes do not fit into one region.
+        Raises MalformedError if the bytes do not fit into one region.
         """
         region, offset = self._locate(address, len(data))
         held = self._bytes[region]
@@ -73,8 +72,7 @@ class Memory:
     def read(self, address: int, length: int) -> bytes:
         """Return the bytes from ``address`` on, as many as were written of the ``length`` asked for.
 
-        Raises:
-            MalformedError: the bytes do not lie in one region.
+        Raises MalformedError if the bytes do not lie in one region.
         """
         region, offset = self._locate(address, length)
         return bytes(self._bytes[region][offset : offset + length])
@@ -229,9 +227,7 @@ class CopyEngines:
     def accept(self, order: bytes) -> LinkKeys:
         """Take the key that an order of this session carries, and return it; one that stays keeps its counters.
 
-        Raises:
-            MalformedError: it is no order.
-            OrderRefusedError: the schedule refuses it.
+        Raises MalformedError if it is no order; OrderRefusedError if the schedule refuses it.
         """
         before, keys = self._schedule.keys, self._schedule.follow(order)
         if keys is not before:
@@ -276,8 +272,7 @@ class CopyEngines:
     def seal(self, plaintext: bytes) -> SealedMessage:
         """Encrypt for the host, at the next IV of that direction.
 
-        Raises:
-            KeysError: the key has protected as much as it may, or has no IV left.
+        Raises KeysError if the key has protected as much as it may, or has no IV left.
         """
         slot = self._sealer.ivs.message
         return SealedMessage(self._sealer.seal(plaintext), self._sending, slot)

@@ -79,9 +79,7 @@ class HeadFile:
     def read(self) -> JournalHead | None:
         """Return the head, ``None`` where none was ever written.
 
-        Raises:
-            ChangedHeadError: it is not what was written.
-            OSError: it cannot be read.
+        Raises ChangedHeadError if it is not what was written; OSError if it cannot be read.
         """
         try:
             with self.path.open("rb") as file:
@@ -98,8 +96,7 @@ class HeadFile:
     def write(self, mark: JournalHead) -> None:
         """Write the head, and return once it is on disk.
 
-        Raises:
-            OSError: it cannot be written; the one before is still there.
+        Raises OSError if it cannot be written; the one before is still there.
         """
         nonce = self.random(NONCE_BYTES)
         write_durably(
@@ -305,8 +302,7 @@ class Journal:
     def _checked_head(self) -> JournalHead | None:
         """Return the head, and insist that it is the journal's, or one step behind, as a crash may leave it.
 
-        Raises:
-            JournalError: it is not.
+        Raises JournalError if it is not.
         """
         try:
             head = self._head.read()
@@ -383,8 +379,7 @@ def load_or_make_key(path: Path, journals: Iterable[Path]) -> bytes:
         path: where the key is to be.
         journals: where the journals that it seals are, if there are any.
 
-    Raises:
-        JournalError: there is no whole key and none may be made, or others can read it.
+    Raises JournalError if there is no whole key and none may be made, or others can read it.
     """
     if not path.exists():
         _make_key(path, journals)
@@ -422,8 +417,7 @@ def _check_private(path: Path, descriptor: int) -> None:
 def _parsed_key(path: Path, text: bytes) -> bytes:
     """Return the key that a text is.
 
-    Raises:
-        JournalError: it is none; an earlier version of Carnet left an empty one when it was stopped.
+    Raises JournalError if it is none; an earlier version of Carnet left an empty one when it was stopped.
     """
     digits = text.strip()
     if not digits:

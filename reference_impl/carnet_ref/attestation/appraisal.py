@@ -132,8 +132,7 @@ class Checklist:
     def adopt(self, appraisal: Appraisal, prefix: str) -> None:
         """List the steps of another appraisal, with ``prefix`` and a dot before their ids, and refuse if it refused.
 
-        Raises:
-            RefusedError: the other appraisal refused.
+        Raises RefusedError if the other appraisal refused.
         """
         steps = [replace(step, id=f"{prefix}.{step.id}") for step in appraisal.steps]
         self._steps.extend(steps)

@@ -41,7 +41,7 @@ from carnet_ref.attestation.results import (
     tier_of,
     worst,
 )
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire import MalformedError, bounded_json, json_value
 
 ALGORITHMS: Final = {"secp256r1": "ES256", "secp384r1": "ES384"}
 """The algorithm of each curve. Source: RFC 7518, section 3.4."""
@@ -185,9 +185,7 @@ def _algorithm(header: Mapping[str, object]) -> str:
 def verify(token: Token, key: VerificationKey) -> None:
     """Insist that the key signed the token by its own algorithm.
 
-    Raises:
-        SignatureError: it did not.
-        UsageError: the library for tokens is not installed.
+    Raises SignatureError if it did not; UsageError if the library for tokens is not installed.
     """
     if token.algorithm != key.algorithm:
         named = ascii(token.algorithm)[:40]
@@ -205,8 +203,7 @@ def verify(token: Token, key: VerificationKey) -> None:
 def signed_token(claims: Mapping[str, object], key: SigningKey) -> str:
     """Return the token with these claims.
 
-    Raises:
-        UsageError: they are too many for a token, or the library for tokens is not installed.
+    Raises UsageError if they are too many for a token, or the library for tokens is not installed.
     """
     jws, jwk, _ = _library()
     payload = json.dumps(claims, separators=(",", ":"), allow_nan=False).encode()
@@ -308,12 +305,7 @@ def parse_claims(payload: bytes) -> AttestationResult:
 
 
 def _value(payload: bytes) -> object:
-    if len(payload) > LARGEST_TOKEN:
-        raise MalformedError(RESULT, f"at most {LARGEST_TOKEN} bytes", f"{len(payload)}")
-    try:
-        value = json_value(payload)
-    except ValueError as error:
-        raise MalformedError(RESULT, "JSON", " ".join(str(error).split())[:200]) from None
+    value = bounded_json(payload, RESULT, LARGEST_TOKEN)
     level: list[object] = [value]
     for _ in range(DEEPEST):
         level = [inner for each in level for inner in _inside(each)]
@@ -430,9 +422,7 @@ class SignedResult:
 def recognise(data: bytes, given: OptionValues) -> SignedResult:
     """Return the token and the key.
 
-    Raises:
-        MalformedError: ``data`` is no token.
-        UsageError: no key was given, or none that tokens are signed by.
+    Raises MalformedError if ``data`` is no token; UsageError if no key was given, or none that tokens are signed by.
     """
     pem = given.octets("key")
     if pem is None:

@@ -122,8 +122,7 @@ def appraise_files(
 
     What cannot be parsed is refused.
 
-    Raises:
-        UsageError: something that the evidence needs was not given.
+    Raises UsageError if something that the evidence needs was not given.
     """
     from carnet_ref.attestation.appraisal import unparsable
     from carnet_ref.wire import MalformedError

@@ -83,9 +83,7 @@ class AesGcm:
     def decrypt(self, nonce: bytes, ciphertext: bytes, associated: bytes = b"") -> bytes:
         """Return the plaintext of ciphertext and tag.
 
-        Raises:
-            AuthenticationError: the tag does not verify.
-            KeyMaterialError: the nonce is not 12 bytes.
+        Raises AuthenticationError if the tag does not verify; KeyMaterialError if the nonce is not 12 bytes.
         """
         _check_nonce(nonce)
         try:
@@ -100,8 +98,7 @@ class AesGcm:
     def decrypt_into(self, nonce: bytes, ciphertext: Buffer, out: bytearray | memoryview) -> int:
         """Write the plaintext to ``out``, which is 16 bytes shorter than ``ciphertext``; return how many bytes.
 
-        Raises:
-            AuthenticationError: the tag does not verify; ``out`` is cleared of what had been decrypted.
+        Raises AuthenticationError if the tag does not verify; ``out`` is cleared of what had been decrypted.
         """
         try:
             return self._cipher.decrypt_into(nonce, ciphertext, None, out)
@@ -131,9 +128,7 @@ class AesGcmSiv:
     def decrypt(self, nonce: bytes, ciphertext: bytes, associated: bytes = b"") -> bytes:
         """Return the plaintext of ciphertext and tag.
 
-        Raises:
-            AuthenticationError: the tag does not verify.
-            KeyMaterialError: the nonce is not 12 bytes.
+        Raises AuthenticationError if the tag does not verify; KeyMaterialError if the nonce is not 12 bytes.
         """
         _check_nonce(nonce)
         try:
@@ -238,8 +233,7 @@ def verify_p384(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, w
 def sign_p384(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
     """Return a raw ECDSA P-384/SHA-384 signature: r and s, 48 bytes each, big-endian.
 
-    Raises:
-        KeyMaterialError: the key is on another curve.
+    Raises KeyMaterialError if the key is on another curve.
     """
     if not isinstance(key.curve, ec.SECP384R1):
         raise KeyMaterialError("signature key", f"on {key.curve.name}, not secp384r1")
@@ -250,9 +244,7 @@ def sign_p384(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
 def verify_rsa_pss(key: rsa.RSAPublicKey, signature: bytes, data: bytes, what: str = "RSA-PSS signature") -> None:
     """Check an RSA-PSS signature of 3072 bits with SHA-384, whose salt is as long as the digest.
 
-    Raises:
-        AuthenticationError: it does not verify.
-        KeyMaterialError: the key has another size.
+    Raises AuthenticationError if it does not verify; KeyMaterialError if the key has another size.
     """
     _check_rsa(key.key_size)
     try:
@@ -264,8 +256,7 @@ def verify_rsa_pss(key: rsa.RSAPublicKey, signature: bytes, data: bytes, what: s
 def sign_rsa_pss(key: rsa.RSAPrivateKey, data: bytes) -> bytes:
     """Return an RSA-PSS signature of 3072 bits with SHA-384, whose salt is as long as the digest.
 
-    Raises:
-        KeyMaterialError: the key has another size.
+    Raises KeyMaterialError if the key has another size.
     """
     _check_rsa(key.key_size)
     return key.sign(data, _pss(), hashes.SHA384())
@@ -294,8 +285,7 @@ class P384Share:
     def agree(self, peer: bytes) -> bytes:
         """Return the x coordinate shared with the peer's point.
 
-        Raises:
-            KeyMaterialError: the peer's share is not a point of the curve.
+        Raises KeyMaterialError if the peer's share is not a point of the curve.
         """
         if len(peer) != 2 * P384_BYTES:
             raise KeyMaterialError("ECDHE share", f"{len(peer)} bytes, not {2 * P384_BYTES}")
@@ -324,8 +314,7 @@ class X25519Share:
     def agree(self, peer: bytes) -> bytes:
         """Return the secret shared with the peer.
 
-        Raises:
-            KeyMaterialError: the peer's share is not 32 bytes, or of low order, so that the secret would be zero.
+        Raises KeyMaterialError if the peer's share is not 32 bytes, or of low order, so that the secret would be zero.
         """
         if len(peer) != KEY_BYTES:
             raise KeyMaterialError("X25519 share", f"{len(peer)} bytes")

@@ -153,8 +153,7 @@ class SessionState:
     def handle(self, event: SessionEvent) -> SessionStep:
         """Return the next state, and what to do.
 
-        Raises:
-            SpdmError: the event is a call that does not fit this state.
+        Raises SpdmError if the event is a call that does not fit this state.
         """
         if not isinstance(event, Received):
             return self.call(event)
@@ -222,9 +221,7 @@ class MessageState(SessionState):
     def unwrap(self, data: bytes) -> bytes:
         """Return the message that came in the clear.
 
-        Raises:
-            MalformedError: it is none.
-            UnexpectedMessageError: it belongs inside a session.
+        Raises MalformedError if it is none; UnexpectedMessageError if it belongs inside a session.
         """
         if data[:1] == bytes([SECURED]):
             raise UnexpectedMessageError(self.awaits, "a secured record")

@@ -143,8 +143,7 @@ def measure(version: Version, nonce: bytes, slot: int) -> GetMeasurements:
 def check_measurements(found: Measurements, request: GetMeasurements) -> None:
     """Check that a response is to this request.
 
-    Raises:
-        UnexpectedMessageError: it is signed by another slot, or to another context.
+    Raises UnexpectedMessageError if it is signed by another slot, or to another context.
     """
     if (found.slot & SLOT_MASK, found.context) != (request.slot, request.context):
         raise UnexpectedMessageError(

@@ -126,9 +126,7 @@ def verify(
 ) -> None:
     """Check the responder's signature over a transcript.
 
-    Raises:
-        AuthenticationError: it does not verify.
-        KeyMaterialError: the key is on another curve.
+    Raises AuthenticationError if it does not verify; KeyMaterialError if the key is on another curve.
     """
     what = f"{purpose.name} signature"
     verify_p384(key, signature, signed_bytes(version, purpose, transcript), what)
@@ -142,9 +140,7 @@ def sign_finish(key: rsa.RSAPrivateKey, version: Version, transcript: bytes) -> 
 def verify_finish(key: rsa.RSAPublicKey, version: Version, transcript: bytes, signature: bytes) -> None:
     """Check the requester's signature over a transcript that ends with FINISH.
 
-    Raises:
-        AuthenticationError: it does not verify.
-        KeyMaterialError: the key has another size than 3072 bits.
+    Raises AuthenticationError if it does not verify; KeyMaterialError if the key has another size than 3072 bits.
     """
     verify_rsa_pss(key, signature, signed_bytes(version, Purpose.FINISH, transcript), "FINISH signature")
 
@@ -213,9 +209,7 @@ class _Report:
     def check_signature(self, version: Version, responder: Chain) -> None:
         """Check that the device whose chain it is signed the report.
 
-        Raises:
-            AuthenticationError: it did not.
-            UntrustedChainError: its key is on another curve than devices have.
+        Raises AuthenticationError if it did not; UntrustedChainError if its key is on another curve than devices have.
         """
         signed, signature = self.response[:-SIGNATURE_BYTES], self.response[-SIGNATURE_BYTES:]
         transcript = self.before + self.request + signed

@@ -43,8 +43,7 @@ class Outgoing:
     def piece(self, kind: type[_Piece], version: Version) -> tuple[Outgoing, _Piece]:
         """Return what is left after the next piece, and the piece.
 
-        Raises:
-            TransferError: there are more pieces than numbers.
+        Raises TransferError if there are more pieces than numbers.
         """
         if self.sequence > _LAST_SEQUENCE:
             raise TransferError(f"a message of {len(self.data)} bytes in pieces of {self.transfer}")
@@ -383,8 +382,7 @@ def portion_of(
 ) -> messages.Certificate:
     """Return the portion that was asked for, or as much of it as the peer takes.
 
-    Raises:
-        MalformedError: there is no such portion.
+    Raises MalformedError if there is no such portion.
     """
     if request.slot or request.offset >= len(chain) or not request.length:
         raise MalformedError("GET_CERTIFICATE", "a portion of slot 0", f"{request.length} bytes at {request.offset}")

@@ -36,8 +36,7 @@ class Trainer(Protocol):
     def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return what comes of training ``model`` on ``data``.
 
-        Raises:
-            MalformedError: ``model`` is no model of this trainer.
+        Raises MalformedError if ``model`` is no model of this trainer.
         """
         ...
 
@@ -52,9 +51,7 @@ MOST_HIDDEN: Final = 256
 def trainer_named(name: str, hidden: int | None = None) -> Trainer:
     """Return a trainer, with so many units in its hidden layer if that is said; the first one is always there.
 
-    Raises:
-        UsageError: what it is made of is not installed.
-        LookupError: there is none of that name.
+    Raises UsageError if what it is made of is not installed; LookupError if there is none of that name.
     """
     if name == "numpy":
         from carnet_ref.training.characters import CharacterModel

@@ -51,8 +51,7 @@ class CharacterModel:
     def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return the model after ``steps`` more updates, and the mean loss over them.
 
-        Raises:
-            MalformedError: ``model`` has the wrong length for this trainer.
+        Raises MalformedError if ``model`` has the wrong length for this trainer.
         """
         shapes = self._shapes * 3
         sizes = [int(np.prod(shape)) for shape in shapes]

@@ -46,8 +46,7 @@ class TorchModel:
     def train(self, model: bytes, data: bytes) -> TrainingResult:
         """Return the model after ``steps`` more updates, and the mean loss over them.
 
-        Raises:
-            MalformedError: ``model`` has the wrong length for this trainer.
+        Raises MalformedError if ``model`` has the wrong length for this trainer.
         """
         torch.set_num_threads(1)
         network = self._network()

@@ -186,8 +186,7 @@ class TrafficCounts:
     def note(self, messages: int, octets: int, clock: int, stretches: Sequence[TrafficPhase] = ()) -> None:
         """Take down the numbers as they are now, and the last of the stretches since this process began.
 
-        Raises:
-            TraceFileError: they cannot be written.
+        Raises TraceFileError if they cannot be written.
         """
         self.messages, self.octets, self.clock = messages, octets, clock
         try:

@@ -176,8 +176,7 @@ class Relay:
     async def _listen_to(self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Carry what a party sends, and read on once those it is for have taken enough of it.
 
-        Raises:
-            MalformedError: it sent what is no frame, or one whose clock cannot be.
+        Raises MalformedError if it sent what is no frame, or one whose clock cannot be.
         """
         writer.transport.set_write_buffer_limits(OUTGOING)
         while (frame := await read_frame(reader, self.largest)) is not None and self._writers.get(name) is writer:

@@ -123,9 +123,7 @@ async def _converse(node: Node, reader: asyncio.StreamReader, writer: asyncio.St
 async def _taken(writer: asyncio.StreamWriter) -> None:
     """Wait until the platform took enough of what was sent to it.
 
-    Raises:
-        ConnectionError: it is gone.
-        TimeoutError: it takes nothing.
+    Raises ConnectionError if it is gone; TimeoutError if it takes nothing.
     """
     async with asyncio.timeout(STALLED_SECONDS):
         await writer.drain()

@@ -66,8 +66,7 @@ def check_revocation(
 ) -> None:
     """Look up the signing key, and the root itself, in every list that was given.
 
-    Raises:
-        RefusedError: a list is not by the path's root, does not count at ``at``, or revokes one of them.
+    Raises RefusedError if a list is not by the path's root, does not count at ``at``, or revokes one of them.
     """
     if not lists:
         steps.not_requested("revocation", "crl", CRL, lacking=NO_REVOCATION)
@@ -137,8 +136,7 @@ def check_guest(
         report_data: the 64 bytes that the guest should have asked with, if they are known.
         runtime_data: what came with the report and should be bound to it, if anything.
 
-    Raises:
-        RefusedError: a step failed.
+    Raises RefusedError if a step failed.
     """
     _check_binding(steps, report, report_data, runtime_data)
     _check_powers_of_the_host(steps, report, policy)

@@ -52,8 +52,7 @@ class SnpEvidence:
 def parse_evidence(data: bytes) -> SnpEvidence:
     """Find the report in raw bytes, hexadecimal, base64, JSON or an HCL document.
 
-    Raises:
-        MalformedError: the evidence is of another kind, which is named if it is known, or has no known form.
+    Raises MalformedError if the evidence is of another kind, which is named if it is known, or has no known form.
     """
     if data.lstrip()[:1] == b"{":
         return _in_json(Document.parse(data, WHAT))

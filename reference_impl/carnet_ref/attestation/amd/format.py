@@ -71,9 +71,7 @@ REPORT_DATA_BYTES: Final = 64
 def recognise(data: bytes, given: OptionValues) -> SnpEvidence:
     """Return the report, with the certificates that were given, or else with those that came with it.
 
-    Raises:
-        MalformedError: ``data`` has no known form.
-        UsageError: it is not said where the certificates are.
+    Raises MalformedError if ``data`` has no known form; UsageError if it is not said where the certificates are.
     """
     evidence = parse_evidence(data)
     chain = given.octets("chain")

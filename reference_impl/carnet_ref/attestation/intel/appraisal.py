@@ -64,8 +64,7 @@ _Part = TypeVar("_Part")
 def check_quoting_enclave(steps: Checklist, report: EnclaveReport, policy: Policy) -> None:
     """Insist that a report is of Intel's quoting enclave for TDs, or of one like it by a signer that the policy names.
 
-    Raises:
-        RefusedError: it is of another enclave.
+    Raises RefusedError if it is of another enclave.
     """
     named = report.mrsigner in policy.quoting_enclave_signers
     expected = replace(TD_QUOTING_ENCLAVE, mrsigner=report.mrsigner) if named else TD_QUOTING_ENCLAVE
@@ -89,8 +88,7 @@ class PlatformAppraisal:
     def level(self, quote: TdxQuote) -> Level:
         """Take the steps in order and return the TCB level of platform, TDX module and quoting enclave together.
 
-        Raises:
-            RefusedError: a step failed.
+        Raises RefusedError if a step failed.
         """
         self._check_signatures()
         # Insist that the TCB info is about platforms of this kind

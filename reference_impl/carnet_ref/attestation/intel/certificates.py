@@ -110,8 +110,7 @@ def parse_pck_chain(pem: bytes) -> PckChain:
     One NUL may end the text. The text must be exactly the PEM encoding of the certificates, so that no bit of it can
     be changed without notice.
 
-    Raises:
-        MalformedError: it is something else.
+    Raises MalformedError if it is something else.
     """
     text = pem.removesuffix(b"\0")
     if not text.startswith(PEM):
@@ -132,8 +131,7 @@ def parse_issuer_chain(pem: bytes) -> tuple[x509.Certificate, ...]:
     Of the samples of Intel's library, those for TDX have it the other way round. One order is read, so that no two
     readers differ about the signer.
 
-    Raises:
-        MalformedError: they are something else, or the root stands first.
+    Raises MalformedError if they are something else, or the root stands first.
     """
     certificates = parse_pem_chain(pem)
     if len(certificates) > 1 and certificates[0].subject == certificates[0].issuer:
@@ -145,8 +143,7 @@ def parse_issuer_chain(pem: bytes) -> tuple[x509.Certificate, ...]:
 def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
     """Read the SGX extension of a PCK certificate.
 
-    Raises:
-        MalformedError: it has none, or one that is not as specified.
+    Raises MalformedError if it has none, or one that is not as specified.
     """
     try:
         extension = certificate.extensions.get_extension_for_oid(x509.ObjectIdentifier(SGX_EXTENSION)).value

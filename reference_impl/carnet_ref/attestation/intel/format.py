@@ -34,7 +34,7 @@ from carnet_ref.attestation.results import (
     TrustClaim,
     TrustRow,
 )
-from carnet_ref.wire import MalformedError, json_value
+from carnet_ref.wire import MalformedError, bounded_json
 
 WHAT: Final = "TDX quote"
 EXPECTED: Final = "a quote, or JSON that has one as quote, intel_quote, td_quote or vm_attestation_quote"
@@ -70,17 +70,11 @@ class QuoteEvidence:
 def quote_evidence(data: bytes) -> QuoteEvidence:
     """Return the quote in ``data``: raw, hexadecimal or base64, or inside of a known JSON document.
 
-    Raises:
-        MalformedError: ``data`` is another document, evidence of another kind, or text of no known form.
+    Raises MalformedError if ``data`` is another document, evidence of another kind, or text of no known form.
     """
     if data.lstrip()[:1] not in (b"{", b"["):
         return QuoteEvidence(_quote(data, WHAT))
-    if len(data) > LARGEST:
-        raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
-    try:
-        document = json_value(data)
-    except ValueError as error:
-        raise MalformedError(WHAT, "a quote or JSON", " ".join(str(error).split())[:200]) from None
+    document = bounded_json(data, WHAT, LARGEST, "a quote or JSON")
     match document:
         case {"platform": str(), "evidence": Mapping() as inner}:
             return _known(inner)
@@ -192,8 +186,7 @@ class TdxEvidence:
 def recognise(data: bytes, given: OptionValues) -> TdxEvidence:
     """Return the quote, raw, out of any form or document that is known, and the collateral, out of its files.
 
-    Raises:
-        MalformedError: ``data`` or the collateral is something else.
+    Raises MalformedError if ``data`` or the collateral is something else.
     """
     collateral = given.files("collateral")
     return TdxEvidence(quote_evidence(data), collateral_of(collateral) if collateral else None)

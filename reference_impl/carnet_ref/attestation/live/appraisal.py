@@ -59,8 +59,7 @@ class AppraisalTerms:
 def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Appraisal:
     """Appraise every part, then what all are together.
 
-    Raises:
-        UsageError: a part needs something that was not given, such as certificates.
+    Raises UsageError if a part needs something that was not given, such as certificates.
     """
     steps = Checklist()
     claims: dict[str, object] = {}

@@ -96,8 +96,7 @@ class Collection:
 def collect(machine: Machine, nonce: bytes) -> Collection:
     """Collect all evidence that this machine can give.
 
-    Raises:
-        CollectionError: there is none, or something that is there did not answer; then nothing is appraised.
+    Raises CollectionError if there is none, or something that is there did not answer; then nothing is appraised.
     """
     absent: dict[str, str] = {}
     gpus, vm = None, None
@@ -166,8 +165,7 @@ NOT_IN_FOLDER: Final = "it is not in the folder"
 def prepare_folder(folder: Path) -> None:
     """Make the folder before anything is collected, or take one that is empty.
 
-    Raises:
-        UsageError: something is in it, or it cannot be made.
+    Raises UsageError if something is in it, or it cannot be made.
     """
     try:
         folder.mkdir(exist_ok=True)

@@ -121,9 +121,7 @@ def valid_until(
 
     That is a certificate of the device, of a signer of reference values or of a responder, a root, or an OCSP reply.
 
-    Raises:
-        MalformedError: a RIM or a reply is none.
-        PathError: certificates lead to no root.
+    Raises MalformedError if a RIM or a reply is none; PathError if certificates lead to no root.
     """
     replies = [parse_ocsp(reply) for reply in ocsp]
     paths = [(chain, AnchorRole.NVIDIA_DEVICE)]

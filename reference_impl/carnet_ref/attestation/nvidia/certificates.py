@@ -57,8 +57,7 @@ def firmware_id(leaf: x509.Certificate) -> bytes | None:
 
     Where the extension lists several, the first is the firmware's; the others are zero on the devices seen.
 
-    Raises:
-        MalformedError: the extension is not what its number says.
+    Raises MalformedError if the extension is not what its number says.
     """
     found = _extension(leaf, BLACKWELL_DICE), _extension(leaf, HOPPER_DICE)
     try:

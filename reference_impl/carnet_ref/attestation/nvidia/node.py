@@ -55,8 +55,7 @@ def check_links(steps: Checklist, gpus: Sequence[GpuReport], switches: Sequence[
 
     Where no GPU names a switch, or no switch is here, the step is left out.
 
-    Raises:
-        RefusedError: devices differ about their links, or do not say how they are linked.
+    Raises RefusedError if devices differ about their links, or do not say how they are linked.
     """
     named = [_identifiers(steps, gpu.field(OpaqueType.SWITCH_PDI) or b"") for gpu in gpus]
     if not any(named):

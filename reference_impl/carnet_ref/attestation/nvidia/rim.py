@@ -58,8 +58,7 @@ _DOCUMENT_TYPE: Final = b"<!DOCTYPE"
 def parse_bounded(data: bytes, what: str) -> etree._Element:
     """Return the root of an XML document in UTF-8, without a document type, which keeps to ``LIMITS``.
 
-    Raises:
-        MalformedError: ``data`` is something else; the error calls it ``what``.
+    Raises MalformedError if ``data`` is something else; the error calls it ``what``.
     """
     if len(data) > LARGEST:
         raise MalformedError(what, f"at most {LARGEST} bytes", f"{len(data)}")
@@ -304,8 +303,7 @@ def _parsed_or_refused(steps: Checklist, rim: bytes) -> Rim:
 def check_rim(steps: Checklist, rim: Rim, *, at: datetime, anchors: Sequence[x509.Certificate]) -> None:
     """Check that ``rim`` is signed by whom ``anchors`` let sign, with certificates valid at ``at``.
 
-    Raises:
-        RefusedError: it is not; the step says why.
+    Raises RefusedError if it is not; the step says why.
     """
     try:
         anchor = check_path(rim.certificates, anchors)

@@ -282,16 +282,14 @@ class SimulatedGpu:
     def report(self, request: bytes) -> bytes:
         """Return a report: the GET_MEASUREMENTS request and the answer to it.
 
-        Raises:
-            MalformedError: the request is none for all blocks with a signature.
+        Raises MalformedError if the request is none for all blocks with a signature.
         """
         return request + self.answer(request)
 
     def answer(self, request: bytes) -> bytes:
         """Answer a GET_MEASUREMENTS request with a MEASUREMENTS response, signed together with the request.
 
-        Raises:
-            MalformedError: the request is none for all blocks with a signature.
+        Raises MalformedError if the request is none for all blocks with a signature.
         """
         reader = Reader(request, "GET_MEASUREMENTS request")
         reader.constant(gpu_request(bytes(NONCE_LENGTH))[:4], "header")
