@@ -30,7 +30,6 @@ from carnet_ref.attestation.intel.certificates import (
     p256_key,
     p256_point,
     parse_pck_chain,
-    verify_p256,
 )
 from carnet_ref.attestation.intel.collateral import (
     TD_QUOTING_ENCLAVE,
@@ -50,7 +49,7 @@ from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport, TdxQuote, WrongKindError, parse_quote
 from carnet_ref.attestation.revocation_lists import crl_period
 from carnet_ref.crypto.certificate_path import PathError, check_path, common_name, name, name_of, validity
-from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256
+from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256, verify_p256
 from carnet_ref.wire import MalformedError
 
 QE_IDENTITY: Final = "qe-identity"

@@ -37,12 +37,12 @@ for kind in (crypto.AesGcm, crypto.AesGcmSiv):
         sink.write(bytes(key).hex() + "\\n")
         original(self, key)
     kind.__init__ = init
-from carnet_ref.transport import process, wire
+from carnet_ref.transport import frames, process
 class Watching(process.Platform):
     def see(self, frame):
         super().see(frame)
         with open(os.environ["SEEN_FRAMES"], "ab") as seen:
-            seen.write(wire.encode_frame(frame))
+            seen.write(frames.encode_frame(frame))
 process.Platform = Watching
 process.main()
 """
@@ -72,7 +72,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         return original(key, info, length)
 
     schedules = "systems.gpu_travelling.keys.schedules"
-    for module in ("crypto.primitives", "crypto.hpke", "keys.h100", schedules):
+    for module in ("crypto.primitives", "crypto.hpke", "keys.schedule", schedules):
         monkeypatch.setattr(f"carnet_ref.{module}.hkdf_expand_sha256", expand)
     return seen
 
