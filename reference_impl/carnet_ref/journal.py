@@ -385,7 +385,11 @@ def load_or_make_key(path: Path, journals: Iterable[Path]) -> bytes:
         _make_key(path, journals)
     try:
         with path.open("rb") as file:
-            _check_private(path, file.fileno())
+            descriptor = file.fileno()
+            found = os.fstat(descriptor)
+            if stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
+                mode = stat.S_IMODE(found.st_mode)
+                raise JournalError(f"others may use the key in {path}, whose mode is {mode:o}: make it 600 (chmod 600)")
             text = file.read(_KEY_CHARACTERS + 1)
     except OSError as error:
         raise JournalError(f"cannot read a key from {path}: {error.strerror}") from error
@@ -405,13 +409,6 @@ def _make_key(path: Path, journals: Iterable[Path]) -> None:
         return  # another run was first, with a whole key
     except OSError as error:
         raise JournalError(f"cannot write a key to {path}: {error.strerror}") from error
-
-
-def _check_private(path: Path, descriptor: int) -> None:
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
-        mode = stat.S_IMODE(found.st_mode)
-        raise JournalError(f"others may use the key in {path}, whose mode is {mode:o}: make it 600 (chmod 600)")
 
 
 def _parsed_key(path: Path, text: bytes) -> bytes:

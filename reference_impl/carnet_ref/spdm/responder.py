@@ -424,9 +424,7 @@ class AwaitFinish(_Handshake):
         before = transcript + raw[:-HASH_BYTES]
         self.secrets.request.check_verify_data(sha384(before), finish.verify_data, "RequesterVerifyData")
         response = messages.FinishRsp(self.layout.version).encode()
-        return self._open(sha384(before + finish.verify_data + response), response)
-
-    def _open(self, th2: bytes, response: bytes) -> machine.SessionStep:
+        th2 = sha384(before + finish.verify_data + response)
         answered, effects = self.say(response)
         assert isinstance(answered, AwaitFinish)
         secrets = self.secrets.session(th2)

@@ -60,7 +60,14 @@ class Chain:
             raise MalformedError("certificate chain", f"a size of {len(data)}", str(size), 0)
         reader.number(2, "reserved")
         root = reader.take(SHA384_BYTES, "root digest")
-        encoded = _split(reader)
+        # The DER sequences that follow each other
+        parts = []
+        while reader.remaining:
+            head = reader.take(4, "certificate header")
+            if head[0] != 0x30 or head[1] != _LONG_FORM:
+                raise reader.malformed("a certificate of 256 to 65535 bytes", head.hex())
+            parts.append(head + reader.take(int.from_bytes(head[2:], "big"), "certificate"))
+        encoded = parts
         if not encoded or sha384(encoded[0]) != root:
             raise MalformedError("certificate chain", "the root it names, first", f"{len(encoded)} others", 4)
         return cls(parse_der_chain(encoded), sha384(data))
@@ -83,17 +90,6 @@ class Chain:
         if not isinstance(key, rsa.RSAPublicKey) or key.key_size != RSA_BITS:
             raise UntrustedChainError(f"the requester's key is no RSA key of {RSA_BITS} bits")
         return key
-
-
-def _split(reader: Reader) -> list[bytes]:
-    """Return the DER sequences that follow each other."""
-    parts = []
-    while reader.remaining:
-        head = reader.take(4, "certificate header")
-        if head[0] != 0x30 or head[1] != _LONG_FORM:
-            raise reader.malformed("a certificate of 256 to 65535 bytes", head.hex())
-        parts.append(head + reader.take(int.from_bytes(head[2:], "big"), "certificate"))
-    return parts
 
 
 _CONTEXT_BYTES: Final = 36

@@ -71,7 +71,12 @@ class DeviceTraffic:
         if frame.kind is FrameKind.RESET:
             self.stretches.append(TrafficPhase(DeviceLocation.SETUP))
         elif frame.kind is FrameKind.ROUTE:
-            self._routed(frame.body.decode("utf-8", "replace"), frame.clock)
+            # Begin a journey, or end one; the party that grants asks for the route at the same tick of its clock
+            agent = frame.body.decode("utf-8", "replace")
+            if agent != self.owner:
+                self.stretches.append(TrafficPhase(DeviceLocation.AWAY, journey=frame.clock))
+            elif self.stretches[-1].where is DeviceLocation.AWAY:
+                self.stretches.append(TrafficPhase(DeviceLocation.HOME, journey=self.stretches[-1].journey))
         elif frame.kind is FrameKind.SEMAPHORE and frame.source != self.device:
             return  # a word that somebody else on the bus wrote
         elif frame.kind in _ENGINES:
@@ -80,13 +85,6 @@ class DeviceTraffic:
             present.session += size
         if frame.kind is FrameKind.D2H:
             present.last_home = size
-
-    def _routed(self, agent: str, clock: int) -> None:
-        """Begin a journey, or end one; the party that grants asks for the route at the same tick of its clock."""
-        if agent != self.owner:
-            self.stretches.append(TrafficPhase(DeviceLocation.AWAY, journey=clock))
-        elif self.stretches[-1].where is DeviceLocation.AWAY:
-            self.stretches.append(TrafficPhase(DeviceLocation.HOME, journey=self.stretches[-1].journey))
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,7 +271,10 @@ def endorsement_path(
     Raises PathError if the key leads to none, or a link is not signed as AMD signs.
     """
     certificate = leaf.certificate
-    authority = _issuer_of(certificate, (*given, *known_authorities(), *anchors))
+    # The candidate that signed ``issued``, or else the first that has its issuer's name
+    candidates = (*given, *known_authorities(), *anchors)
+    named = [each for each in candidates if each.subject == certificate.issuer]
+    authority = next((each for each in named if is_issued_by(certificate, each)), named[0] if named else None)
     if authority is None:
         raise PathError(
             f"{name(certificate)} is issued by {name_of(certificate.issuer)}, which is not AMD's, nor given"
@@ -281,12 +284,6 @@ def endorsement_path(
     for issued in path.certificates[:-1]:
         _check_algorithm(issued)
     return path
-
-
-def _issuer_of(issued: x509.Certificate, candidates: Sequence[x509.Certificate]) -> x509.Certificate | None:
-    """Return the candidate that signed ``issued``, or else the first that has its issuer's name."""
-    named = [each for each in candidates if each.subject == issued.issuer]
-    return next((each for each in named if is_issued_by(issued, each)), named[0] if named else None)
 
 
 def _check_algorithm(certificate: x509.Certificate) -> None:

@@ -452,7 +452,7 @@ def _claims(evidence: _Evidence, chain: PckChain, level: Level | None) -> dict[s
         "tee": "TDX",
         "quote_version": evidence.quote.version,
         "fmspc": chain.leaf.fmspc.hex(),
-        "platform": _serial(chain.leaf.certificate),
+        "platform": f"{chain.leaf.certificate.serial_number:x}",
         "debug": report.attributes.debug,
         "sept_ve_disable": report.attributes.sept_ve_disable,
         "tee_tcb_svn": report.tee_tcb_svn.hex(),
@@ -480,7 +480,3 @@ def _runtime_events(events: Sequence[MeasuredEvent]) -> list[dict[str, str]]:
         for event in events
         if event.rtmr == RUNTIME_RTMR and event.type != NO_ACTION
     ]
-
-
-def _serial(certificate: x509.Certificate) -> str:
-    return f"{certificate.serial_number:x}"

@@ -473,7 +473,10 @@ def _part(data: bytes) -> tuple[str, str]:
     if text.lstrip().startswith(PEM_LIST):
         return _list(crl_in_pem(text))
     if text.lstrip().startswith(PEM):
-        return _chain(text)
+        subject = common_name(parse_issuer_chain(text)[0])
+        if subject != TCB_SIGNING and subject not in PCK_AUTHORITIES:
+            raise MalformedError(WHAT, EXPECTED, f"certificates that begin with {subject!r}")
+        return "tcb_info_issuer_chain" if subject == TCB_SIGNING else PCK_CHAIN, text.decode("ascii", "replace")
     der = decode(text, WHAT)
     if der[:1] != b"\x30":
         raise MalformedError(WHAT, EXPECTED, kind_of(data))
@@ -483,10 +486,3 @@ def _part(data: bytes) -> tuple[str, str]:
 def _list(der: bytes) -> tuple[str, str]:
     issuer = only_common_name(parse_crl(der).issuer)
     return "pck_crl" if issuer in PCK_AUTHORITIES else "root_ca_crl", der.hex()
-
-
-def _chain(pem: bytes) -> tuple[str, str]:
-    subject = common_name(parse_issuer_chain(pem)[0])
-    if subject != TCB_SIGNING and subject not in PCK_AUTHORITIES:
-        raise MalformedError(WHAT, EXPECTED, f"certificates that begin with {subject!r}")
-    return "tcb_info_issuer_chain" if subject == TCB_SIGNING else PCK_CHAIN, pem.decode("ascii", "replace")

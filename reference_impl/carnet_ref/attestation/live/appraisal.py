@@ -75,7 +75,10 @@ def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Apprai
         if missing is not None:
             steps.refuse("expected", f"a policy asks for evidence of the format {missing}, and there is none")
         for part in collection.parts:
-            appraisal = _appraised(part, terms)
+            form: Format[Any, Any] = FORMATS[part.kind].load()
+            given = OptionValues(_values(form, part, terms))
+            against = AppraisalContext(terms.at, terms.policies.get(part.kind, form.default_policy), terms.anchors)
+            appraisal = appraise_files(form, [part.evidence], given, against)
             steps.adopt(appraisal, part.kind)
             claims[part.kind] = dict(appraisal.claims)
             if part.kind == NODE:
@@ -84,13 +87,6 @@ def appraise_collection(collection: Collection, terms: AppraisalTerms) -> Apprai
     except RefusedError:
         return steps.concluded({})
     return steps.concluded({"nonce": collection.nonce.hex(), **claims})
-
-
-def _appraised(part: Part, terms: AppraisalTerms) -> Appraisal:
-    form: Format[Any, Any] = FORMATS[part.kind].load()
-    given = OptionValues(_values(form, part, terms))
-    against = AppraisalContext(terms.at, terms.policies.get(part.kind, form.default_policy), terms.anchors)
-    return appraise_files(form, [part.evidence], given, against)
 
 
 def _values(form: Format[Any, Any], part: Part, terms: AppraisalTerms) -> dict[str, Value]:
