@@ -375,9 +375,7 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 def load_or_make_key(path: Path, journals: Iterable[Path]) -> bytes:
     """Return the key in a file, which is made if it is not there and nothing was sealed yet.
 
-    Args:
-        path: where the key is to be.
-        journals: where the journals that it seals are, if there are any.
+    ``journals`` are those that it seals, if there are any.
 
     Raises JournalError if there is no whole key and none may be made, or others can read it.
     """

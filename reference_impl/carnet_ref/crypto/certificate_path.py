@@ -86,9 +86,7 @@ class PathError(ValueError):
 def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
     """Return the certificates in ``data``, in its order: the one that is to be relied on first.
 
-    Args:
-        data: PEM.
-        zero_serial: whether a serial number may be 0.
+    ``data`` is PEM; ``zero_serial`` says whether a serial number may be 0.
 
     Raises MalformedError if there are none, too many, or something else.
     """
@@ -106,9 +104,7 @@ def parse_pem_chain(data: bytes, *, zero_serial: bool = False) -> tuple[x509.Cer
 def parse_der_chain(each: Sequence[bytes], *, zero_serial: bool = False) -> tuple[x509.Certificate, ...]:
     """Return the certificates whose DER encodings are ``each``.
 
-    Args:
-        each: DER, one certificate in each.
-        zero_serial: whether a serial number may be 0.
+    ``zero_serial`` says whether a serial number may be 0.
 
     Raises MalformedError if there are none, too many, or something else.
     """
@@ -182,10 +178,7 @@ def check_path(
     The first must be of an end entity that may sign evidence. Validity in time is for the caller to look at: see
     `validity`.
 
-    Args:
-        certificates: the path, first the one to rely on.
-        anchors: whom to trust.
-        unstated_usage: whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows.
+    ``unstated_usage`` says whether the first may leave out what its key is for, as RFC 5280, section 4.2.1.3, allows.
 
     Raises PathError if they lead to none, a certificate on the way must not issue, or one is for something else.
     """
@@ -262,10 +255,8 @@ def check_signer(
 ) -> None:
     """Insist that ``certificate`` is one of an end entity whose key signs, so that no authority's key passes for it.
 
-    Args:
-        certificate: the signer's.
-        purpose: the extended key usage that stands for what was signed; ``None`` where there is none, as for evidence.
-        unstated_usage: whether it may leave out what its key is for.
+    ``purpose`` is the extended key usage that stands for what was signed; ``None`` where there is none, as for
+    evidence. ``unstated_usage`` says whether it may leave out what its key is for.
 
     Raises PathError if it is one of an authority, of a key for something else, or of a key for nobody knows what.
 

@@ -129,12 +129,8 @@ def check_guest(
 ) -> None:
     """Take the steps about what the guest is, which the report now proves.
 
-    Args:
-        steps: where to record them.
-        report: what the firmware signed.
-        policy: what is asked.
-        report_data: the 64 bytes that the guest should have asked with, if they are known.
-        runtime_data: what came with the report and should be bound to it, if anything.
+    ``report_data`` are the 64 bytes that the guest should have asked with, if they are known; ``runtime_data`` came
+    with the report and should be bound to it, if anything did.
 
     Raises RefusedError if a step failed.
     """
@@ -279,13 +275,9 @@ def appraise_report(
 ) -> Appraisal:
     """Appraise the report of an SNP guest.
 
-    Args:
-        evidence: the report, with its certificates: the endorsement key's suffices.
-        at: when the evidence is appraised; it has a time zone.
-        policy: what is asked beyond the report being genuine.
-        anchors: whom to trust.
-        report_data: the 64 bytes that the verifier expects the guest to have asked with, if it knows.
-        crls: revocation lists of the root, which say whether a key above was revoked.
+    Of certificates, the endorsement key's suffices. ``at`` is when it is appraised, with a time zone. ``report_data``
+    are the 64 bytes that the verifier expects the guest to have asked with, if it knows; ``crls`` are revocation lists
+    of the root, which say whether a key above was revoked.
     """
     steps = Checklist()
     try:

@@ -264,15 +264,10 @@ def appraise_quote(
 ) -> Appraisal:
     """Appraise the quote of a TD.
 
-    Args:
-        quote: the quote, with at most zeros behind it.
-        at: when the evidence is appraised; it has a time zone.
-        policy: what is asked beyond the quote being genuine.
-        anchors: whom to trust.
-        collateral: what Intel publishes about the platform, as JSON.
-        report_data: the 64 bytes that the verifier expects the TD to have asked with, if it knows.
-        event_log: the TD's log of what was measured into its run-time registers.
-        log_beside: such a log that lay beside the quote; it is replayed whether or not another is given.
+    At most zeros follow the quote. ``at`` is when it is appraised, with a time zone; ``collateral`` is what Intel
+    publishes about the platform, as JSON. ``report_data`` are the 64 bytes that the verifier expects the TD to have
+    asked with, if it knows. ``event_log`` is the TD's log of what was measured into its run-time registers; one that
+    lay beside the quote, ``log_beside``, is replayed whether or not another is given.
     """
     steps = Checklist()
     try:

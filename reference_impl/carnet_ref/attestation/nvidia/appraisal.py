@@ -92,15 +92,10 @@ def appraise_gpu(
 ) -> Appraisal:
     """Appraise the report of a GPU or switch.
 
-    Args:
-        report: the report, as the device made it.
-        chain: the device's certificates in PEM, attestation key first.
-        at: when the evidence is appraised; it has a time zone.
-        policy: what is asked beyond the report being genuine.
-        anchors: whom to trust.
-        nonce: the 32 bytes that the verifier asked with, if it knows.
-        rims: the reference values of the driver and of the VBIOS, either or both.
-        ocsp: OCSP replies in DER, about certificates of the device or of RIM signers.
+    ``chain`` has the device's certificates in PEM, attestation key first; ``at`` is when it is appraised, with a time
+    zone. ``nonce`` are the 32 bytes that the verifier asked with, if it knows. ``rims`` are the reference values of the
+    driver and of the VBIOS, either or both; ``ocsp`` are replies in DER, about certificates of the device or of RIM
+    signers.
     """
     steps = Checklist()
     try:

@@ -172,14 +172,9 @@ def appraise_node(
 
     The steps of a device's own appraisal are listed with its name and a dot before their ids, such as ``gpu0.nonce``.
 
-    Args:
-        devices: their evidence, in any order.
-        at: when the evidence is appraised; it has a time zone.
-        policy: what is asked of each device, and of all.
-        anchors: whom to trust.
-        nonce: the 32 bytes that the verifier asked every device with, if it knows.
-        rims: the reference values of drivers and VBIOSes.
-        ocsp: OCSP replies in DER, about certificates of devices or of RIM signers.
+    ``at`` is when they are appraised, with a time zone; ``nonce`` are the 32 bytes that the verifier asked every device
+    with, if it knows. ``rims`` are reference values of drivers and VBIOSes; ``ocsp`` are replies in DER, about
+    certificates of devices or of RIM signers.
     """
     steps = Checklist()
     claims: list[Mapping[str, object]] = []

@@ -274,10 +274,8 @@ def _check_parts(signature: etree._Element) -> None:
 def appraise_rim(rim: bytes, *, at: datetime, anchors: Sequence[x509.Certificate]) -> Appraisal:
     """Appraise one RIM by itself: parse, chain, validity, signature.
 
-    Args:
-        rim: the tag.
-        at: the time at which the signer's certificates must be valid; it has a time zone.
-        anchors: the roots that may sign RIMs.
+    The signer's certificates must be valid ``at`` a time with a time zone, under one of the ``anchors`` that may sign
+    RIMs.
     """
     steps = Checklist()
     try:
@@ -327,9 +325,7 @@ def _signature_problem(rim: Rim, within: datetime) -> str | None:
     An element without text makes the verifier of `signxml` raise TypeError and the like: they too say that nothing
     was verified. Only bytes that cannot be decoded say nothing about the document, which was read before.
 
-    Args:
-        rim: what was read.
-        within: a time at which the signer's certificate is valid; `validity` has been judged before.
+    ``within`` is a time at which the signer's certificate is valid; `validity` has been judged before.
     """
     from cryptography.exceptions import InvalidSignature
     from signxml.algorithms import DigestAlgorithm, SignatureMethod
