@@ -40,7 +40,7 @@ class AppraisalStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnappraisedPart:
     """A part of a document that is not appraised: what it is, and what an acceptance lacks for it."""
 
     part: str
@@ -72,7 +72,7 @@ class Appraisal:
         """
         return tuple(dict.fromkeys(step.lacking for step in self.steps if step.ok is None and step.lacking))
 
-    def found_in(self, document: str | None, unread: Unread | None = None) -> Appraisal:
+    def found_in(self, document: str | None, unread: UnappraisedPart | None = None) -> Appraisal:
         """Return this appraisal with steps before its own that name the document which the evidence lay in.
 
         ``document`` is ``None`` where the evidence came alone; ``unread`` is a part of the document that counts

@@ -47,7 +47,7 @@ Nvml = Any
 
 
 @dataclass(frozen=True, slots=True)
-class StatedGpu:
+class GpuStatement:
     """What the driver says of one GPU."""
 
     uuid: str
@@ -57,14 +57,14 @@ class StatedGpu:
 
 
 @dataclass(frozen=True, slots=True)
-class DriverWords:
+class DriverStatement:
     """What the driver says of the system."""
 
     version: str
     """Its own version."""
     devtools: bool
     """Whether developer tools may look into the GPUs."""
-    gpus: tuple[StatedGpu, ...]
+    gpus: tuple[GpuStatement, ...]
     """The GPUs, in its order."""
 
 
@@ -84,7 +84,7 @@ class CollectedGpus:
 
     devices: tuple[CollectedGpu, ...]
     """At least one, in the driver's order."""
-    driver: DriverWords
+    driver: DriverStatement
     """What the driver says, of as many GPUs."""
 
 
@@ -111,7 +111,7 @@ def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
         devtools = _devtools(nvml, count)
         driver = _asked(nvml, "the driver's version", nvml.nvmlSystemGetDriverVersion)
         found = [_gpu(nvml, index, nonce) for index in range(count)]
-        words = DriverWords(driver, devtools, tuple(stated for stated, _ in found))
+        words = DriverStatement(driver, devtools, tuple(stated for stated, _ in found))
         return CollectedGpus(tuple(collected for _, collected in found), words)
 
 
@@ -177,7 +177,7 @@ def _unknown_to_drivers(nvml: Nvml) -> tuple[int, ...]:
     )
 
 
-def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[StatedGpu, CollectedGpu]:
+def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[GpuStatement, CollectedGpu]:
     name = f"GPU {index}"
     handle = _asked(nvml, name, lambda: nvml.nvmlDeviceGetHandleByIndex(index))
     uuid = _asked(nvml, f"the UUID of {name}", lambda: nvml.nvmlDeviceGetUUID(handle))
@@ -192,7 +192,7 @@ def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[StatedGpu, CollectedGpu]
     report = _filled(answer.attestationReport, answer.attestationReportSize, f"the report of {name}")
     size = certificate.attestationCertChainSize
     chain = _filled(certificate.attestationCertChain, size, f"the certificates of {name}")
-    return StatedGpu(uuid, vbios), CollectedGpu(report, chain)
+    return GpuStatement(uuid, vbios), CollectedGpu(report, chain)
 
 
 def _filled(array: ctypes.Array[ctypes.c_uint8], size: int, what: str) -> bytes:
