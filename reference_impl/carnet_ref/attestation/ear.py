@@ -50,22 +50,18 @@ CURVES: Final = "an elliptic curve key on P-256 or P-384"
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """What signs tokens."""
+    """What signs tokens: a key on P-256 or P-384, and the algorithm by which it signs."""
 
     key: ec.EllipticCurvePrivateKey
-    """The key, on P-256 or P-384."""
     algorithm: str
-    """The algorithm by which it signs."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationKey:
-    """What tokens are verified with."""
+    """What tokens are verified with: a key on P-256 or P-384, and the only algorithm that it is used for."""
 
     key: ec.EllipticCurvePublicKey
-    """The key, on P-256 or P-384."""
     algorithm: str
-    """The only algorithm that it is used for."""
 
 
 def signing_key(pem: bytes) -> SigningKey:
@@ -115,14 +111,11 @@ class SignatureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, read but not yet believed."""
+    """A token, read but not yet believed: its text, the algorithm its header names, and the JSON that is signed."""
 
     compact: str
-    """The token itself."""
     algorithm: str
-    """The algorithm that its header names."""
     payload: bytes
-    """What is signed, as JSON that nobody has read yet."""
 
 
 def parse_token(data: bytes) -> Token:
@@ -242,38 +235,35 @@ NONCE_CHARACTERS: Final = range(8, 89)
 
 @dataclass(frozen=True, slots=True)
 class Submodule:
-    """The result about one attester."""
+    """The result about one attester, by the name that the verifier calls it.
+
+    ``nonce`` is the one in the evidence, as it is written; ``policies`` are the ids of the policies.
+    """
 
     name: str
-    """What the verifier calls it."""
     tier: Tier
-    """How far it is to be trusted."""
     vector: Mapping[TrustClaim, int]
     """The trustworthiness claims; empty where the verifier left them out."""
     nonce: str | None
-    """The nonce in the evidence, as it is written."""
     policies: tuple[str, ...]
-    """The ids of the policies."""
     told: Mapping[str, object]
     """Carnet's own extension; empty in results of other verifiers."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttestationResult:
-    """A result, read but believed only once its signature is verified."""
+    """A result about at least one attester, read but believed only once its signature is verified.
+
+    It counts from ``issued`` until ``expires``; ``verifier`` made it, with a build. ``stated`` is the overall tier,
+    where it has one, and ``nonce`` what the relying party asked with, as it is written.
+    """
 
     issued: datetime
-    """From when on it counts."""
     expires: datetime | None
-    """Until when; ``None`` where it does not say."""
     verifier: str
-    """Who made it, and with which build."""
     stated: Tier | None
-    """The overall tier, where it has one."""
     nonce: str | None
-    """What the relying party asked with, as it is written."""
     submodules: tuple[Submodule, ...]
-    """The attesters; at least one."""
 
     @property
     def tier(self) -> Tier:
@@ -414,9 +404,7 @@ class SignedResult:
     """A token, and the key that should have signed it."""
 
     token: Token
-    """The token."""
     key: VerificationKey
-    """The key of a verifier that is trusted."""
 
 
 def recognise(data: bytes, given: OptionValues) -> SignedResult:

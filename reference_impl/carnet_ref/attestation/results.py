@@ -87,7 +87,6 @@ class TrustRow:
     """How one claim comes about."""
 
     claim: TrustClaim
-    """The claim."""
     needs: Mapping[str, int]
     """The steps that have to hold to affirm it, each with the claim's value where it failed."""
     also: Mapping[str, int] = field(default_factory=dict)
@@ -140,7 +139,6 @@ class AttesterResult:
     """What an appraisal found of one attester."""
 
     tier: Tier
-    """How far it is to be trusted."""
     vector: Mapping[TrustClaim, int]
     """Claims with a value; at least one."""
     lacking: tuple[str, ...]
@@ -220,13 +218,11 @@ class AppraisalRecord:
     """An appraisal with what it was made with."""
 
     appraisal: Appraisal
-    """What was found."""
     kind: str
     """The name of the format, or of the command, whose evidence this was."""
     at: datetime
     """As of when; the result counts from then on."""
     lasting: int
-    """For how many seconds."""
     nonce: bytes | None
     """What the relying party asked with, if it is known."""
     policies: Mapping[str, str]

@@ -45,9 +45,7 @@ class AppraisalTerms:
     """What the evidence is appraised against, besides the policies that formats have by default."""
 
     at: datetime
-    """When it is appraised; it has a time zone."""
     anchors: Anchors
-    """Whom to trust."""
     policies: Mapping[str, object]
     """Policies by the names of formats; evidence of each of these has to be there."""
     given: Mapping[str, Value]

@@ -45,12 +45,10 @@ _BINDING: Final = b"carnet live binding 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where evidence is looked for."""
+    """Where evidence is looked for: what returns the binding of NVML, or raises AbsentError, and configfs-tsm."""
 
     nvml: Callable[[], sources.Nvml]
-    """Returns the binding of NVML, or raises ``AbsentError``."""
     tsm: sources.TsmFolder
-    """The folder of configfs-tsm."""
 
 
 def this_machine() -> Machine:
@@ -60,14 +58,11 @@ def this_machine() -> Machine:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Evidence of one format, as a file that its subcommand of ``carnet attest`` reads."""
+    """Evidence of the format ``kind``, as a ``file`` that its subcommand of ``carnet attest`` reads."""
 
     kind: str
-    """The name of the format."""
     file: str
-    """What the file is called where it is kept."""
     evidence: bytes
-    """The contents of the file."""
     asked: Mapping[str, bytes]
     """What it was asked with, by the option that says so."""
     chain: bytes | None = None
@@ -76,14 +71,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Everything that was collected, and what was looked for and is not here."""
+    """All that was collected with a nonce of 32 bytes, at least one part, and what was looked for and is not here."""
 
     nonce: bytes
-    """The 32 bytes that everything was asked with."""
     driver: sources.DriverStatement | None
     """What the driver says of the GPUs; ``None`` where there are none."""
     parts: tuple[Part, ...]
-    """The evidence to appraise, at least one."""
     absent: Mapping[str, str]
     """Why there is no evidence of ``gpus`` or of the ``vm``."""
 

@@ -48,44 +48,35 @@ Nvml = Any
 
 @dataclass(frozen=True, slots=True)
 class GpuStatement:
-    """What the driver says of one GPU."""
+    """What the driver says of one GPU: its name for the device, and the VBIOS version."""
 
     uuid: str
-    """Its name for the device."""
     vbios_version: str
-    """The VBIOS version."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriverStatement:
-    """What the driver says of the system."""
+    """What the driver says: its version, whether developer tools may look into the GPUs, and the GPUs, in its order."""
 
     version: str
-    """Its own version."""
     devtools: bool
-    """Whether developer tools may look into the GPUs."""
     gpus: tuple[GpuStatement, ...]
-    """The GPUs, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedGpu:
-    """One GPU's answer."""
+    """One GPU's answer: the report, as the device made it, and its certificates in PEM, attestation key first."""
 
     report: bytes
-    """The report, as the device made it."""
     chain: bytes
-    """Its certificates in PEM, attestation key first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedGpus:
-    """The answers of all GPUs, and the driver's words."""
+    """The answers of all GPUs, at least one, in the driver's order, and what the driver says of as many."""
 
     devices: tuple[CollectedGpu, ...]
-    """At least one, in the driver's order."""
     driver: DriverStatement
-    """What the driver says, of as many GPUs."""
 
 
 def this_nvml() -> Nvml:
