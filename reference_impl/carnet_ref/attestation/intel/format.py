@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from carnet_ref.attestation import results
 from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Appraisal, UnappraisedPart
 from carnet_ref.attestation.documents import LARGEST, decode
 from carnet_ref.attestation.formats import AppraisalContext, Format, Option, OptionKind, OptionValues
@@ -24,16 +25,6 @@ from carnet_ref.attestation.intel.appraisal import appraise_quote
 from carnet_ref.attestation.intel.collateral import TcbStatus, collateral_of
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy, parse_policy
 from carnet_ref.attestation.kinds import OTHER_TEXT, SGX_QUOTE, TDX_QUOTE, kind_of_value, known_kind
-from carnet_ref.attestation.results import (
-    BOOTED,
-    CONTRADICTED,
-    NOT_VERIFIED,
-    UNRECOGNISED,
-    VULNERABLE,
-    ResultProfile,
-    TrustClaim,
-    TrustRow,
-)
 from carnet_ref.wire import MalformedError, bounded_json
 
 WHAT: Final = "TDX quote"
@@ -137,32 +128,37 @@ def _event_log(document: Mapping[str, object], what: str) -> bytes | None:
             raise MalformedError(what, "event_log as a list or as text", kind_of_value(other))
 
 
-def _noted(claims: Mapping[str, object]) -> Mapping[TrustClaim, int]:
+def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
     """Tell of a TD that its host may read, and of a platform with known vulnerabilities."""
-    noted = {TrustClaim.RUNTIME_OPAQUE: CONTRADICTED} if claims["debug"] else {}
+    noted = {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if claims["debug"] else {}
     if claims["tcb_status"] not in (None, TcbStatus.UP_TO_DATE) or claims["advisories"]:
-        noted[TrustClaim.HARDWARE] = VULNERABLE
+        noted[results.TrustClaim.HARDWARE] = results.VULNERABLE
     return noted
 
 
 SIGNATURES: Final = ("validity", "qe-report-signature", "qe-report-binding", "quote-signature", "collateral-signature")
 PLATFORM: Final = ("fmspc", "collateral-validity", "qe-identity", "tdx-module", "tcb-status")
-RESULTS: Final = ResultProfile(
+RESULTS: Final = results.ResultProfile(
     (
-        TrustRow(
-            TrustClaim.HARDWARE,
+        results.TrustRow(
+            results.TrustClaim.HARDWARE,
             {
-                "pck-chain": UNRECOGNISED,
-                **dict.fromkeys(SIGNATURES, NOT_VERIFIED),
-                **dict.fromkeys(PLATFORM, CONTRADICTED),
+                "pck-chain": results.UNRECOGNISED,
+                **dict.fromkeys(SIGNATURES, results.NOT_VERIFIED),
+                **dict.fromkeys(PLATFORM, results.CONTRADICTED),
             },
         ),
-        TrustRow(TrustClaim.INSTANCE_IDENTITY, {"revocation": CONTRADICTED}),
-        TrustRow(TrustClaim.EXECUTABLES, {"measurements": CONTRADICTED}, {"event-log": CONTRADICTED}, affirmed=BOOTED),
-        TrustRow(
-            TrustClaim.RUNTIME_OPAQUE,
-            dict.fromkeys(("debug", "attributes"), CONTRADICTED),
-            {"isolation": CONTRADICTED},
+        results.TrustRow(results.TrustClaim.INSTANCE_IDENTITY, {"revocation": results.CONTRADICTED}),
+        results.TrustRow(
+            results.TrustClaim.EXECUTABLES,
+            {"measurements": results.CONTRADICTED},
+            {"event-log": results.CONTRADICTED},
+            affirmed=results.BOOTED,
+        ),
+        results.TrustRow(
+            results.TrustClaim.RUNTIME_OPAQUE,
+            dict.fromkeys(("debug", "attributes"), results.CONTRADICTED),
+            {"isolation": results.CONTRADICTED},
         ),
     ),
     "report-data",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_command.errors import UsageError
+from carnet_ref.attestation import results
 from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.documents import decode, decode_pem
@@ -27,20 +28,11 @@ from carnet_ref.attestation.nvidia.policy import (
 )
 from carnet_ref.attestation.nvidia.rim import appraise_rim
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
-from carnet_ref.attestation.results import (
-    BOOTED,
-    CONTRADICTED,
-    NOT_VERIFIED,
-    UNRECOGNISED,
-    ResultProfile,
-    TrustClaim,
-    TrustRow,
-)
 from carnet_ref.wire import MalformedError
 
 
-def _noted(claims: Mapping[str, object]) -> Mapping[TrustClaim, int]:
-    return {TrustClaim.RUNTIME_OPAQUE: CONTRADICTED} if claims["debugged"] else {}
+def _noted(claims: Mapping[str, object]) -> Mapping[results.TrustClaim, int]:
+    return {results.TrustClaim.RUNTIME_OPAQUE: results.CONTRADICTED} if claims["debugged"] else {}
 
 
 def _lasting(policy: Policy) -> int:
@@ -53,14 +45,19 @@ def _lasting_of_node(policy: NodePolicy) -> int:
 
 FIRMWARE: Final = ("firmware-id", "driver-rim", "vbios-rim", "rim-revocation", "measurements")
 ROWS: Final = (
-    TrustRow(TrustClaim.HARDWARE, {"chain": UNRECOGNISED, "validity": NOT_VERIFIED, "signature": NOT_VERIFIED}),
-    TrustRow(TrustClaim.INSTANCE_IDENTITY, {"revocation": CONTRADICTED}),
-    TrustRow(TrustClaim.EXECUTABLES, dict.fromkeys(FIRMWARE, CONTRADICTED), affirmed=BOOTED),
-    TrustRow(TrustClaim.CONFIGURATION, dict.fromkeys(("mode", "debug"), CONTRADICTED)),
+    results.TrustRow(
+        results.TrustClaim.HARDWARE,
+        {"chain": results.UNRECOGNISED, "validity": results.NOT_VERIFIED, "signature": results.NOT_VERIFIED},
+    ),
+    results.TrustRow(results.TrustClaim.INSTANCE_IDENTITY, {"revocation": results.CONTRADICTED}),
+    results.TrustRow(
+        results.TrustClaim.EXECUTABLES, dict.fromkeys(FIRMWARE, results.CONTRADICTED), affirmed=results.BOOTED
+    ),
+    results.TrustRow(results.TrustClaim.CONFIGURATION, dict.fromkeys(("mode", "debug"), results.CONTRADICTED)),
 )
-DEVICE: Final = ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting)
+DEVICE: Final = results.ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting)
 """Of one device."""
-NODE: Final = ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting_of_node, grouped=True)
+NODE: Final = results.ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting_of_node, grouped=True)
 """Of every device of a node."""
 
 
