@@ -15,8 +15,7 @@ from carnet_pages.carried_out import stopped
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
-from carnet_check.conformance.checks import silent_defences, undemanded
-from carnet_check.conformance.clocks import Clock
+from carnet_check.conformance.checks import Clock, silent_defences, undemanded
 from carnet_ref.citations import citations, places
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
 from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE

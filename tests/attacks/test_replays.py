@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from carnet_check.attacks import replaying
-from carnet_check.attacks.replaying import narrowed
+from carnet_check.attacks.replaying import restricted_protocol
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.exploits import honest, testbed
@@ -158,7 +158,7 @@ def test_an_attack_without_unrealisable_steps_is_an_attack_of_the_whole_design()
     whole = {action.name: action for action in protocol.actions}
     limits = replay_here.realisable(list(whole))
     limited = {**limits, "known_plaintext_pad": {"v": "0"}}
-    narrow = {action.name: action for action in narrowed(protocol, limited).actions}
+    narrow = {action.name: action for action in restricted_protocol(protocol, limited).actions}
     assert set(whole) - set(narrow) == {name for name, arguments in limits.items() if arguments is None} & set(whole)
     assert {"rewire", "rotate_in"} <= set(whole) - set(narrow)
     for name, action in narrow.items():

@@ -13,9 +13,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from carnet_check.certificates.file import Entry
-from carnet_check.coq.certificates import Converted, Converter, Required, required
-from carnet_check.coq.files import program_files
-from carnet_check.coq.program import asked
+from carnet_check.coq.certificates import ConvertedCertificate, Converter, CoqObligation, coq_obligations
+from carnet_check.coq.folder import program_files
+from carnet_check.coq.program import run_program
 from carnet_check.errors import CarnetError
 from carnet_check.exports.coq_data import GENERAL, program_text
 from carnet_check.exports.obligation_text import Writer
@@ -28,7 +28,7 @@ from carnet_check.obligations import Layer, Obligation, layers, obligations
 from carnet_spec.language import Protocol
 from tests.coq.generated import id_of, made_in_coq, made_in_python, names_for_certificates
 
-NOTHING = Converted(((("close", (), (), ()), 0),))
+NOTHING = ConvertedCertificate(((("close", (), (), ()), 0),))
 """A certificate that proves nothing, where there is none."""
 Key = tuple[str, str]
 """A threat model or nothing, and the id of an obligation without it."""
@@ -62,7 +62,7 @@ class Both:
         }
 
     @cached_property
-    def there(self) -> dict[Key, Required]:
+    def there(self) -> dict[Key, CoqObligation]:
         """The obligations that Coq makes, as Python counts on them."""
         return {(layer.threat, each.id): each for layer in self._coq_layers for each in self._required[layer.threat]}
 
@@ -71,15 +71,15 @@ class Both:
         return self.converter.system.layers
 
     @cached_property
-    def _required(self) -> Mapping[str, list[Required]]:
-        return {layer.threat: list(required(self.converter.system, layer)) for layer in self._coq_layers}
+    def _required(self) -> Mapping[str, list[CoqObligation]]:
+        return {layer.threat: list(coq_obligations(self.converter.system, layer)) for layer in self._coq_layers}
 
     def generators_differ(self) -> str:
         """Return what the generators in Python and in Coq make differently, if they do."""
         with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
             file.write(program_text(self.converter.system))
             file.flush()
-            _, lines = asked(self.program, "obligations", file.name)
+            _, lines = run_program(self.program, "obligations", file.name)
             in_coq, untouched_in_coq = made_in_coq(lines)
         in_python, untouched, names = made_in_python(self.protocol)
         differing = [one for one, other in zip(in_coq, in_python, strict=False) if one != other]
@@ -89,14 +89,14 @@ class Both:
             return "the pairs that need no proof"
         return "" if list(names_for_certificates(self.protocol)) == names else "the names of hypotheses"
 
-    def converted(self, key: Key, entry: Entry) -> Converted | None:
+    def converted(self, key: Key, entry: Entry) -> ConvertedCertificate | None:
         """Return a certificate of the whole obligation; none, if it cannot be read."""
         try:
             return self.converter.converted(self.there[key], entry)
         except CarnetError:
             return None
 
-    def accepted_here(self, writer: Writer, key: Key, certificate: Converted) -> bool:
+    def accepted_here(self, writer: Writer, key: Key, certificate: ConvertedCertificate) -> bool:
         """Whether the Python kernel accepts a certificate of the whole obligation."""
         read = read_obligation(writer.text(self.here[key]))
         formulas = dict(zip(read.names, read.obligation.hypotheses, strict=True))
@@ -111,7 +111,7 @@ class Both:
             return False
         return True
 
-    def accepted_in_coq(self, given: Mapping[Key, Converted]) -> tuple[set[Key], bool]:
+    def accepted_in_coq(self, given: Mapping[Key, ConvertedCertificate]) -> tuple[set[Key], bool]:
         """Return the obligations whose certificates the program accepts, and whether all is well stated."""
         listed = {
             layer.threat: [given.get((layer.threat, each.id), NOTHING) for each in self._required[layer.threat]]
@@ -127,10 +127,10 @@ class Both:
                 refused.add((threat, id_of(rest)))
         return set(given) - refused, well_stated
 
-    def _said(self, listed: Mapping[str, Sequence[Converted]]) -> Iterator[str]:
+    def _said(self, listed: Mapping[str, Sequence[ConvertedCertificate]]) -> Iterator[str]:
         with tempfile.TemporaryDirectory() as folder:
             files = (Path(folder) / "system", Path(folder) / "certificates")
             for file, text in zip(files, program_files(self.converter.system, listed), strict=True):
                 file.write_text(text, "utf-8")
-            _, lines = asked(self.program, "check", *files)
+            _, lines = run_program(self.program, "check", *files)
             yield from lines

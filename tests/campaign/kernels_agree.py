@@ -18,7 +18,7 @@ from pathlib import Path
 
 from carnet_check.certificates.file import Certificates, Entry, load_certificates, place_of
 from carnet_check.certificates.judging import Asked, key_of
-from carnet_check.coq.certificates import Converted
+from carnet_check.coq.certificates import ConvertedCertificate
 from carnet_check.coq.program import program
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.loading.families import Source, load
@@ -56,7 +56,7 @@ def judge(both: Both, sound: dict[Key, Entry], count: int, draw: random.Random, 
     every, writer = list(sound.values()), Writer()
     chosen = draw.sample(sorted(sound), min(len(sound), -(-count // ROUNDS)))
     for _ in range(-(-count // len(chosen))):
-        given: dict[Key, Converted] = {}
+        given: dict[Key, ConvertedCertificate] = {}
         for key in chosen:
             certificate = both.converted(key, spoilt(sound[key], every, draw))
             judged.counts["spoilt"] += 1

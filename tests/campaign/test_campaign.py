@@ -11,7 +11,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from carnet_check.coq import exhaustion
+from carnet_check.coq import program as coq_program
 from carnet_check.engines.bounded import questions
 from carnet_check.engines.explicit.engine import visit
 from carnet_check.engines.kernel import engine as kernel_engine
@@ -166,7 +166,7 @@ def test_what_is_drawn_depends_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch
 def programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let programs be there that nobody asks anything."""
     monkeypatch.setattr(command, "program", lambda: tmp_path)
-    monkeypatch.setattr(exhaustion, "program", lambda: tmp_path)
+    monkeypatch.setattr(coq_program, "exhaust_program", lambda: tmp_path)
 
 
 @pytest.mark.usefixtures("programs")

@@ -13,8 +13,8 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_check.conformance.checks import (
-    Asked,
     CheckJudge,
+    CheckRules,
     against_replay,
     demands,
     requirements,
@@ -41,7 +41,7 @@ def _layered(variant: str) -> list[Protocol]:
 
 
 LAYERED = _layered(VARIANT)
-ASKED = Asked.of(LAYERED, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
+ASKED = CheckRules.of(LAYERED, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
 RUN = events(with_deductions(honest(1)), LAYERED)
 FIRST = header(variant=VARIANT, threat="")
 OTHER = "0" * 64
@@ -172,7 +172,7 @@ def test_checks_are_not_read_where_the_header_does_not_promise_them(tmp_path: Pa
 # -- as if roles had done so: what the spec demands of checks ------------------------------------------------------
 
 
-def _refused(run: Sequence[Event], asked: Asked = ASKED) -> str:
+def _refused(run: Sequence[Event], asked: CheckRules = ASKED) -> str:
     """Return why the checks of these events do not fit, whatever their logs say; steps are another test's business."""
     parties: dict[str, str] = {}
     for event in run:
@@ -252,7 +252,7 @@ def test_a_check_of_an_old_message_is_noticed(recorded: list[Event]) -> None:
         assert len(old) > 10
         assert all("took an earlier step on the message of" in _refused(each) for each in old)
     weaker = [SOURCE.protocol(name, ("session-sequence",)) for name in FAMILY.with_layers([VARIANT])]
-    asked = Asked.of(weaker, LAYERED)
+    asked = CheckRules.of(weaker, LAYERED)
     assert not asked.once
     assert not _refused(next(_of_earlier_messages(RUN)), asked)
 
@@ -270,7 +270,7 @@ def test_a_design_whose_epochs_share_ivs_takes_messages_twice() -> None:
     """Without a counter of the channel the GPU takes an earlier epoch's chunk, and equal messages are equal bytes."""
     assert not takes_again(LAYERED)
     weaker = [SOURCE.protocol(name, ("channel-counter",)) for name in FAMILY.with_layers([VARIANT])]
-    asked = Asked.of(weaker, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
+    asked = CheckRules.of(weaker, [FAMILY.drafted(each.variant).whole() for each in LAYERED])
     assert takes_again(weaker)
     assert against_replay(weaker) == against_replay(LAYERED), "no guard says so"
     assert (ASKED.once, asked.once) == (True, False)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_check.conformance.clocks import Clock
+from carnet_check.conformance.checks import Clock
 from carnet_check.errors import UsageError
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from tests.fixtures.checked import Event, events, logged_again, with_deductions, write_checked

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from carnet_check.coq.program import asked
+from carnet_check.coq.program import run_program
 from carnet_check.exports.coq_data import program_text
 from carnet_check.exports.systems import System
 from tests.coq.coq_files import SECONDS, made, shared
@@ -40,5 +40,5 @@ def said(command: str, system: System, *more: str) -> list[str]:
         for number, text in enumerate((program_text(system), *more)):
             files.append(Path(folder) / str(number))
             files[-1].write_text(text, "utf-8")
-        _, lines = asked(program(), command, *files)
+        _, lines = run_program(program(), command, *files)
         return list(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, Layout
-from carnet_check.coq.certificates import Converted, Converter
+from carnet_check.coq.certificates import ConvertedCertificate, Converter
 from carnet_check.exports.systems import System, system
 from carnet_spec.language import (
     Action,
@@ -83,7 +83,7 @@ def certificates() -> Certificates:
     return Certificates(layers)
 
 
-def converted(whole: System) -> dict[str, list[Converted]]:
+def converted(whole: System) -> dict[str, list[ConvertedCertificate]]:
     """Return the certificates of each layer, in terms of Coq's obligations."""
     return {layer.threat: Converter(whole).layer(layer, certificates()) for layer in whole.layers}
 

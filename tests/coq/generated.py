@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
-from carnet_check.coq.certificates import required
+from carnet_check.coq.certificates import coq_obligations
 from carnet_check.exports.coq_data import GENERAL
 from carnet_check.exports.systems import system
 from carnet_check.obligations import layers, obligations
@@ -63,5 +63,5 @@ def names_for_certificates(protocol: Protocol) -> Iterator[list[str]]:
     """Yield the names of hypotheses by which certificates are converted."""
     whole = system(protocol.encoded)
     for layer in whole.layers:
-        for each in required(whole, layer):
+        for each in coq_obligations(whole, layer):
             yield list(each.hypotheses)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 
-from carnet_check.coq.files import CoqFiles
+from carnet_check.coq.folder import CoqFiles
 from carnet_check.exports.coq_data import CoqText, program_text
 from carnet_check.exports.systems import System, system
 from carnet_check.loading.families import load

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.coq.exhaustion import INSTANCE, judged, write
+from carnet_check.coq.program import INSTANCE, check_exhaustion, write
 from carnet_check.engines.explicit.engine import visit
 from carnet_check.errors import CarnetError
 from carnet_check.exports.exhaustion import States
@@ -98,7 +98,7 @@ def accepted(folder: Path, protocol: Protocol, instance: Instance, states: State
     invariants = [claim.checked for claim in protocol.claims]
     found = states or visit(protocol, instance, invariants, ()).states
     write(folder, protocol, instance, "", [claim.name for claim in protocol.claims], found)
-    return judged(exhaust(), folder).accepted
+    return check_exhaustion(exhaust(), folder).accepted
 
 
 def test_what_holds_in_every_state_is_accepted(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_the_instance_is_a_model_of_what_is_assumed(tmp_path: Path) -> None:
     text = (tmp_path / INSTANCE).read_text("utf-8")
     assert text.count("(Threat ())") == 1
     (tmp_path / INSTANCE).write_text(text.replace("(Threat ())", "(Threat ((Const false)))"), "utf-8")
-    assert not judged(exhaust(), tmp_path).accepted
+    assert not check_exhaustion(exhaust(), tmp_path).accepted
 
 
 @pytest.mark.parametrize(("first", "begun"), [("(() 1)", True), ("(() 1) (() 2)", False), ("(() 3)", False)])
@@ -191,7 +191,7 @@ def test_limits_that_no_first_state_has_are_refused(tmp_path: Path, first: str, 
     text = (tmp_path / INSTANCE).read_text("utf-8")
     assert text.count("(Limits () ((1 ((() 1)))))") == 1
     (tmp_path / INSTANCE).write_text(text.replace("((() 1))", f"({first})"), "utf-8")
-    assert judged(exhaust(), tmp_path).accepted is begun
+    assert check_exhaustion(exhaust(), tmp_path).accepted is begun
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, old: str, new: str, said: s
     assert old in text
     (tmp_path / INSTANCE).write_text(text.replace(old, new, 1), "utf-8")
     with pytest.raises(CarnetError, match=said):
-        judged(exhaust(), tmp_path)
+        check_exhaustion(exhaust(), tmp_path)
 
 
 def test_a_budget_is_refused(tmp_path: Path) -> None:

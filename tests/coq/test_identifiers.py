@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.coq.certificates import Converted
-from carnet_check.coq.files import CoqFiles, write_makefile
+from carnet_check.coq.certificates import ConvertedCertificate
+from carnet_check.coq.folder import CoqFiles, write_makefile
 from carnet_check.exports.coq_data import RESERVED
 from carnet_check.exports.systems import System, system
 from carnet_spec.language import Protocol, SpecificationError
@@ -54,7 +54,7 @@ def hostile(name: str) -> System:
     return system(renamed(name).encoded)
 
 
-def certified(whole: System) -> dict[str, list[Converted]]:
+def certified(whole: System) -> dict[str, list[ConvertedCertificate]]:
     """Return the certificates of the small protocol, which its names are no part of."""
     plain = converted(flagging()).values()
     return dict(zip((layer.threat for layer in whole.layers), plain, strict=True))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.coq.files import program_files
-from carnet_check.coq.program import KIBIBYTES, MALFORMED, REFUSED, SECONDS, asked
+from carnet_check.coq.folder import program_files
+from carnet_check.coq.program import KIBIBYTES, MALFORMED, REFUSED, SECONDS, run_program
 from carnet_check.exports.coq_data import program_text
 from tests.coq.built import program
 from tests.coq.flagging import converted, flagging
@@ -148,5 +148,5 @@ def test_the_program_runs_within_limits(tmp_path: Path) -> None:
     file = tmp_path / "limits"
     file.write_text('#!/bin/sh\necho "$1"; ulimit -t; ulimit -v\n')
     file.chmod(0o755)
-    accepted, lines = asked(file, "word")
+    accepted, lines = run_program(file, "word")
     assert (accepted, list(lines)) == (True, ["word", str(SECONDS), str(KIBIBYTES)])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.coq import folder
-from carnet_check.coq.files import CoqFiles, write_makefile
+from carnet_check.coq.folder import CoqFiles, write_makefile
 from carnet_check.errors import UsageError
 from carnet_check.exports.systems import System, system
 from carnet_check.loading.families import registered_families

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from carnet_check.cli import main as command
 from carnet_check.coq.__main__ import main
-from carnet_check.coq.folder import judged
+from carnet_check.coq.folder import judge_folder
 from carnet_check.coq.program import VARIABLE
 from carnet_command.exit_codes import ExitCode
 from tests.coq.built import program
@@ -38,7 +38,7 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_program_accepts_what_was_certified(certified: Path) -> None:
-    (verdict,) = judged(certified, program())
+    (verdict,) = judge_folder(certified, program())
     assert (verdict.variant, verdict.accepted, verdict.said) == ("main", True, ("layer *: 18 of 18 accepted",))
 
 
@@ -59,14 +59,14 @@ def test_another_specification_is_not_what_was_certified(certified: Path, tmp_pa
     guard = '["not",["apply","used_key",[["variable","key","Key"]]]],"kind":"fresh"'
     assert text.count(guard) == 1
     file.write_text(text.replace(guard, '["true"],"kind":"require"'), "utf-8")
-    (verdict,) = judged(folder, program())
+    (verdict,) = judge_folder(folder, program())
     assert not verdict.accepted
     assert any(line.startswith("refused step/lend/") for line in verdict.said)
 
 
 def test_a_folder_without_certificates_is_not_accepted(certified: Path, tmp_path: Path) -> None:
     shutil.copytree(certified / "systems", tmp_path / "systems")
-    (verdict,) = judged(tmp_path, program())
+    (verdict,) = judge_folder(tmp_path, program())
     assert not verdict.accepted
     assert verdict.said == ("variant main: expected 18 certificates, found none; make them again",)
     ran = CliRunner().invoke(main, [str(tmp_path)])

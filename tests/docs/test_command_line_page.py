@@ -9,7 +9,7 @@ import click
 import pytest
 
 from carnet_check.cli import main
-from docs._ext.carnet_pages.command_line import command_line
+from docs._ext.carnet_pages.listings import command_line
 
 PAGE = command_line()
 

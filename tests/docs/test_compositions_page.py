@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from carnet_check.verification.composition import Judgement, Standing
+from carnet_check.verification.composition import BondStatus, Judgement
 from carnet_spec.compositions import compositions
 from carnet_spec.language.composition import BuiltBond
 from carnet_spec.language.notation import show_lines
@@ -17,11 +17,11 @@ FOUND = compositions()
 
 
 def implied(bond: BuiltBond) -> Judgement:
-    return Judgement(bond.bond.name, Standing.IMPLIED)
+    return Judgement(bond.bond.name, BondStatus.IMPLIED)
 
 
 def refused(bond: BuiltBond) -> Judgement:
-    return Judgement(bond.bond.name, Standing.OPEN, ("it is not so",))
+    return Judgement(bond.bond.name, BondStatus.OPEN, ("it is not so",))
 
 
 PAGE = compositions_page(FOUND, implied)

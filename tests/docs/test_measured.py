@@ -8,7 +8,7 @@ import pytest
 
 from carnet_check.loading.families import load
 from carnet_spec.protocols.registry import registered
-from docs._ext.carnet_pages.measured import TABLES, measured
+from docs._ext.carnet_pages.protocols import TABLES, measured
 
 
 @pytest.mark.parametrize("protocol", list(registered()))

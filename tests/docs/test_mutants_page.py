@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from carnet_check.loading.families import load
-from carnet_check.mutation.campaign import Request, arguments_of, listed
+from carnet_check.mutation.campaign import Request, arguments_of, list_mutants
 from docs._ext.carnet_pages.counted_mutants import ROOT, mutants, summary
 
 SOURCE = load("gpu-travelling")
@@ -31,7 +31,7 @@ def test_what_was_recorded_has_every_argument(recorded: dict[str, Any]) -> None:
 
 
 def test_every_mutant_was_judged(recorded: dict[str, Any]) -> None:
-    of = [mutant.variant for mutant in listed(Request(SOURCE, VARIANTS))]
+    of = [mutant.variant for mutant in list_mutants(Request(SOURCE, VARIANTS))]
     for each in recorded["variants"]:
         assert "unknown" not in each["fates"]
         if each["digest"] == FAMILY.digest(each["variant"]):

@@ -10,7 +10,7 @@ import pytest
 from carnet_spec.language import Service
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from carnet_spec.protocols.gpu_travelling.design import HIDDEN, LACKING, SHOWN
-from docs._ext.carnet_pages.services import services
+from docs._ext.carnet_pages.protocols import services
 from tests.fixtures import toy
 
 SERVICES = {service.id: service for service in FAMILY.services}

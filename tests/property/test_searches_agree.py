@@ -29,7 +29,7 @@ from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Exploration, Walks
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.native.search import NativeSearch, NativeWalks
-from carnet_check.verification.checks import taking
+from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
@@ -81,7 +81,7 @@ def richer(of: Sample) -> Sample:
 
 
 def _steps(of: Sample) -> Iterator[Goal]:
-    return map(taking, of.protocol.actions)
+    return map(enabling_goal, of.protocol.actions)
 
 
 def explored(

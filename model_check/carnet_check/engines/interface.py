@@ -20,7 +20,7 @@ from enum import StrEnum
 from importlib import metadata
 from typing import Any, ClassVar, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Exploration, Walks
 from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
@@ -468,7 +468,7 @@ class InThreads(Explores):
 class Possibilities(ABC):
     """What may ever happen in one protocol under one threat model; ``before`` are earlier answers, if some are kept."""
 
-    before: Answers | None = None
+    before: AnswerCache | None = None
 
     @abstractmethod
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:

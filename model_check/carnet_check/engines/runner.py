@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from carnet_check import cache
-from carnet_check.cache import Answers, code
+from carnet_check.cache import AnswerCache, source_digest
 from carnet_check.errors import UsageError
 from carnet_command.worker import STARTING, Answer, Lost, Part
 from carnet_command.workers import MEMORY, PATIENCE, IsLast, Pool, Work, WorkerPool
@@ -102,9 +102,9 @@ class Runner:
             return RayPool(self.cluster, version, patience=patience, memory=memory)
         return WorkerPool(self.jobs, patience=patience, memory=memory)
 
-    def answers(self, *who: str) -> Answers | None:
+    def answers(self, *who: str) -> AnswerCache | None:
         """Return the earlier answers of a solver or search, which ``who`` names with its version and settings."""
-        return Answers(self.folder, (*who, cache.code())) if self.folder is not None else None
+        return AnswerCache(self.folder, (*who, cache.source_digest())) if self.folder is not None else None
 
 
 HERE = Runner()
@@ -177,7 +177,7 @@ class RayPool(Pool):
         self, address: str, version: Callable[[], str], *, patience: float = PATIENCE, memory: int = MEMORY
     ) -> None:
         self._ray = joined(address)
-        self._asked = (version, (version(), code()), patience, memory)
+        self._asked = (version, (version(), source_digest()), patience, memory)
         self._silence = patience + 2 * STARTING
         self.jobs = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
@@ -249,7 +249,7 @@ def _answers(
     memory: int,
 ) -> Iterator[Answer | Lost]:
     """Answer on a machine of the cluster, in a worker that can be killed."""
-    there = (version(), code())
+    there = (version(), source_digest())
     if there != expected:
         raise UsageError(f"expected the cluster to answer by {_named(expected)}, and it has {_named(there)}")
     with WorkerPool(1, patience=patience, memory=memory) as pool:

@@ -1,7 +1,7 @@
 """A specification as a system in the terms of ``model_check/coq``: its protocol, and in layers what is proved of it.
 
 What is read is the canonical JSON of :mod:`carnet_spec.language.encoding` and nothing else. To trust a theorem is to
-trust this file, those that write its values and statements down (:mod:`.coq_data`, :mod:`carnet_check.coq.files`), and
+trust this file, those that write its values and statements down (:mod:`.coq_data`, :mod:`carnet_check.coq.folder`), and
 the language of the specification; or to read what they wrote. Every value is a constructor of ``Logic.v`` or
 ``Protocol.v`` applied to its arguments. Variables lose their names here and become what ``Bound`` counts: the number of
 those that are bound further in, or, in an action, the place of a parameter. What the Coq files have no word for is

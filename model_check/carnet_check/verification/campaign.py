@@ -11,18 +11,19 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from carnet_check.engines.interface import Begins, DecidesLiveness, Engine, Outcome, Plan, ProvesLiveness
-from carnet_check.engines.runner import Listener, Silent
-from carnet_check.errors import EngineError
+from carnet_check.engines.interface import Begins, DecidesLiveness, Engine, Outcome, Plan, ProvesLiveness, Shares
+from carnet_check.engines.runner import Listener, Portion, Shard, Silent
+from carnet_check.errors import EngineError, UsageError
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.checks import Checked, Evidence, checked, disagreements
-from carnet_check.verification.diagnosis import diagnosed
-from carnet_check.verification.outcome import CampaignOutcome, rows_of
+from carnet_check.verification.checks import CheckedRows, Evidence, check_plan, disagreements
+from carnet_check.verification.outcome import CampaignOutcome, diagnose, rows_of
 from carnet_check.verification.planning import Campaign
+from carnet_command.exit_codes import ExitCode, deciding
 
 SILENT = Silent()
 
@@ -33,12 +34,12 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     with _begun(campaign) as engines:
         answers, settled = _asked(campaign, engines, listener)
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
-    found = Checked(tuple(rows_of(answers)), notes=campaign.notes)
+    found = CheckedRows(tuple(rows_of(answers)), notes=campaign.notes)
     bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
     for plan in campaign.plans:
         agreed = replace(found, rows=tuple(disagreements(found.rows, plan, bases)))
-        found = checked(campaign, plan, Evidence.of(plan.protocol.variant, answers), agreed)
-    diagnoses = diagnosed(campaign, answers, found.rows, listener)
+        found = check_plan(campaign, plan, Evidence.of(plan.protocol.variant, answers), agreed)
+    diagnoses = diagnose(campaign, answers, found.rows, listener)
     remarks = (f"{answer.engine}: {note}" for answer in answers for note in answer.notes)
     return CampaignOutcome(
         campaign=campaign,
@@ -78,7 +79,7 @@ def _asked(
     for engine in engines:
         proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
         asked = _with_proved(campaign, proved) if isinstance(engine, DecidesLiveness) else campaign
-        answers += (accepted(asked, engine, engine.run(asked.task, listener)),)
+        answers += (accept_answer(asked, engine, engine.run(asked.task, listener)),)
         settled |= {(engine.name, plan.protocol.variant, name) for plan in asked.plans for name in plan.proved}
     return answers, settled
 
@@ -129,7 +130,7 @@ ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
 """What any engine may say, VIOLATED with a trace."""
 
 
-def accepted(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
+def accept_answer(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
     """Return the answer with an error for each row that is missing, and with what the run expects in every row.
 
     Raises:
@@ -208,3 +209,88 @@ def _missing(
         )
         if row.key not in answered:
             yield _with_expectation(campaign, engine, plan, row)
+
+
+# --------------------------------------------------------------------------------------------------
+# One part of a verification run: the obligations and searches that fall to it are answered, and no claim is judged.
+#
+# A claim rests on obligations of several parts, so a part has no verdict to give. It leaves its answers in the cache;
+# the run that finds them all there gives the verdicts, and asks for itself whatever it does not find.
+
+
+@dataclass(frozen=True, slots=True)
+class ShardOutcome:
+    """What one part of a run did."""
+
+    shard: Shard
+    shares: tuple[Portion, ...]
+    seconds: float
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the command exits with: 0 only if everything that falls to the part has a definite answer."""
+        return deciding(map(_code, self.shares))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the part as JSON values; a part has no rows, and nothing is as expected before they are joined."""
+        return {
+            "results": [],
+            "summary": {"as_expected": False, "by_verdict": {}, "declared": []},
+            "shard": {"number": self.shard.number, "of": self.shard.of, "shares": list(map(_as_json, self.shares))},
+        }
+
+
+def require_shareable(campaign: Campaign) -> tuple[Shares, ...]:
+    """Return the engines of a campaign, all of which can do a part of their work.
+
+    Raises:
+        UsageError: one cannot.
+    """
+    return tuple(_able(engine) for engine in campaign.engines)
+
+
+def run_shard(campaign: Campaign, shard: Shard, listener: Listener) -> ShardOutcome:
+    """Do the part of the work that ``shard`` names."""
+    began = time.monotonic()
+    shares = tuple(engine.share(campaign.task, shard, listener) for engine in require_shareable(campaign))
+    return ShardOutcome(shard, shares, time.monotonic() - began)
+
+
+def _able(engine: Engine) -> Shares:
+    if not isinstance(engine, Shares):
+        raise UsageError(f"the work of the {engine.name} engine is not shared out: run it without --shard")
+    return engine
+
+
+def _code(share: Portion) -> ExitCode:
+    if share.problems:
+        return ExitCode.INTERNAL
+    return ExitCode.UNKNOWN if share.open else ExitCode.EXPECTED
+
+
+def _as_json(share: Portion) -> dict[str, Any]:
+    return {
+        "engine": share.engine,
+        "work": share.work,
+        "done": share.done,
+        "of": share.of,
+        "open": dict(share.open),
+        "problems": list(share.problems),
+        "notes": list(share.notes),
+    }
+
+
+def shard_lines(shared: ShardOutcome) -> Iterator[tuple[str, str]]:
+    """Yield what a person reads of a part, as labels and texts."""
+    for each in shared.shares:
+        yield each.engine, f"{each.done:,} of {each.of:,} {each.work}s, {len(each.open):,} without an answer"
+        for name, why in sorted(each.open.items())[:SHOWN_OPEN]:
+            yield "open", f"{name}: {why}"
+        for problem in each.problems:
+            yield "problem", problem
+        for note in each.notes:
+            yield "note", f"{each.engine}: {note}"
+
+
+SHOWN_OPEN = 10
+"""How many pieces of work without an answer are named."""

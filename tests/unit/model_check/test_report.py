@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from carnet_check.attacks.describing import mermaid
+from carnet_check.commands.matrix import matrices
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
-from carnet_check.report import artefacts
-from carnet_check.report.matrix import matrices
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter, State
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
-from carnet_check.wording import filled, knowers, known, listed
+from carnet_check.wording import fill_places, knowers, known, listed
+from carnet_command import files as artefacts
 from carnet_command.text import wrapped
 from carnet_spec.language import Draft, Individual, Instance, Kind, Protocol, Role, Step, constant, relation
 from carnet_spec.trace import Trace
@@ -26,7 +26,8 @@ from tests.unit.model_check.command import FASTEST, TOY
 
 def test_sentences_keep_what_is_no_parameter() -> None:
     assert (
-        filled("{a} sends {k} in {braces} to {a}", {"a": "alice", "k": "k1"}) == "alice sends k1 in {braces} to alice"
+        fill_places("{a} sends {k} in {braces} to {a}", {"a": "alice", "k": "k1"})
+        == "alice sends k1 in {braces} to alice"
     )
     assert listed(["k1"]) == "k1"
     assert listed(["k1", "k2", "k3"]) == "k1, k2 and k3"

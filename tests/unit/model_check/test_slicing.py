@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.slicing import Slicer
+from carnet_check.minimise import Slicer
 
 
 def take(state: int, step: int) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from carnet_check.cache import code
+from carnet_check.cache import source_digest
 from carnet_check.engines.explicit.bounds import Watch, resident_bytes
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.search import PackedSearch
@@ -428,8 +428,10 @@ class OnRay:
         made = self._ray.remote(num_cpus=1, max_restarts=0)(Keeper)
         self._keepers = [made.remote(again, number, dominance) for _ in range(number)]
         for there in self._asked([keeper.code.remote() for keeper in self._keepers], BEGINNING):
-            if there != code():
-                raise UsageError(f"expected the cluster to have Carnet's code {code()[:16]}, and it has {there[:16]}")
+            if there != source_digest():
+                raise UsageError(
+                    f"expected the cluster to have Carnet's code {source_digest()[:16]}, and it has {there[:16]}"
+                )
         return number
 
     def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
@@ -476,7 +478,7 @@ class Keeper:
 
     def code(self) -> str:
         """Return which code answers here."""
-        return code()
+        return source_digest()
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Call a method of the owner."""

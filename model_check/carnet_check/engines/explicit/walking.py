@@ -27,7 +27,7 @@ from carnet_check.engines.explicit.search import (
     split,
 )
 from carnet_check.engines.exploration import ActionSeen, Exploration, GuardSeen, Walked, Walks
-from carnet_check.slicing import Slicer
+from carnet_check.minimise import Slicer
 from carnet_spec.language import GuardKind, Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-from carnet_check.cache import Answers, NotAnAnswerError, Used
+from carnet_check.cache import AnswerCache, CacheStatistics, NotAnAnswerError
 from carnet_check.engines.exploration import (
     NO_CAPS,
     Caps,
@@ -111,7 +111,7 @@ class Searcher(Explores):
     def _limited(self, caps: Caps) -> Caps:
         """Return where a search stops, by what the engine was told of that."""
 
-    def _known_before(self, task: Task) -> Answers | None:
+    def _known_before(self, task: Task) -> AnswerCache | None:
         """Return the answers that earlier runs gave, if such are believed."""
         return None
 
@@ -122,14 +122,14 @@ class Searcher(Explores):
     # -- searches ----------------------------------------------------------------------------------
 
     def _found(
-        self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
+        self, task: Task, searches: Sequence[Search], listener: Listener, before: AnswerCache | None
     ) -> tuple[list[Coverage], list[Coverage]]:
         """Return what searches covered, and those that followed from them."""
         found = sorted(self._explored(task, searches, listener, before), key=lambda each: _order(task, each))
         return found, self._sought(task, found, listener, before)
 
     def _sought(
-        self, task: Task, found: Sequence[Coverage], listener: Listener, before: Answers | None
+        self, task: Task, found: Sequence[Coverage], listener: Listener, before: AnswerCache | None
     ) -> list[Coverage]:
         """Look in larger instances for what is expected to fall, and did not fall in those of the profile."""
         sought: list[Coverage] = []
@@ -154,7 +154,7 @@ class Searcher(Explores):
         return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps, explored=None)
 
     def _explored(
-        self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
+        self, task: Task, searches: Sequence[Search], listener: Listener, before: AnswerCache | None
     ) -> Iterator[Coverage]:
 
         def progress(running: Sequence[tuple[Search, int, int]]) -> None:
@@ -176,7 +176,7 @@ class Searcher(Explores):
         searches: Sequence[Search],
         jobs: int,
         progress: OnProgress,
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends; ``progress`` is told of those that run."""
         return run_all(self, searches, jobs, progress, before)
@@ -296,7 +296,9 @@ class Begun:
         parts: these searches, as they are under way.
     """
 
-    def __init__(self, explorer: Explores, tasks: Sequence[Search], jobs: int, before: Answers | None = None) -> None:
+    def __init__(
+        self, explorer: Explores, tasks: Sequence[Search], jobs: int, before: AnswerCache | None = None
+    ) -> None:
         visits = Remembering(explorer, before) if before is not None else explorer
         parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
         pool = WorkerPool(max(1, min(jobs, len(tasks))), patience=PATIENCE, memory=None, keep=False)
@@ -320,7 +322,7 @@ def run_all(
     tasks: Sequence[Search],
     jobs: int,
     on_progress: OnProgress,
-    before: Answers | None = None,
+    before: AnswerCache | None = None,
 ) -> Iterator[tuple[Search, Coverage]]:
     """Run every task in one of ``jobs`` processes and yield what each covered as they end.
 
@@ -331,11 +333,13 @@ def run_all(
         yield from results(begun, on_progress, before)
 
 
-def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None) -> Iterator[tuple[Search, Coverage]]:
+def results(
+    begun: Begun, on_progress: OnProgress, before: AnswerCache | None = None
+) -> Iterator[tuple[Search, Coverage]]:
     """Yield what each of the searches that were begun covered; see :func:`run_all`."""
     running: dict[int, tuple[Search, int, int]] = {}
     for (_, task, slot), said in begun.parts.results():
-        if isinstance(said, Used):
+        if isinstance(said, CacheStatistics):
             if before is not None:
                 before.used.add(said)
         elif isinstance(said, _Reached):
@@ -356,7 +360,7 @@ def failed(task: Search, error: Exception) -> Coverage:
     return Coverage(task, failure=f"{type(error).__name__}: {error}")
 
 
-def _run(part: tuple[Visits, Search, int]) -> Iterator[_Reached | Used | Coverage]:
+def _run(part: tuple[Visits, Search, int]) -> Iterator[_Reached | CacheStatistics | Coverage]:
     explorer, task, _ = part
     try:
         yield search(explorer, task, lambda states, depth: tell(_Reached(states, depth)))
@@ -380,14 +384,14 @@ class Remembering:
     """Explores as an engine does, except where it did before; in a worker, tells how often it knew."""
 
     explorer: Explores
-    before: Answers
+    before: AnswerCache
 
     def explore(self, protocol: Protocol, instance: Instance, *, caps: Caps, **asked: Any) -> Exploration:
         """Return what was found before, or explore now and keep what is found."""
         text = question(protocol, instance, **asked)
         if text is None:
             return self.explorer.explore(protocol, instance, caps=caps, **asked)
-        here = Answers(self.before.folder, self.before.who)
+        here = AnswerCache(self.before.folder, self.before.who)
         found = here.known(text, str(caps.states), lambda kept: _read(kept, protocol, **asked))
         if found is None:
             found = self.explorer.explore(protocol, instance, caps=caps, **asked)
@@ -535,7 +539,7 @@ class Explorer(Searcher, Begins, Shares):
         searches: Sequence[Search],
         jobs: int,
         progress: OnProgress,
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends, those that have begun among them if they are what is asked."""
         begun = self.has_begun
@@ -556,7 +560,7 @@ class Explorer(Searcher, Begins, Shares):
         notes = before.used.notes if before else ()
         return Portion(self.name, "exploration", len(found), len(every), open_, problems, notes)
 
-    def _known_before(self, task: Task) -> Answers | None:
+    def _known_before(self, task: Task) -> AnswerCache | None:
         return task.runner.answers(self.name)
 
     def _every(self, task: Task) -> list[Search]:

@@ -22,7 +22,7 @@ from carnet_check.exports.smtlib import problem, quoted, sort_name, symbol_name
 from carnet_check.loading import families
 from carnet_check.made import Made, Purpose, stand_in
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
-from carnet_check.wording import filled
+from carnet_check.wording import fill_places
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from carnet_spec.language import Action, Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
@@ -618,7 +618,7 @@ def told(found: Counterexample) -> Cti:
     return Cti(
         obligation=obligation.id,
         action=action.name if action else "",
-        sentence=filled(action.says, parts.args) if action else "",
+        sentence=fill_places(action.says, parts.args) if action else "",
         args=parts.args,
         elements=found.before.elements,
         about=parts.about,

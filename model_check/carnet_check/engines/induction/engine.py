@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, standings
 from carnet_check.engines.induction.induction import (
     ProofResult,
@@ -467,7 +467,7 @@ class SolverPossibilities(Possibilities):
         protocol: Protocol,
         threat: Threat | None,
         known: Mapping[str, Term],
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
     ) -> None:
         self.before = before
         subject = system(protocol, threat)

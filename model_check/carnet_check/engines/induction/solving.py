@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.solver import keep, known, limited_memory
 from carnet_check.exports.obligation_text import digest
@@ -163,7 +163,12 @@ class Workers:
     """
 
     def __init__(
-        self, jobs: int = 2, *, pool: Pool | None = None, answers: Answers | None = None, solver: Solver | None = None
+        self,
+        jobs: int = 2,
+        *,
+        pool: Pool | None = None,
+        answers: AnswerCache | None = None,
+        solver: Solver | None = None,
     ) -> None:
         self._pool = pool or WorkerPool(jobs)
         self._before = answers

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.certificates.file import BadCertificateFile, Certificates, load_certificates, place_of
 from carnet_check.certificates.judging import Asked, key_of
 from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Shares, Task
@@ -126,11 +126,11 @@ class Prover(AnswersObligations, Shares):
                     open_[f"{variant}: {found.obligation.id}"] = found.answer.reason
         return Portion(self.name, "obligation", done, of, open_, notes=before.used.notes if before else ())
 
-    def _before(self, runner: Runner) -> Answers | None:
+    def _before(self, runner: Runner) -> AnswerCache | None:
         return runner.answers(self.name, self.version())
 
     def _judged(
-        self, task: Task, plan: Plan, listener: Listener, before: Answers | None
+        self, task: Task, plan: Plan, listener: Listener, before: AnswerCache | None
     ) -> Iterator[tuple[Result, ClaimProof]]:
         wanted = _wanted(plan)
         if not wanted:
@@ -153,7 +153,7 @@ class Prover(AnswersObligations, Shares):
         plan: Plan,
         wanted: Sequence[tuple[Claim, Threat]],
         listener: Listener,
-        before: Answers | None,
+        before: AnswerCache | None,
     ) -> list[ClaimProof]:
         try:
             made, listed = _listed(plan)
@@ -184,14 +184,16 @@ class Prover(AnswersObligations, Shares):
         made: Sequence[Layer],
         listed: Sequence[Obligation],
         runner: Runner,
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
         shard: Shard | None = None,
     ) -> Iterator[Answered]:
         cores = likely_cores(source, made, listed)
         mine = falling_to(shard, listed, cores) if shard else listed
         return asked(mine, cores, lambda questions: self._solved(questions, runner, before))
 
-    def _solved(self, questions: Sequence[Question], runner: Runner, before: Answers | None) -> Iterator[SolverAnswer]:
+    def _solved(
+        self, questions: Sequence[Question], runner: Runner, before: AnswerCache | None
+    ) -> Iterator[SolverAnswer]:
         """Answer questions, those that were answered before from the cache."""
         self.require_trusted()
         if before is None:

@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carnet_check.cache import Answers, NotAnAnswerError
+from carnet_check.cache import AnswerCache, NotAnAnswerError
 from carnet_check.engines.interface import Tool
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.errors import UsageError
@@ -228,7 +228,7 @@ DEFINITE = (SolverOutcome.PROVED, SolverOutcome.REFUTED)
 """What is kept; ``unknown`` says what happened in one run, and is asked again in the next."""
 
 
-def known(answers: Answers, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:
+def known(answers: AnswerCache, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:
     """Return what was answered to ``text`` with this budget, if that was definite; a core names only hypotheses."""
 
     def read(kept: Mapping[str, Any]) -> SolverAnswer:
@@ -242,7 +242,7 @@ def known(answers: Answers, id: str, text: str, budget: int, hypotheses: Collect
     return answers.known(text, str(budget), read)
 
 
-def keep(answers: Answers, answer: SolverAnswer, text: str, budget: int) -> None:
+def keep(answers: AnswerCache, answer: SolverAnswer, text: str, budget: int) -> None:
     """Keep what was answered to ``text``, if it is definite."""
     if answer.outcome in DEFINITE:
         kept = {"outcome": str(answer.outcome), "core": list(answer.core), "attempt": answer.attempt}

@@ -8,7 +8,7 @@ import pytest
 
 from carnet_check.attacks.describing import as_html
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt
-from carnet_check.attacks.record import of_hunt
+from carnet_check.attacks.regression import of_hunt
 from carnet_check.loading.families import load
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.results import as_html as results_as_html

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.attacks import Hunt, minimise
+from carnet_check.attacks.hunt import Hunt
 from carnet_check.loading.families import load
+from carnet_check.minimise import minimise
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Trace, TraceStep

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_check.report.differences import KEY, Way, differences
+from carnet_check.commands.diff import KEY, Direction, differences
 from carnet_check.report.run_folder import Run
 from tests.unit.model_check.command import TOY, carnet
 
@@ -25,12 +25,12 @@ def _row(claim: str, threat: str, engine: str) -> dict[str, Any]:
 
 
 ROWS = [_row(claim, threat, engine) for claim in CLAIMS for threat in THREATS for engine in ENGINES]
-EDITS: Mapping[str, tuple[dict[str, Any], Way]] = {
-    "falls": ({"verdict": "VIOLATED", "as_expected": False}, Way.WORSE),
-    "is expected to fall": ({"verdict": "VIOLATED", "expected": "VIOLATED"}, Way.CHANGED),
-    "is bounded": ({"verdict": "EXHAUSTED", "bound": 7}, Way.CHANGED),
-    "rests on more": ({"assumptions": ["A1", "A2"]}, Way.CHANGED),
-    "has another detail": ({"detail": "took longer", "defences": ["lease"]}, Way.NEW),
+EDITS: Mapping[str, tuple[dict[str, Any], Direction]] = {
+    "falls": ({"verdict": "VIOLATED", "as_expected": False}, Direction.WORSE),
+    "is expected to fall": ({"verdict": "VIOLATED", "expected": "VIOLATED"}, Direction.CHANGED),
+    "is bounded": ({"verdict": "EXHAUSTED", "bound": 7}, Direction.CHANGED),
+    "rests on more": ({"assumptions": ["A1", "A2"]}, Direction.CHANGED),
+    "has another detail": ({"detail": "took longer", "defences": ["lease"]}, Direction.NEW),
 }
 """What may happen to a verdict; the last one is no difference."""
 
@@ -50,28 +50,28 @@ def test_exactly_what_was_edited_is_told(edits: dict[int, str], gone: set[int], 
     edited = [{**row, **(EDITS[edits[place]][0] if place in edits else {})} for place, row in enumerate(ROWS)]
     after = [row for place, row in enumerate(edited) if place not in gone]
     found = differences(_run(before), _run(after))
-    told = {tuple(each.key[name] for name in KEY): each.way for each in found.verdicts}
+    told = {tuple(each.key[name] for name in KEY): each.direction for each in found.verdicts}
     expected = {}
     for place, row in enumerate(ROWS):
         key = tuple(row[name] for name in KEY)
         if place in missing and place in gone:
             continue
         if place in gone:
-            expected[key] = Way.GONE
+            expected[key] = Direction.GONE
         elif place in missing:
-            expected[key] = Way.NEW
+            expected[key] = Direction.NEW
         elif place in edits and edits[place] != "has another detail":
             expected[key] = EDITS[edits[place]][1]
     assert told == expected
     both = len(ROWS) - len(gone | missing)
-    assert found.unchanged == both - sum(way not in (Way.GONE, Way.NEW) for way in expected.values())
+    assert found.unchanged == both - sum(way not in (Direction.GONE, Direction.NEW) for way in expected.values())
 
 
 @given(st.integers(0, len(ROWS) - 1))
 def test_what_was_worse_is_better_the_other_way_round(place: int) -> None:
     fallen = [{**row, **EDITS["falls"][0]} if number == place else row for number, row in enumerate(ROWS)]
     (better,) = differences(_run(fallen), _run(ROWS)).verdicts
-    assert (better.way, better.says) == (Way.BETTER, "VIOLATED → PROVED")
+    assert (better.direction, better.says) == (Direction.BETTER, "VIOLATED → PROVED")
 
 
 def test_a_design_that_changed_is_told_although_all_verdicts_are_the_same() -> None:
@@ -129,5 +129,5 @@ def test_what_is_no_run_is_refused(toy_run: Path, tmp_path: Path, sides: tuple[s
 
 def test_two_runs_of_different_protocols_share_nothing() -> None:
     found = differences(_run(ROWS), _run([{**row, "protocol": "q"} for row in ROWS]))
-    assert {each.way for each in found.verdicts} == {Way.GONE, Way.NEW}
+    assert {each.direction for each in found.verdicts} == {Direction.GONE, Direction.NEW}
     assert (len(found.verdicts), found.unchanged) == (2 * len(ROWS), 0)

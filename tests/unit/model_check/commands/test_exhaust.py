@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.coq import exhaustion
-from carnet_check.coq.exhaustion import INSTANCE, STATES, SYSTEM, VARIABLE
+from carnet_check.coq import program as coq_program
+from carnet_check.coq.program import EXHAUST_VARIABLE, INSTANCE, STATES, SYSTEM
 from carnet_check.engines.explicit.engine import Explicit
 from tests.coq.built import exhaust
 from tests.unit.model_check.command import TOY, carnet, control
 
 
 def without_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exhaustion, "program", lambda: None)
+    monkeypatch.setattr(coq_program, "exhaust_program", lambda: None)
 
 
 def test_certificates_are_written_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,9 +34,9 @@ def test_what_was_not_checked_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_program_that_is_none_is_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
+    monkeypatch.setenv(EXHAUST_VARIABLE, str(tmp_path / "nowhere"))
     ran = carnet("exhaust", TOY, "--out", str(tmp_path / "out"))
-    assert (ran.code, VARIABLE in ran.err) == (2, True)
+    assert (ran.code, EXHAUST_VARIABLE in ran.err) == (2, True)
 
 
 def test_a_folder_that_cannot_be_written_to_is_2(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_budget_is_refused_before_anything_is_explored(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize(("program", "code"), [("", 1), ("true", 5), ("false", 5)])
 def test_a_claim_that_falls_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int) -> None:
-    monkeypatch.setenv(VARIABLE, program or str(exhaust()))
+    monkeypatch.setenv(EXHAUST_VARIABLE, program or str(exhaust()))
     ran = carnet("exhaust", control("wrong_claim"), "--out", str(tmp_path), "--json")
     (only,) = ran.json
     assert (ran.code, only["claims"], only["fallen"], only["unexpected"]) == (code, 1, ["stays-home"], ["stays-home"])
@@ -67,7 +67,7 @@ def test_a_claim_that_falls_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(exhaust()))
+    monkeypatch.setenv(EXHAUST_VARIABLE, str(exhaust()))
     ran = carnet("exhaust", TOY, "--out", str(tmp_path))
     assert ran.code == 0
     assert "accepted in" in ran.out
@@ -78,7 +78,7 @@ def test_certificates_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.timeout(600)
 def test_instances_of_gpu_travelling_are_certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of one threat model; decision record 24 has all of them."""
-    monkeypatch.setenv(VARIABLE, str(exhaust()))
+    monkeypatch.setenv(EXHAUST_VARIABLE, str(exhaust()))
     ran = carnet("exhaust", "gpu-travelling", "--threat", "outsider", "--out", str(tmp_path), "--json")
     assert ran.code == 0
     assert {each["accepted"] for each in ran.json} == {True}
@@ -96,14 +96,14 @@ def test_instances_are_told_apart_and_times_are_said(tmp_path: Path, monkeypatch
 
 def test_an_interrupt_says_what_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_program(monkeypatch)
-    written: Callable[..., int] = exhaustion.write
+    written: Callable[..., int] = coq_program.write
 
     def interrupted(*asked: object) -> int:
         if written(*asked) and len(list(tmp_path.rglob(STATES))) == 2:
             raise KeyboardInterrupt
         return 1
 
-    monkeypatch.setattr(exhaustion, "write", interrupted)
+    monkeypatch.setattr(coq_program, "write", interrupted)
     ran = carnet("exhaust", TOY, "--out", str(tmp_path))
     assert ran.code == 130
     assert f"interrupted: 1 certificate written into '{tmp_path}'" in ran.err
@@ -124,5 +124,5 @@ SAID = ("   0.0 s  accepted: in each of 12 states", "claim one", "claim a%20b")
     ],
 )
 def test_the_program_has_to_say_of_how_many_states_and_claims_it_accepts(said: tuple[str, ...], accepts: bool) -> None:
-    assert exhaustion.Judgement(True, said).accepts(12, ["one", "a b"]) is accepts
-    assert not exhaustion.Judgement(False, said).accepts(12, ["one", "a b"])
+    assert coq_program.Judgement(True, said).accepts(12, ["one", "a b"]) is accepts
+    assert not coq_program.Judgement(False, said).accepts(12, ["one", "a b"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.commands.catalogue import offered
+from carnet_check.commands.common import completions
 from carnet_check.commands.explain import Entry, entries
 from carnet_check.loading.families import Source, load
 from carnet_spec.language import Draft, Formula, Service, implies
@@ -63,7 +63,7 @@ def test_what_is_verified_by_name_is_explained_by_name() -> None:
 
 def test_what_a_shell_offers_is_explained() -> None:
     source = load(TOY)
-    assert set(offered(source, "ids")) <= {entry.id for entry in entries(source)}
+    assert set(completions(source, "ids")) <= {entry.id for entry in entries(source)}
 
 
 def test_a_step_is_explained_in_sentences_without_places_to_fill_in() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from carnet_check.mutation import campaign
-from carnet_check.mutation.recording import NAME
+from carnet_check.mutation.campaign import RECORD_FILE
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
 from tests.fixtures import door
@@ -120,7 +120,7 @@ Results = Callable[..., Iterator[tuple[Any, Any]]]
 
 
 def kept(folder: Path, kind: str) -> list[str]:
-    lines = (folder / NAME).read_text("utf-8").splitlines()
+    lines = (folder / RECORD_FILE).read_text("utf-8").splitlines()
     return [entry["key"] for entry in map(json.loads, lines[1:]) if entry["kind"] == kind]
 
 

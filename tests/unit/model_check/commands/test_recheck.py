@@ -373,7 +373,7 @@ def test_a_lost_comparison_leaves_everything_unproved(
 
 def test_a_lost_program_is_3(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(recheck, "by_verified", killed)
+    monkeypatch.setattr(recheck, "verdicts_of_coq", killed)
     ran = carnet("recheck", str(folder), "--json")
     assert (ran.code, ran.json["unproved"], ran.json["verified"]) == (3, [], False)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.commands.watch import Watched
+from carnet_check.commands.watch import WatchedFolder
 from tests.unit.model_check.command import carnet
 
 COMMAND = [sys.executable, "-c", "from carnet_check.cli import main; main()", "watch"]
@@ -103,7 +103,7 @@ def test_environments_and_hidden_folders_are_not_looked_at(tmp_path: Path) -> No
         (tmp_path / place).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / place).write_text("")
     (tmp_path / "env" / "pyvenv.cfg").write_text("")
-    found = {str(path.relative_to(tmp_path)) for path in Watched(tmp_path).marks()}
+    found = {str(path.relative_to(tmp_path)) for path in WatchedFolder(tmp_path).marks()}
     assert found == looked_at
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from carnet_check.conformance.effects import Change, Followed, compiled
+from carnet_check.conformance.effects import Change, FollowedRelation, compile_update
 from carnet_check.conformance.tables import Function, Relation, Table
 from carnet_spec.language import Step, Symbol, Update
 from carnet_spec.language.terms import Var
@@ -23,12 +23,12 @@ def _changes(
     body: Body,
     state: dict[str, Table],
     at: str = "p1",
-    followed: Mapping[Symbol, Followed] | None = None,
+    followed: Mapping[Symbol, FollowedRelation] | None = None,
     *,
     inserted: bool = False,
 ) -> list[Change]:
     made = compiler(state)
-    effects = compiled(_update(body), made, made.scope((A,)), followed or {}, inserted=inserted)
+    effects = compile_update(_update(body), made, made.scope((A,)), followed or {}, inserted=inserted)
     return list(effects(frame(made, at)))
 
 
@@ -120,7 +120,7 @@ def test_an_insertion_that_follows_another_relation_keeps_how_many_rows_that_has
     assert isinstance(follower, Relation)
     assert isinstance(base, Relation)
     follower.following, follower.at = base, 1
-    (change,) = _changes(note, state, "p3", {ahead.symbol: Followed(seen.symbol, 1)})
+    (change,) = _changes(note, state, "p3", {ahead.symbol: FollowedRelation(seen.symbol, 1)})
     assert (change.row, change.extent) == (("p3",), 2)
     change.apply()
     base.insert(("p3",))

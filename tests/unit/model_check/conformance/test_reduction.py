@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_check.conformance.effects import Followed, followed, pure, read_by, relevant
+from carnet_check.conformance.effects import (
+    FollowedRelation,
+    followed_relations,
+    only_prefixes_inserted,
+    read_by,
+    relevant_symbols,
+)
 from carnet_spec.language import Draft, Formula, Protocol, Step, exists, true
 from tests.unit.model_check.small import (
     Body,
@@ -23,7 +29,7 @@ from tests.unit.model_check.small import (
 
 
 def _relevant(*bodies: Body) -> set[str]:
-    return {symbol.name for symbol in relevant(drafted(*bodies).protocol())}
+    return {symbol.name for symbol in relevant_symbols(drafted(*bodies).protocol())}
 
 
 def need(step: Step) -> None:
@@ -77,7 +83,7 @@ def ask(step: Step, a: Party, b: Party) -> None:
 
 def _followed(*bodies: Body, draft: Draft | None = None) -> dict[str, tuple[str, int]]:
     protocol: Protocol = (draft or drafted(see, note, *bodies)).protocol()
-    found = followed(protocol, relevant(protocol))
+    found = followed_relations(protocol, relevant_symbols(protocol))
     return {symbol.name: (how.base.name, how.at) for symbol, how in found.items()}
 
 
@@ -151,7 +157,7 @@ def test_a_relation_that_holds_at_first_is_not_kept_as_a_number() -> None:
 
 def test_a_relation_is_pure_if_it_is_only_inserted_into_for_all() -> None:
     updates = [update for action in drafted(see, note).protocol().actions for update in action.updates]
-    assert pure(ahead.symbol, updates)
-    assert not pure(seen.symbol, updates)
-    assert Followed(seen.symbol, 1) == Followed(seen.symbol, 1)
+    assert only_prefixes_inserted(ahead.symbol, updates)
+    assert not only_prefixes_inserted(seen.symbol, updates)
+    assert FollowedRelation(seen.symbol, 1) == FollowedRelation(seen.symbol, 1)
     assert paired.symbol not in {update.symbol for update in updates}

@@ -20,7 +20,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Campaign, Request, planned
-from docs._ext.carnet_pages.engines import engines
+from docs._ext.carnet_pages.listings import engines
 from tests.oracle.compare import judge
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe

@@ -13,7 +13,7 @@ from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Search
 from carnet_check.engines.exploring.searches import search, verdict_of
 from carnet_check.loading import scope
-from carnet_check.loading.extent import MOST_ROWS, Explored, fixed_in_words, fixes, sizes_in_words
+from carnet_check.loading.extent import MOST_ROWS, Explored, fixed_in_words, fixed_values, sizes_in_words
 from carnet_check.loading.families import load
 from carnet_check.loading.scope import scope_of
 from carnet_check.results import Verdict
@@ -205,12 +205,12 @@ def _about_things(rows: Any) -> tuple[Protocol, Instance]:
 @pytest.mark.parametrize("name", RELATIONS)
 def test_a_relation_is_told_by_its_rows_or_its_line(name: str) -> None:
     rows, words = RELATIONS[name]
-    assert fixes(*_about_things(rows)) == {"beside": words}
+    assert fixed_values(*_about_things(rows)) == {"beside": words}
 
 
 def test_of_many_rows_the_first_are_told_and_the_others_counted() -> None:
     rows = frozenset((a, b) for a in FOUR for b in FOUR if (a, b) != ("d", "d"))
-    assert fixes(*_about_things(rows))["beside"].endswith(f"(c, d) and {15 - MOST_ROWS} more")
+    assert fixed_values(*_about_things(rows))["beside"].endswith(f"(c, d) and {15 - MOST_ROWS} more")
 
 
 def test_two_sizes_are_told_one_by_one_and_more_by_their_numbers() -> None:

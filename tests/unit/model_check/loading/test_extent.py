@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from carnet_check.attacks.hunt import caps_within
-from carnet_check.commands.common import Memory
+from carnet_check.commands.common import MemoryParameter
 from carnet_check.engines.exploration import NO_CAPS, Caps
 from carnet_check.engines.exploring.searches import caps_of
 from carnet_check.errors import UsageError
@@ -145,7 +145,7 @@ def test_the_default_is_what_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     ],
 )
 def test_amounts_of_memory(written: str, amount: int) -> None:
-    assert Memory().convert(written, None, None) == amount
+    assert MemoryParameter().convert(written, None, None) == amount
 
 
 @pytest.mark.parametrize("written", ["", "0", "-1", "lots", "1.5G", "9" * 20, "2 TiB", "٣M"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.loading.extent import fixes
+from carnet_check.loading.extent import fixed_values
 from carnet_check.loading.families import Source, load
 from carnet_check.loading.scope import MOST_FIRST_VALUES, Scope, scope_of
 from carnet_spec.language import Draft, Family, Formula, Instance, Profile, Protocol, Scale, Step, Variant, implies
@@ -95,8 +95,8 @@ def test_it_is_told_of_how_many_elements_a_step_chooses_where_it_may_not_choose_
     source = load("gpu-travelling")
     protocol = source.protocol()
     instance = source.instance(protocol, "hypervisor", source.profile("tiny"))
-    told = fixes(protocol, instance)
+    told = fixed_values(protocol, instance)
     assert told["v of write_buffer, code_writes"] == "1 of 6"
     assert not any("rotate_out" in what for what in told if what.startswith("k of"))
     free = replace(instance, pools={})
-    assert not any(" of " in what for what in fixes(protocol, free))
+    assert not any(" of " in what for what in fixed_values(protocol, free))

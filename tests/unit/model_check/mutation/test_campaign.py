@@ -11,10 +11,9 @@ import pytest
 from carnet_check.errors import EngineError, InvalidSpecificationError
 from carnet_check.loading.families import load
 from carnet_check.mutation import campaign
-from carnet_check.mutation.campaign import Request, listed, run
-from carnet_check.mutation.judging import Fate
-from carnet_check.mutation.places import Place
-from carnet_check.mutation.recording import Record
+from carnet_check.mutation.campaign import Record, Request, list_mutants, run
+from carnet_check.mutation.judging import MutantStatus
+from carnet_check.mutation.scenarios import Place
 from carnet_command.worker import Lost
 from tests.fixtures import door
 
@@ -46,7 +45,7 @@ class Here:
 
 def fates(request: Request, record: Record, monkeypatch: pytest.MonkeyPatch, loses: Callable[[Any], bool]) -> list[str]:
     monkeypatch.setattr(campaign, "WorkerPool", lambda *_, **__: Here(loses))
-    outcome = run(request, listed(request), record, 1, lambda _: None)
+    outcome = run(request, list_mutants(request), record, 1, lambda _: None)
     return [f"{each.fate} {each.by}".strip() for each in outcome.judgements]
 
 
@@ -64,7 +63,7 @@ def test_what_nobody_could_look_at_leaves_a_mutant_unknown_until_somebody_can(
         where = getattr(part, "where", None)
         return where is not None and isinstance(where, Place) is of_place
 
-    assert fates(request, Record(file, {}), monkeypatch, loses) == [Fate.UNKNOWN] * 2
+    assert fates(request, Record(file, {}), monkeypatch, loses) == [MutantStatus.UNKNOWN] * 2
     assert fates(request, Record(file, {}), monkeypatch, no_part) == ["killed lost attack"] * 2
 
 
@@ -77,7 +76,7 @@ def test_mutants_of_what_is_not_proved_are_not_judged(tmp_path: Path) -> None:
     source = load(str(place))
     request = Request(source, ("main",))
     with pytest.raises(InvalidSpecificationError, match="nobody_shows is not proved; its mutants are judged by"):
-        run(request, listed(request), Record(None, {}), 1, lambda _: None)
+        run(request, list_mutants(request), Record(None, {}), 1, lambda _: None)
 
 
 def test_a_worker_that_is_lost_before_anything_is_known_says_nothing_about_the_specification(

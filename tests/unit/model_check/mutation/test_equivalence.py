@@ -6,8 +6,8 @@ import pytest
 
 from carnet_check.engines.interface import ProvesSteps
 from carnet_check.engines.registry import able
-from carnet_check.mutation.equivalence import Difference, Sameness, sameness
-from carnet_check.mutation.mutant import without_parts
+from carnet_check.mutation.equivalence import Difference, StepEquivalence, step_equivalence
+from carnet_check.mutation.operators import without_parts
 from carnet_check.obligations.reading import language_of
 from carnet_spec.language import (
     Draft,
@@ -72,11 +72,11 @@ def protocol(*, lemma: bool = True) -> Protocol:
     return draft.protocol()
 
 
-def compared(action: str, part: str, *, lemma: bool = True) -> Sameness:
+def compared(action: str, part: str, *, lemma: bool = True) -> StepEquivalence:
     whole = protocol(lemma=lemma)
     before = whole.action(action)
     proofs = able(ProvesSteps).step_proofs(whole, None)
-    return sameness(proofs, language_of(whole), before, without_parts(before, (part,)))
+    return step_equivalence(proofs, language_of(whole), before, without_parts(before, (part,)))
 
 
 def test_a_guard_that_an_invariant_implies_changes_nothing() -> None:
@@ -124,5 +124,5 @@ def test_less_often_is_told_as_well() -> None:
     whole = protocol()
     action = whole.action("use")
     looser = without_parts(action, ("guard:seen",))
-    same = sameness(able(ProvesSteps).step_proofs(whole, None), language_of(whole), looser, action)
+    same = step_equivalence(able(ProvesSteps).step_proofs(whole, None), language_of(whole), looser, action)
     assert same.differs == (Difference.LESS,)

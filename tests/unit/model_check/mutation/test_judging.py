@@ -18,11 +18,10 @@ from carnet_check.mutation.campaign import (
     scenario_as_json,
     scenario_from_json,
 )
-from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.scenarios import Scenario, lost, places, scenario, telling
-from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
+from carnet_check.mutation.judging import Judge, Judgement, KilledBy, MutantStatus, OriginalFacts
+from carnet_check.mutation.operators import Mutant, mutants, refusal
+from carnet_check.mutation.scenarios import Scenario, lost_scenarios, places, scenario, telling_scenarios
+from carnet_check.mutation.weaknesses import Designs, Weakness, defeated_attacks, weakened_designs, weaknesses
 from tests.fixtures import cellar, door, hall
 
 SOURCE = Source("tests/fixtures/door.py", door.FAMILY, "door")
@@ -33,12 +32,12 @@ MUTANTS = {mutant.name: mutant for mutant in mutants(DOOR)}
 @functools.cache
 def scenarios() -> tuple[Scenario, ...]:
     found = (scenario(SOURCE, place) for place in places(SOURCE, "main"))
-    return telling(each for each in found if each is not None)
+    return telling_scenarios(each for each in found if each is not None)
 
 
 @functools.cache
 def attacks() -> tuple[Weakness, ...]:
-    return tuple(found for where in weakened(SOURCE, "main") for found in weaknesses(SOURCE, where))
+    return tuple(found for where in weakened_designs(SOURCE, "main") for found in weaknesses(SOURCE, where))
 
 
 def judged(name: str, *, hunting: bool = False) -> Judgement:
@@ -48,8 +47,8 @@ def judged(name: str, *, hunting: bool = False) -> Judgement:
 
 def further(judge: Judge, mutant: Mutant) -> Judgement:
     found = judge.judged(mutant)
-    for known in (Known(scenarios=scenarios()), Known(weaknesses=attacks())):
-        if found.fate in (Fate.SURVIVED, Fate.UNKNOWN):
+    for known in (OriginalFacts(scenarios=scenarios()), OriginalFacts(weaknesses=attacks())):
+        if found.fate in (MutantStatus.SURVIVED, MutantStatus.UNKNOWN):
             found = judge.judged_further(mutant, found, known)
     return found
 
@@ -57,23 +56,43 @@ def further(judge: Judge, mutant: Mutant) -> Judgement:
 @pytest.mark.parametrize(
     ("name", "fate", "by", "told"),
     [
-        ("give_key/guard inside/drop", Fate.KILLED, By.PROOF, "step/give_key/keys-inside is refuted"),
-        ("write_down/guard invited/drop", Fate.KILLED, By.PROOF, "step/write_down/listed_are_invited is refuted"),
-        ("axiom the host is invited/drop", Fate.KILLED, By.PROOF, "init/guests-only is refuted"),
-        ("show/update insert badge/drop", Fate.KILLED, By.GOAL, "goal guest"),
-        ("greet/guard inside/negate", Fate.KILLED, By.GOAL, "goal welcome"),
-        ("forge/update insert badge/drop", Fate.KILLED, By.LOST_ATTACK, "the attack on guests-only of main without"),
-        ("admit/guard invited/drop", Fate.EQUIVALENT, "", "the same steps"),
-        ("greet/update insert greeted/drop when", Fate.EQUIVALENT, "", "the same steps"),
-        ("show/guard outside/drop", Fate.STRONGER, "", "the action can be taken more often"),
-        ("forge/guard outside/drop", Fate.STRONGER, "", "the action can be taken more often"),
-        ("forge/guard outside/negate", Fate.KILLED, By.LOST_ATTACK, "the attack on guests-only of main without"),
-        ("admit/guard listed/drop", Fate.SURVIVED, "", "the action can be taken more often"),
-        ("give_key/update insert keyed/drop", Fate.SURVIVED, "", "the action leads elsewhere"),
-        ("greet/update forget the others/swap with insert greeted", Fate.REFUSED, "", "conflicts: action greet"),
+        ("give_key/guard inside/drop", MutantStatus.KILLED, KilledBy.PROOF, "step/give_key/keys-inside is refuted"),
+        (
+            "write_down/guard invited/drop",
+            MutantStatus.KILLED,
+            KilledBy.PROOF,
+            "step/write_down/listed_are_invited is refuted",
+        ),
+        ("axiom the host is invited/drop", MutantStatus.KILLED, KilledBy.PROOF, "init/guests-only is refuted"),
+        ("show/update insert badge/drop", MutantStatus.KILLED, KilledBy.GOAL, "goal guest"),
+        ("greet/guard inside/negate", MutantStatus.KILLED, KilledBy.GOAL, "goal welcome"),
+        (
+            "forge/update insert badge/drop",
+            MutantStatus.KILLED,
+            KilledBy.LOST_ATTACK,
+            "the attack on guests-only of main without",
+        ),
+        ("admit/guard invited/drop", MutantStatus.EQUIVALENT, "", "the same steps"),
+        ("greet/update insert greeted/drop when", MutantStatus.EQUIVALENT, "", "the same steps"),
+        ("show/guard outside/drop", MutantStatus.STRONGER, "", "the action can be taken more often"),
+        ("forge/guard outside/drop", MutantStatus.STRONGER, "", "the action can be taken more often"),
+        (
+            "forge/guard outside/negate",
+            MutantStatus.KILLED,
+            KilledBy.LOST_ATTACK,
+            "the attack on guests-only of main without",
+        ),
+        ("admit/guard listed/drop", MutantStatus.SURVIVED, "", "the action can be taken more often"),
+        ("give_key/update insert keyed/drop", MutantStatus.SURVIVED, "", "the action leads elsewhere"),
+        (
+            "greet/update forget the others/swap with insert greeted",
+            MutantStatus.REFUSED,
+            "",
+            "conflicts: action greet",
+        ),
     ],
 )
-def test_each_fate(name: str, fate: Fate, by: str, told: str) -> None:
+def test_each_fate(name: str, fate: MutantStatus, by: str, told: str) -> None:
     found = judged(name)
     assert (found.fate, found.by) == (fate, by)
     assert told in found.evidence
@@ -84,14 +103,14 @@ def test_a_mutant_changes_nothing_only_if_it_does_so_under_each_threat_model(nam
     source = Source("tests/fixtures/hall.py", hall.FAMILY, "hall")
     (mutant,) = (each for each in mutants(hall.FAMILY.protocol()) if each.name == name)
     orders = [("outsiders", "insiders"), ("insiders", "outsiders")]
-    assert [Judge(source, "main", order).judged(mutant).fate for order in orders] == [Fate.SURVIVED] * 2
-    assert Judge(source, "main", ("outsiders",)).judged(mutant).fate is not Fate.SURVIVED
+    assert [Judge(source, "main", order).judged(mutant).fate for order in orders] == [MutantStatus.SURVIVED] * 2
+    assert Judge(source, "main", ("outsiders",)).judged(mutant).fate is not MutantStatus.SURVIVED
 
 
 def test_that_an_honest_party_draws_what_is_new_is_no_fact_of_the_world() -> None:
     source = Source("tests/fixtures/cellar.py", cellar.FAMILY, "cellar")
     (mutant,) = (each for each in mutants(cellar.FAMILY.protocol()) if each.name == "issue/guard fresh ticket/drop")
-    assert Judge(source, "main").judged(mutant).fate is Fate.SURVIVED
+    assert Judge(source, "main").judged(mutant).fate is MutantStatus.SURVIVED
 
 
 def test_an_instance_that_breaks_an_axiom_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,14 +124,14 @@ def test_an_instance_that_breaks_an_axiom_shows_nothing(monkeypatch: pytest.Monk
 
 def test_an_attack_is_looked_for_where_a_proof_fails() -> None:
     found = judged("give_key/guard inside/drop", hunting=True)
-    assert (found.fate, found.by) == (Fate.KILLED, By.ATTACK)
+    assert (found.fate, found.by) == (MutantStatus.KILLED, KilledBy.ATTACK)
     assert found.evidence.startswith("keys-inside falls in 1 step,")
 
 
 def test_where_none_is_found_the_failed_proof_stands() -> None:
     """Without the list nobody is let in uninvited still: the porter asks for an invitation, too."""
     found = judged("write_down/guard invited/drop", hunting=True)
-    assert (found.fate, found.by) == (Fate.KILLED, By.PROOF)
+    assert (found.fate, found.by) == (MutantStatus.KILLED, KilledBy.PROOF)
 
 
 def test_what_makes_a_part_redundant_is_named() -> None:
@@ -141,26 +160,26 @@ def test_an_undecided_obligation_makes_a_mutant_unknown(monkeypatch: pytest.Monk
     monkeypatch.setattr(type(INDUCTION), "step_proofs", staticmethod(Undecided))
     monkeypatch.setattr(judge, "_proofs", [Undecided(None, None)])
     found = further(judge, MUTANTS[name])
-    assert found.fate is Fate.UNKNOWN
+    assert found.fate is MutantStatus.UNKNOWN
     assert "step/x/guests-only is not decided (budget)" in found.evidence
 
 
 def test_what_a_small_budget_leaves_open_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "FIRST_BUDGET", 1)
     found = judged("give_key/guard inside/drop")
-    assert (found.fate, found.by) == (Fate.KILLED, By.PROOF)
+    assert (found.fate, found.by) == (MutantStatus.KILLED, KilledBy.PROOF)
 
 
 def test_a_goal_is_not_lost_where_the_search_was_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("carnet_check.mutation.scenarios.ROOM", 0)
     monkeypatch.setattr("carnet_check.mutation.scenarios.LEAST_ROOM", 1)
     found = judged("show/update insert badge/drop")
-    assert found.fate is Fate.UNKNOWN
+    assert found.fate is MutantStatus.UNKNOWN
     assert "perhaps lost: goal guest" in found.evidence
 
 
 def test_an_exploration_that_the_interpreter_does_not_confirm_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_check.mutation.places.reaches", lambda *_: False)
+    monkeypatch.setattr("carnet_check.mutation.scenarios.reaches", lambda *_: False)
     with pytest.raises(EngineError, match="does not confirm"):
         scenario(SOURCE, places(SOURCE, "main")[0])
 
@@ -181,14 +200,14 @@ def test_a_scenario_is_kept_if_it_shows_something() -> None:
 
 def test_nothing_is_lost_of_the_original() -> None:
     for action in DOOR.actions:
-        assert list(lost(SOURCE, DOOR, scenarios(), action.name)) == []
+        assert list(lost_scenarios(SOURCE, DOOR, scenarios(), action.name)) == []
 
 
 def test_the_original_defeats_no_attack() -> None:
     (found,) = attacks()
     assert (found.claim, found.weakened.without) == ("guests-only", ("guest-list",))
     same = Mutant("main", "nothing", MUTANTS["show/guard invited/drop"].operator, (), DOOR.action("forge"))
-    assert list(defeated(Designs(SOURCE), same, DOOR, attacks())) == []
+    assert list(defeated_attacks(Designs(SOURCE), same, DOOR, attacks())) == []
 
 
 def test_everything_can_be_written_down_and_read_back() -> None:

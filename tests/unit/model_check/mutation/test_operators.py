@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from carnet_check.loading.families import load
-from carnet_check.mutation.mutant import Operator
-from carnet_check.mutation.operators import Replacements, canonical, mutants, rewritten, weakened
+from carnet_check.mutation.operators import Operator, Replacements, canonical, mutants, rewritten, weakened
 from carnet_spec.language import Kind, Role, Sort, Symbol
 from carnet_spec.language.terms import BOOL, And, Apply, Equal, Forall, Implies, Member, Not, Or, Var
 from tests.fixtures import door

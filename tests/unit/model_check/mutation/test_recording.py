@@ -8,7 +8,7 @@ import pytest
 
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
-from carnet_check.mutation.recording import Record, about
+from carnet_check.mutation.campaign import Record, record_header
 
 ABOUT = {"protocols": {"main": "0" * 64}}
 
@@ -65,7 +65,7 @@ def test_results_depend_on_the_specification_and_its_code(tmp_path: Path) -> Non
     files = [tmp_path / name for name in ("one.py", "other.py", "third.py")]
     for file, said in zip(files, (text, text.replace("stranger", "foreigner"), text), strict=True):
         file.write_text(said, encoding="utf-8")
-    one, other, third = (about(load(f"{file}:FAMILY"), ("main",)) for file in files)
+    one, other, third = (record_header(load(f"{file}:FAMILY"), ("main",)) for file in files)
     assert one["protocols"] == other["protocols"]
     assert one["specification"] != other["specification"]
     assert one["code"] == third["code"]

@@ -9,11 +9,10 @@ import pytest
 
 from carnet_check.loading.families import Source
 from carnet_check.mutation.campaign import weaknesses_as_json, weaknesses_from_json
-from carnet_check.mutation.judging import By, Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.scenarios import lost, places, scenario
-from carnet_check.mutation.weaknesses import Designs, Weakness, defeated, weakened, weaknesses
+from carnet_check.mutation.judging import Judge, Judgement, KilledBy, MutantStatus, OriginalFacts
+from carnet_check.mutation.operators import Mutant, mutants, refusal
+from carnet_check.mutation.scenarios import lost_scenarios, places, scenario
+from carnet_check.mutation.weaknesses import Designs, Weakness, defeated_attacks, weakened_designs, weaknesses
 from carnet_check.semantics import Interpreter
 from tests.fixtures import cellar, hall, house
 
@@ -27,18 +26,18 @@ LOOK, FIND = "look/update insert seen/drop", "find/update insert found/drop"
 
 @functools.cache
 def attacks() -> tuple[Weakness, ...]:
-    return tuple(found for where in weakened(SOURCE, "main") for found in weaknesses(SOURCE, where))
+    return tuple(found for where in weakened_designs(SOURCE, "main") for found in weaknesses(SOURCE, where))
 
 
 def judged(name: str, known: Collection[Weakness]) -> Judgement:
     """Return what becomes of a mutant of the hall, which neither proofs nor scenarios notice."""
     judge = Judge(SOURCE, "main")
     found = judge.judged(MUTANTS[name])
-    assert found.fate is Fate.SURVIVED
+    assert found.fate is MutantStatus.SURVIVED
     scenarios = tuple(each for place in places(SOURCE, "main") if (each := scenario(SOURCE, place)))
-    found = judge.judged_further(MUTANTS[name], found, Known(scenarios=scenarios))
-    assert found.fate is Fate.SURVIVED
-    return judge.judged_further(MUTANTS[name], found, Known(weaknesses=tuple(known)))
+    found = judge.judged_further(MUTANTS[name], found, OriginalFacts(scenarios=scenarios))
+    assert found.fate is MutantStatus.SURVIVED
+    return judge.judged_further(MUTANTS[name], found, OriginalFacts(weaknesses=tuple(known)))
 
 
 def test_every_claim_is_attacked_under_each_threat_model() -> None:
@@ -70,7 +69,7 @@ def test_every_attack_can_be_taken_with_the_moves_that_it_takes() -> None:
 )
 def test_a_move_that_one_claim_or_one_threat_model_needs_is_noticed(name: str, told: str) -> None:
     found = judged(name, attacks())
-    assert (found.fate, found.by) == (Fate.KILLED, By.LOST_ATTACK)
+    assert (found.fate, found.by) == (MutantStatus.KILLED, KilledBy.LOST_ATTACK)
     assert told in found.evidence
 
 
@@ -79,13 +78,13 @@ def test_it_is_not_noticed_by_the_attacks_on_another(name: str, lacks: tuple[str
     what, kept = lacks
     known = [each for each in attacks() if kept == (each.claim if what == "claim" else each.place.threat)]
     assert known
-    assert judged(name, known).fate is Fate.SURVIVED
+    assert judged(name, known).fate is MutantStatus.SURVIVED
 
 
 def test_the_original_defeats_no_attack() -> None:
     for action in HALL.actions:
         same = Mutant("main", "nothing", MUTANTS[LOOK].operator, (), action)
-        assert list(defeated(Designs(SOURCE), same, HALL, attacks())) == []
+        assert list(defeated_attacks(Designs(SOURCE), same, HALL, attacks())) == []
 
 
 def test_no_attack_is_lost_while_there_is_another() -> None:
@@ -95,11 +94,11 @@ def test_no_attack_is_lost_while_there_is_another() -> None:
     mutant = MUTANTS[f"{taken}/update insert badge/drop"]
     assert all(taken in each.actions for each in known)
     assert len(known) == 3
-    assert list(defeated(Designs(SOURCE), mutant, HALL, known)) == []
+    assert list(defeated_attacks(Designs(SOURCE), mutant, HALL, known)) == []
 
 
 def test_each_claim_is_attacked_in_the_smallest_size_in_which_it_falls() -> None:
-    found = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where)]
+    found = [each for where in weakened_designs(HOUSE, "main") for each in weaknesses(HOUSE, where)]
     assert [(each.claim, each.place.profile.name) for each in found] == [("private", "small"), ("one-left", "large")]
 
 
@@ -107,10 +106,15 @@ def test_each_claim_is_attacked_in_the_smallest_size_in_which_it_falls() -> None
     ("name", "steps"), [("ask/update insert asked/drop", 2), ("whisper/update insert asked/drop", 0)]
 )
 def test_an_attack_is_lost_if_what_is_left_takes_more_steps(name: str, steps: int) -> None:
-    known = [each for where in weakened(HOUSE, "main") for each in weaknesses(HOUSE, where) if each.claim == "private"]
+    known = [
+        each
+        for where in weakened_designs(HOUSE, "main")
+        for each in weaknesses(HOUSE, where)
+        if each.claim == "private"
+    ]
     protocol = HOUSE.protocol("main")
     (mutant,) = (each for each in mutants(protocol) if each.name == name)
-    found = list(defeated(Designs(HOUSE), mutant, protocol, known))
+    found = list(defeated_attacks(Designs(HOUSE), mutant, protocol, known))
     where = f"main without locks in small under anybody, {steps} steps, 1 active adversary move"
     assert [(what.partition(";")[0], established) for what, established in found] == (
         [(f"the attack on private of {where}", True)] if steps else []
@@ -120,9 +124,9 @@ def test_an_attack_is_lost_if_what_is_left_takes_more_steps(name: str, steps: in
 
 def lost_in_the_cellar(name: str, variant: str) -> list[tuple[str, bool]]:
     """Return what a mutant loses of the attacks on one variant of the cellar."""
-    known = [each for where in weakened(CELLAR, "main") for each in weaknesses(CELLAR, where)]
+    known = [each for where in weakened_designs(CELLAR, "main") for each in weaknesses(CELLAR, where)]
     there = [each for each in known if each.weakened.variant == variant]
-    return list(defeated(Designs(CELLAR), mutant_of_cellar(name), CELLAR.protocol("main"), there))
+    return list(defeated_attacks(Designs(CELLAR), mutant_of_cellar(name), CELLAR.protocol("main"), there))
 
 
 def test_nothing_is_lost_in_a_design_in_which_nobody_may_judge_the_mutant() -> None:
@@ -143,7 +147,7 @@ def lost_of_the_cellar() -> list[tuple[str, bool]]:
     mutated = mutant_of_cellar("learn/update insert known/drop").of(CELLAR.protocol("main"))
     mutated = mutant_of_cellar("name_one/guard chosen/drop").of(mutated)
     known = [found for place in places(CELLAR, "main") if (found := scenario(CELLAR, place))]
-    return list(lost(CELLAR, mutated, known, "learn"))
+    return list(lost_scenarios(CELLAR, mutated, known, "learn"))
 
 
 def test_what_is_lost_from_every_first_value_is_lost() -> None:
@@ -153,7 +157,7 @@ def test_what_is_lost_from_every_first_value_is_lost() -> None:
 
 
 def test_nothing_is_established_where_there_are_too_many_first_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_check.mutation.places.MOST_FIRST_VALUES", 1)
+    monkeypatch.setattr("carnet_check.mutation.scenarios.MOST_FIRST_VALUES", 1)
     assert [established for _, established in lost_of_the_cellar()] == [False]
     attacks_lost = lost_in_the_cellar("name_one/guard chosen/negate", "main")
     assert [established for _, established in attacks_lost] == [False]
@@ -167,7 +171,7 @@ def mutant_of_cellar(name: str) -> Mutant:
 def test_a_search_that_was_cut_short_establishes_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("carnet_check.mutation.weaknesses.ROOM", 0)
     known = attacks()
-    found = list(defeated(Designs(SOURCE), MUTANTS[LOOK], HALL, known))
+    found = list(defeated_attacks(Designs(SOURCE), MUTANTS[LOOK], HALL, known))
     assert found
     assert not any(established for _, established in found)
 

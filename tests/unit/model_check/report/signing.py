@@ -8,9 +8,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from carnet_check.report.bundle import sealed
-from carnet_check.report.run_folder import run_of
-from carnet_check.report.snapshot import snapshot
+from carnet_check.report.bundle import sign_run
+from carnet_check.report.run_folder import run_of, snapshot
 
 
 def pems(key: Any) -> tuple[bytes, bytes]:
@@ -25,4 +24,4 @@ PRIVATE, PUBLIC = pems(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(
 def seal(folder: Path, private: bytes = PRIVATE) -> bytes:
     """Return signed evidence of what is in a folder now."""
     files = snapshot(folder)
-    return sealed(files, run_of(files, folder), private)
+    return sign_run(files, run_of(files, folder), private)

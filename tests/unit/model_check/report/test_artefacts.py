@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.errors import UsageError
-from carnet_check.report.artefacts import claimed
+from carnet_command.files import claimed
 from tests.unit.model_check.command import TOY, carnet, control
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_check.errors import UsageError
-from carnet_check.report.bundle import BundleRefusedError, EvidenceBundle, checked
+from carnet_check.report.bundle import BundleRefusedError, EvidenceBundle, check_bundle
 from carnet_check.report.run_folder import read_run
 from tests.unit.model_check.command import TOY, carnet, control
 from tests.unit.model_check.report.signing import PRIVATE, PUBLIC, pems, seal
@@ -32,7 +32,7 @@ def envelope(run: Path) -> bytes:
 
 
 def test_a_bundle_is_accepted_and_says_what_the_run_said(run: Path, envelope: bytes) -> None:
-    evidence = checked(envelope, run, PUBLIC).evidence
+    evidence = check_bundle(envelope, run, PUBLIC).evidence
     assert evidence == EvidenceBundle("PASSED", 2, 0, 0, 5, evidence.key_id)
 
 
@@ -55,7 +55,7 @@ def test_a_changed_byte_of_the_envelope_is_refused(run: Path, envelope: bytes, p
     place %= len(envelope)
     changed = envelope[:place] + bytes([envelope[place] ^ flip]) + envelope[place + 1 :]
     with pytest.raises(BundleRefusedError):
-        checked(changed, run, PUBLIC)
+        check_bundle(changed, run, PUBLIC)
 
 
 def test_an_envelope_that_merely_reads_the_same_is_refused(run: Path, envelope: bytes) -> None:
@@ -66,7 +66,7 @@ def test_an_envelope_that_merely_reads_the_same_is_refused(run: Path, envelope: 
     assert base64.b64decode(twin) == base64.b64decode(signature)
     for same in (spaced, envelope.replace(signature.encode(), twin.encode())):
         with pytest.raises(BundleRefusedError, match="not written as it was"):
-            checked(same, run, PUBLIC)
+            check_bundle(same, run, PUBLIC)
 
 
 def test_a_changed_byte_of_any_file_is_refused(run: Path, envelope: bytes, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_changed_byte_of_any_file_is_refused(run: Path, envelope: bytes, tmp_p
         content = (copy / file).read_bytes()
         (copy / file).write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
         with pytest.raises(BundleRefusedError, match=f"'{file}' has changed"):
-            checked(envelope, copy, PUBLIC)
+            check_bundle(envelope, copy, PUBLIC)
         shutil.rmtree(copy)
 
 
@@ -85,22 +85,22 @@ def test_a_missing_or_added_file_is_refused(run: Path, envelope: bytes, tmp_path
     shutil.copytree(run, copy)
     (copy / "note.txt").write_text("more")
     with pytest.raises(BundleRefusedError, match=r"'note\.txt' is in .* and was not signed"):
-        checked(envelope, copy, PUBLIC)
+        check_bundle(envelope, copy, PUBLIC)
     (copy / "note.txt").unlink()
     (copy / "timings.jsonl").unlink()
     with pytest.raises(BundleRefusedError, match=r"'timings\.jsonl' was signed and is missing"):
-        checked(envelope, copy, PUBLIC)
+        check_bundle(envelope, copy, PUBLIC)
 
 
 def test_another_key_is_refused(run: Path, envelope: bytes) -> None:
     _, other = pems(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32)))
     with pytest.raises(BundleRefusedError, match="does not verify under this key"):
-        checked(envelope, run, other)
+        check_bundle(envelope, run, other)
 
 
 def test_an_elliptic_curve_key_will_do(run: Path) -> None:
     private, public = pems(ec.derive_private_key(7, ec.SECP384R1()))
-    assert checked(seal(run, private), run, public).evidence.result == "PASSED"
+    assert check_bundle(seal(run, private), run, public).evidence.result == "PASSED"
 
 
 @pytest.mark.parametrize("pem", [b"", b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", PUBLIC])
@@ -132,5 +132,5 @@ def test_a_bundle_inside_the_run_is_refused_before_it_is_written(run: Path, tmp_
 
 def test_a_violated_claim_makes_the_result_failed(tmp_path: Path) -> None:
     carnet("verify", control("wrong_claim"), "--engine", "explicit", "--out", str(tmp_path))
-    evidence = checked(seal(tmp_path), tmp_path, PUBLIC).evidence
+    evidence = check_bundle(seal(tmp_path), tmp_path, PUBLIC).evidence
     assert (evidence.result, evidence.passed, evidence.failed) == ("FAILED", 1, 1)

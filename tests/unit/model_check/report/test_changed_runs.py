@@ -12,8 +12,7 @@ import pytest
 
 from carnet_check.errors import UsageError
 from carnet_check.report.html import write_html
-from carnet_check.report.run_folder import Run, read_run, run_of
-from carnet_check.report.snapshot import snapshot
+from carnet_check.report.run_folder import Run, read_run, run_of, snapshot
 from tests.unit.model_check.command import carnet
 
 OTHERS: tuple[Any, ...] = (None, True, -1, 10**30, 0.5, "x", "\x1b[2J", [], [[]], {}, {"x": 1})

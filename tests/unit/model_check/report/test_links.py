@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from carnet_check.errors import UsageError
-from carnet_check.report.bundle import BundleRefusedError, checked
-from carnet_check.report.run_folder import read_run, run_of
-from carnet_check.report.snapshot import plain_name, snapshot, twins
+from carnet_check.report.bundle import BundleRefusedError, check_bundle
+from carnet_check.report.run_folder import plain_name, read_run, run_of, snapshot, twins
 from tests.unit.model_check.command import carnet
 from tests.unit.model_check.report.signing import PUBLIC, seal
 
@@ -51,7 +50,7 @@ def test_what_is_no_plain_file_is_refused_by_a_bundle(changed: Path, tmp_path: P
     envelope = seal(changed)
     make(changed, tmp_path / "aside")
     with pytest.raises(BundleRefusedError, match="neither a plain file nor a folder"):
-        checked(envelope, changed, PUBLIC)
+        check_bundle(envelope, changed, PUBLIC)
     with pytest.raises(UsageError, match="neither a plain file nor a folder"):
         seal(changed)
 
@@ -80,7 +79,7 @@ def test_unsigned_files_behind_a_link_are_not_shown(folder: Path, changed: Path,
 def test_what_is_shown_is_what_was_checked(changed: Path) -> None:
     """The folder changes after its bytes were compared: what was compared is what is read."""
     envelope = seal(changed)
-    found = checked(envelope, changed, PUBLIC)
+    found = check_bundle(envelope, changed, PUBLIC)
     (changed / "spec.json").write_text("{}")
     assert run_of(found.files, changed).spec["title"]
 

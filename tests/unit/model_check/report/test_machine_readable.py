@@ -13,7 +13,7 @@ import pytest
 from lxml import etree
 
 import carnet_spec
-from carnet_check.report.junit import junit
+from carnet_check.report.formats import junit
 from carnet_check.results import Result, Verdict
 from carnet_spec.trace import TraceStep
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control

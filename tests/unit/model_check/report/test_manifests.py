@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.report.bundle import BundleRefusedError, checked
+from carnet_check.report.bundle import BundleRefusedError, check_bundle
 from tests.unit.model_check.report.signing import PRIVATE, PUBLIC, seal
 
 
@@ -24,7 +24,7 @@ def test_nothing_stands_beside_the_one_signature(folder: Path, more: dict[str, s
     else:
         signatures[0].update(more)
     with pytest.raises(BundleRefusedError, match="expected one signature, and nothing beside it"):
-        checked(bytes(rfc8785.dumps(envelope)), folder, PUBLIC)
+        check_bundle(bytes(rfc8785.dumps(envelope)), folder, PUBLIC)
 
 
 def signed_about(subject: list[Any]) -> bytes:
@@ -59,4 +59,4 @@ def test_a_signed_manifest_is_checked_too(folder: Path, subject: list[Any], said
     whole: dict[str, Any] = {"digest": {"sha256": "0" * 64}, "annotations": {"size": 1}}
     listed: list[Any] = [{**whole, **each} if isinstance(each, dict) else each for each in subject]
     with pytest.raises(BundleRefusedError, match=said):
-        checked(signed_about(listed), folder, PUBLIC)
+        check_bundle(signed_about(listed), folder, PUBLIC)

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from carnet_check.errors import UsageError
+from carnet_check.report.formats import sarif
 from carnet_check.report.html import write_html
-from carnet_check.report.run_folder import read_run, write_attack
-from carnet_check.report.sarif import sarif
-from carnet_check.report.snapshot import plain_name
+from carnet_check.report.run_folder import plain_name, read_run, write_attack
 from carnet_check.wording import MOST
 from tests.fixtures.odd_texts import ODD
 from tests.unit.model_check.command import FIXTURES, carnet

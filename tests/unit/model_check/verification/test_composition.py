@@ -6,25 +6,25 @@ import pytest
 
 from carnet_check.engines.interface import ComparesFormulas
 from carnet_check.engines.registry import able
-from carnet_check.verification.composition import Standing, cases, judge, spelled
+from carnet_check.verification.composition import BondStatus, cases, conjunct_set, judge
 from carnet_spec.language import Formula, exists, false, forall, implies
 from carnet_spec.language.interpretation import Interpretation
 from carnet_spec.language.notation import show
 from tests.fixtures.composed import Guest, Visitor, composed, inside, invited, let_in, listed, masked, thief
 
 BONDS = {
-    "the same formula": (composed("claim seen"), Standing.EQUAL, ()),
-    "by two": (composed("claim known", "axiom faces"), Standing.IMPLIED, ()),
-    "by a lemma": (composed("lemma same_again", "assumption B1"), Standing.IMPLIED, ()),
+    "the same formula": (composed("claim seen"), BondStatus.EQUAL, ()),
+    "by two": (composed("claim known", "axiom faces"), BondStatus.IMPLIED, ()),
+    "by a lemma": (composed("lemma same_again", "assumption B1"), BondStatus.IMPLIED, ()),
     "one is missing": (
         composed("claim known"),
-        Standing.OPEN,
+        BondStatus.OPEN,
         ("what is established does not imply what is assumed",),
     ),
-    "one is too many": (composed("claim seen", "claim known"), Standing.OPEN, ("claim known is not needed",)),
+    "one is too many": (composed("claim seen", "claim known"), BondStatus.OPEN, ("claim known is not needed",)),
     "either of two": (
         composed("claim seen", "claim known", "axiom faces"),
-        Standing.OPEN,
+        BondStatus.OPEN,
         ("claim seen is not needed", "claim known is not needed", "axiom faces is not needed"),
     ),
 }
@@ -36,7 +36,7 @@ def test_a_bond_is_judged(name: str) -> None:
     (bond,) = composition.built()
     judgement = judge(bond)
     assert (judgement.standing, judgement.reasons) == (standing, reasons)
-    assert judgement.holds is (standing is not Standing.OPEN)
+    assert judgement.holds is (standing is not BondStatus.OPEN)
 
 
 def test_a_bond_that_says_nothing_does_not_hold() -> None:
@@ -49,7 +49,7 @@ def test_a_bond_that_says_nothing_does_not_hold() -> None:
     reading.renames(thief, masked)
     (bond,) = composed("axiom faces", reading=reading).built()
     judgement = judge(bond)
-    assert judgement.standing is Standing.OPEN
+    assert judgement.standing is BondStatus.OPEN
     assert judgement.reasons == (
         "says nothing that is known to matter: it is never so that ∃g: Visitor. listed(g) ∧ masked(g)",
     )
@@ -69,7 +69,7 @@ def test_what_holds_by_the_reading_alone_is_said() -> None:
 
     (bond,) = composed("claim seen", reading=reading).built()
     judgement = judge(bond)
-    assert judgement.standing is Standing.OPEN
+    assert judgement.standing is BondStatus.OPEN
     assert "all that is assumed holds by the reading alone" in judgement.reasons
     assert [show(part) for part in judgement.by_reading] == ["∀g: Visitor. let_in(g) → ¬false"]
 
@@ -111,11 +111,11 @@ def test_formulas_are_the_same_up_to_the_names_of_variables() -> None:
     one = forall(lambda a: implies(let_in(a), exists(lambda b: listed(b) & (a != b), Visitor)), Visitor)
     other = forall(lambda x: implies(let_in(x), exists(lambda y: listed(y) & (x != y), Visitor)), Visitor)
     swapped = forall(lambda x: implies(let_in(x), exists(lambda y: listed(x) & (x != y), Visitor)), Visitor)
-    assert spelled([one.term]) == spelled([other.term])
-    assert spelled([one.term]) != spelled([swapped.term])
+    assert conjunct_set([one.term]) == conjunct_set([other.term])
+    assert conjunct_set([one.term]) != conjunct_set([swapped.term])
     both = forall(lambda x: implies(let_in(x), listed(x)) & implies(masked(x), listed(x)), Visitor)
     apart = (
         forall(lambda y: implies(masked(y), listed(y)), Visitor),
         forall(lambda z: implies(let_in(z), listed(z)), Visitor),
     )
-    assert spelled([both.term]) == spelled(each.term for each in apart)
+    assert conjunct_set([both.term]) == conjunct_set(each.term for each in apart)

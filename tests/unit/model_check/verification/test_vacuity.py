@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_check.verification.checks import possibilities, possible
+from carnet_check.verification.checks import possibilities, possible_actions
 from carnet_spec.language import Draft, Formula, Goal, Step, exists, true
 from tests.unit.model_check.small import Party, Phase, drafted, first, phase, second, seen, third
 
@@ -41,7 +41,7 @@ def _draft(*, begins: bool) -> Draft:
 def _may(formula: Formula, *, begins: bool = True) -> bool:
     protocol = _draft(begins=begins).protocol()
     asked = possibilities(protocol, None)
-    return asked.may(Goal("it", (), formula.term, ""), possible(protocol, asked, ()))
+    return asked.may(Goal("it", (), formula.term, ""), possible_actions(protocol, asked, ()))
 
 
 HAPPENS: dict[str, Callable[[], Formula]] = {
@@ -74,10 +74,10 @@ def test_a_relation_that_holds_at_first_may_hold() -> None:
     draft = _draft(begins=True)
     draft.initially(first, true)
     protocol = draft.protocol()
-    taken = possible(protocol, possibilities(protocol, None), ())
+    taken = possible_actions(protocol, possibilities(protocol, None), ())
     assert {action.name for action in taken} == {"see", "come", "carry", "never"}
     protocol = _draft(begins=True).protocol()
-    before = possible(protocol, possibilities(protocol, None), ())
+    before = possible_actions(protocol, possibilities(protocol, None), ())
     assert {action.name for action in before} == {"see", "come", "carry"}
 
 

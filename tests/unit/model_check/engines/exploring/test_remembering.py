@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.exploring.explorer import Remembering
@@ -26,7 +26,7 @@ ASKED: dict[str, Any] = {"invariants": (SECRECY,), "goals": PROTOCOL.goals, "cap
 
 def found(folder: Path, instance: Instance = INSTANCE, **changed: Any) -> tuple[Exploration, int]:
     """Return what is found with a cache, and how many answers it has then."""
-    before = Answers(folder, ("explicit",))
+    before = AnswerCache(folder, ("explicit",))
     return Remembering(EXPLICIT, before).explore(PROTOCOL, instance, **{**ASKED, **changed}), len(
         list(folder.glob("*/*"))
     )

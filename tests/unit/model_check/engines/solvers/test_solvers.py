@@ -89,7 +89,7 @@ def test_cvc5_names_the_hypotheses_that_it_used(solver: Prover) -> None:
 
 @both
 def test_they_agree_with_induction_on_every_obligation_of_a_lesson(solver: Prover) -> None:
-    table = agreement.compared(BY_HAND, LESSON, (INDUCTION, solver), 1)
+    table = agreement.compare_engines(BY_HAND, LESSON, (INDUCTION, solver), 1)
     assert len(table) > len(LESSON.actions)
     told = {(each.layer, each.obligation): each.words for each in table}
     wrong = told.pop(("", "step/learn/wrong"))
@@ -124,7 +124,7 @@ def test_they_prove_a_sample_of_gpu_travelling(solver: Prover) -> None:
 @pytest.mark.timeout(1200)
 def test_every_engine_agrees_on_every_obligation_of_a_variant() -> None:
     engines = [each for each in (CVC5, EPROVER) if not each.missing()]
-    table = agreement.compared(SOURCE, SOURCE.protocol("engine-per-holder"), (INDUCTION, *engines), 2)
+    table = agreement.compare_engines(SOURCE, SOURCE.protocol("engine-per-holder"), (INDUCTION, *engines), 2)
     assert {each.code for each in table} == {ExitCode.EXPECTED}
 
 
@@ -168,7 +168,7 @@ def test_a_solver_that_proves_everything_is_noticed() -> None:
     assert [row.verdict for row in rows] == [Verdict.ERROR, Verdict.ERROR]
     assert rows[0].detail.startswith("the engines disagree: wrong proves what induction finds satisfiable: step/")
     assert outcome.exit_code == 5
-    table = agreement.compared(BY_HAND, LESSON, (INDUCTION, Wrong()), 1)
+    table = agreement.compare_engines(BY_HAND, LESSON, (INDUCTION, Wrong()), 1)
     assert [each.obligation for each in table if each.code is ExitCode.VIOLATED] == ["step/learn/wrong"]
 
 
@@ -181,13 +181,13 @@ def test_a_solver_that_finds_everything_satisfiable_is_noticed() -> None:
     outcome = _outcome(TOY, INDUCTION, doubting)
     assert {row.verdict for row in outcome.results if row.claim == "secrecy"} == {Verdict.ERROR}
     assert outcome.exit_code == 5
-    table = agreement.compared(BY_HAND, LESSON, (INDUCTION, doubting), 1)
+    table = agreement.compare_engines(BY_HAND, LESSON, (INDUCTION, doubting), 1)
     assert {each.code for each in table} == {ExitCode.VIOLATED, ExitCode.UNKNOWN}
 
 
 def test_an_engine_that_leaves_obligations_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Wrong, "solve", lambda *_: iter(()))
-    table = agreement.compared(BY_HAND, LESSON, (Wrong(),), 1)
+    table = agreement.compare_engines(BY_HAND, LESSON, (Wrong(),), 1)
     assert {each.words["wrong"] for each in table if "step/learn" in each.obligation} == {"unknown"}
 
 

@@ -12,7 +12,7 @@ from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.checks import ANY_THREAT
 from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
 from carnet_check.verification.planning import Campaign
-from carnet_check.wording import resting
+from carnet_check.wording import list_assumptions
 from carnet_command.text import counted, hanging, report_width, wrapped
 
 NOT_CLAIMED = "–"
@@ -119,11 +119,11 @@ def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
         indent = max(len(claim) for claim in used) + 4
         lines += hanging("assumptions that the proofs rest on, beside those of the threat model")
         for claim, ids in used.items():
-            lines += wrapped(f"  {claim}", resting(ids), indent)
+            lines += wrapped(f"  {claim}", list_assumptions(ids), indent)
     exploring = {engine.name for engine in campaign.engines if isinstance(engine, Explores)}
     explored = {id for row in rows if row.engine in exploring for id in row.assumptions}
     if explored:
-        lines += wrapped("explored instances take for granted ", resting(explored), 36)
+        lines += wrapped("explored instances take for granted ", list_assumptions(explored), 36)
     return [*lines, ""] if lines else []
 
 
