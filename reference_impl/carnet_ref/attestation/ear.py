@@ -41,6 +41,7 @@ from carnet_ref.attestation.results import (
     tier_of,
     worst,
 )
+from carnet_ref.crypto.certificate_path import TIME
 from carnet_ref.wire import MalformedError, bounded_json, json_value
 
 ALGORITHMS: Final = {"secp256r1": "ES256", "secp384r1": "ES384"}
@@ -395,7 +396,6 @@ JWS: Final = "RFC 7515"
 EAR: Final = "draft-ietf-rats-ear-03"
 LEEWAY: Final = timedelta(seconds=60)
 """How far ahead the clock of a verifier may be."""
-TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 TRUSTED: Final = (Tier.AFFIRMING, Tier.WARNING)
 
 

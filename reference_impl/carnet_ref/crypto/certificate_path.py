@@ -51,6 +51,8 @@ RSA_BITS = range(3072, 8193)
 """The upper end bounds what one verification costs."""
 LONGEST_NAME = 200
 """How many characters of a name are shown."""
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""How moments are shown."""
 SUBJECT_KEY = PublicFormat.SubjectPublicKeyInfo
 HASHES = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 UNDERSTOOD = {x509.BasicConstraints.oid, x509.KeyUsage.oid, x509.ExtendedKeyUsage.oid}

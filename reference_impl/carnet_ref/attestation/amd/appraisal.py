@@ -53,12 +53,11 @@ from carnet_ref.attestation.amd.report import (
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import NO_REVOCATION, NOT_FRESH, POLICY, Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.revocation_lists import crl_period, parse_crl_file
-from carnet_ref.crypto.certificate_path import PathError, common_name, name, name_of, validity
+from carnet_ref.crypto.certificate_path import TIME, PathError, common_name, name, name_of
 from carnet_ref.crypto.primitives import AuthenticationError, sha256, verify_p384
 from carnet_ref.wire import MalformedError
 
 CRL: Final = "RFC 5280, section 6.3.3"
-TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def check_revocation(
@@ -237,7 +236,6 @@ def _check_keys(steps: Checklist, report: SnpReport, policy: Policy) -> None:
 
 
 X509_PATH: Final = "RFC 5280, section 6.1"
-X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 ABI_REPORT: Final = "AMD 56860, table 23"
 ABI_TCB: Final = "AMD 56860, SNP_CONFIG and SNP_COMMIT"
 KEY_PROFILE: Final = "AMD 57230, chapter 3"
@@ -316,9 +314,7 @@ def _check_chain(steps: Checklist, evidence: _Evidence, at: datetime, anchors: A
         steps.refuse("chain", str(error), X509_PATH)
     shown = " up to ".join(name(certificate) for certificate in path.certificates)
     steps.passed("chain", f"{shown}, each signed with RSASSA-PSS and SHA-384", X509_PATH)
-    start, end = validity(path.certificates)
-    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
-    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+    steps.require_valid(path.certificates, at)
     check_revocation(steps, path, evidence.lists, at)
     return path
 

@@ -48,14 +48,13 @@ from carnet_ref.attestation.intel.event_log import NO_ACTION, RUNTIME_RTMR, Meas
 from carnet_ref.attestation.intel.policy import Policy
 from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport, TdxQuote, WrongKindError, parse_quote
 from carnet_ref.attestation.revocation_lists import crl_period
-from carnet_ref.crypto.certificate_path import PathError, check_path, common_name, name, name_of, validity
+from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, common_name, name, name_of, validity
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sha256, verify_p256
 from carnet_ref.wire import MalformedError
 
 QE_IDENTITY: Final = "qe-identity"
 PCS_API: Final = "Intel SGX and TDX Provisioning Certification Service API, version 4"
 CRL: Final = "RFC 5280, section 5"
-TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 _Part = TypeVar("_Part")
 
@@ -226,7 +225,6 @@ class PlatformAppraisal:
 
 
 X509_PATH: Final = "RFC 5280, section 6.1"
-X509_TIME: Final = "RFC 5280, section 4.1.2.5"
 TDX_QUOTE: Final = "Intel TDX DCAP Quoting Library API, appendix A.3"
 TD_ATTRIBUTES: Final = "Intel TDX Module ABI specification, TD_ATTRIBUTES"
 EVENT_LOG: Final = "TCG PC Client Platform Firmware Profile 1.06, section 10"
@@ -317,9 +315,7 @@ def _check_chain(steps: Checklist, quote: TdxQuote, at: datetime, anchors: Ancho
     if names[0] != PCK_CERTIFICATE or names[1] not in PCK_AUTHORITIES:
         steps.refuse("pck-chain", f"no PCK certificate of a PCK authority: {names[0]!r} of {names[1]!r}", X509_PATH)
     steps.passed("pck-chain", f"{name(chain.leaf.certificate)} up to {name(anchor)}", X509_PATH)
-    start, end = validity(chain.certificates)
-    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
-    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", X509_TIME)
+    steps.require_valid(chain.certificates, at)
     return chain
 
 

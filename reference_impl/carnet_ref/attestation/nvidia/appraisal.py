@@ -32,7 +32,6 @@ from carnet_ref.attestation.appraisal import (
 from carnet_ref.attestation.nvidia.certificates import firmware_id, product, ueid
 from carnet_ref.attestation.nvidia.ocsp import (
     OCSP,
-    TIME,
     OcspReply,
     check_replies,
     device_pairs,
@@ -158,9 +157,7 @@ def _check_device(steps: Checklist, evidence: _Evidence, at: datetime, anchors: 
     if length != PATH_LENGTH:
         steps.refuse("chain", f"a device's path has {PATH_LENGTH} certificates, this one {length}", X509_PATH)
     steps.passed("chain", f"{name(evidence.chain[0])} up to {name(anchor)}", X509_PATH)
-    start, end = validity([*evidence.chain, anchor])
-    period = f"certificates valid from {start:{TIME}} to {end:{TIME}}"
-    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", "RFC 5280, section 4.1.2.5")
+    steps.require_valid([*evidence.chain, anchor], at)
     _check_revocation(steps, evidence, at, anchor, anchors)
 
 

@@ -26,6 +26,7 @@ from carnet_ref.attestation.appraisal import Checklist
 from carnet_ref.attestation.nvidia.rim import Rim
 from carnet_ref.crypto.certificate_path import (
     HASHES,
+    TIME,
     UNREADABLE,
     PathError,
     check_issued,
@@ -40,7 +41,6 @@ from carnet_ref.wire import MalformedError
 WHAT = "OCSP reply"
 LARGEST = 64 * 1024
 OCSP_SIGNING = x509.oid.ExtendedKeyUsageOID.OCSP_SIGNING
-TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class RevocationError(ValueError):

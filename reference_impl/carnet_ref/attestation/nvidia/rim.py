@@ -34,7 +34,7 @@ from cryptography import x509
 from lxml import etree
 
 from carnet_ref.attestation.appraisal import NO_REVOCATION, Appraisal, Checklist, RefusedError
-from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_der_chain, validity
+from carnet_ref.crypto.certificate_path import TIME, PathError, check_path, name, parse_der_chain, validity
 from carnet_ref.wire import MalformedError
 
 LARGEST: Final = 1 << 20
@@ -309,10 +309,8 @@ def check_rim(steps: Checklist, rim: Rim, *, at: datetime, anchors: Sequence[x50
         steps.refuse("chain", str(error), "RFC 5280, section 6.1")
     steps.passed("chain", f"{name(rim.certificates[0])} up to {name(anchor)}", "RFC 5280, section 6.1")
     start, end = validity([*rim.certificates, anchor])
-    period = f"valid from {start:%Y-%m-%dT%H:%M:%SZ} to {end:%Y-%m-%dT%H:%M:%SZ}"
-    steps.require(
-        start <= at <= end, "validity", period, f"{period}, not at {at:%Y-%m-%dT%H:%M:%SZ}", "RFC 5280, 4.1.2.5"
-    )
+    period = f"valid from {start:{TIME}} to {end:{TIME}}"
+    steps.require(start <= at <= end, "validity", period, f"{period}, not at {at:{TIME}}", "RFC 5280, 4.1.2.5")
     problem = _signature_problem(rim, within=start)
     if problem is not None:
         steps.refuse("signature", problem, "W3C XML Signature 1.1, section 3.2")
