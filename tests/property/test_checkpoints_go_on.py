@@ -20,8 +20,7 @@ from carnet_check.engines.exploration import Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from tests.fixtures.thorough import share
-from tests.property.random_protocols import Sample, samples
-from tests.property.symmetric_protocols import alike_samples
+from tests.property.random_protocols import Sample, alike_samples, samples
 
 SEARCH = importlib.import_module("carnet_check.engines.explicit.search")
 NATIVE = importlib.import_module("carnet_check.engines.native.search")

@@ -19,7 +19,7 @@ from carnet_check.exports.promela import Told, promela
 from carnet_check.exports.tla import configuration, tla
 from tests.fixtures.spin import SMALL, needs_spin, verified
 from tests.fixtures.thorough import share
-from tests.fixtures.tla_states import Visited, visited
+from tests.fixtures.tla import Visited, visited
 from tests.property.random_protocols import Sample, samples
 
 TOO_MANY = 300

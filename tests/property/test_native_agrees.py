@@ -19,14 +19,13 @@ from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from carnet_spec.trace import Trace
 from tests.fixtures.thorough import share
-from tests.property.random_protocols import Sample, samples
-from tests.property.symmetric_protocols import alike_samples
-from tests.property.symmetric_protocols import explored as symmetric
+from tests.property.random_protocols import Sample, alike_samples, samples
+from tests.property.random_protocols import explored as symmetric
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 NATIVE = "carnet_check.engines.native"
-AHEAD, BOOK, MACHINE, SEARCH, STORE = (
-    importlib.import_module(f"{NATIVE}.{name}") for name in ("ahead", "book", "machine", "search", "store")
+BOOK, MACHINE, SEARCH, STORE = (
+    importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "machine", "search", "store")
 )
 GROUPS = importlib.import_module("carnet_check.engines.explicit.search")
 TOO_MANY = 5_000
@@ -44,7 +43,7 @@ TIGHT: Room = {
     (STORE, "MOST"): 8,
 }
 """As little room as there may be: everything grows, waits and comes back as often as it can."""
-TIGHT_AHEAD: Room = {**TIGHT, (AHEAD, "FOLLOWERS"): 1, (AHEAD, "MOST_ALONE"): 0, (SEARCH, "PIECES"): 2}
+TIGHT_AHEAD: Room = {**TIGHT, (MACHINE, "FOLLOWERS"): 1, (MACHINE, "MOST_ALONE"): 0, (SEARCH, "PIECES"): 2}
 """Threads have little room, too, and go on ahead whatever was missing."""
 APART: Room = {(GROUPS, "FEW"): 1, (GROUPS, "PAYS"): 50}
 """Actions fall into parts, and parts are joined again, although there are few states."""

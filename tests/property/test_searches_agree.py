@@ -33,8 +33,7 @@ from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
-from tests.property.random_protocols import Sample, samples
-from tests.property.symmetric_protocols import alike_samples
+from tests.property.random_protocols import Sample, alike_samples, samples
 
 COUNT = int(os.environ.get("CARNET_RANDOM_SEARCHES", "40"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))

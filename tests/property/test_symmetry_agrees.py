@@ -6,8 +6,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.engines.explicit import explore
-from tests.property.random_protocols import Sample
-from tests.property.symmetric_protocols import alike_samples, explored, lengths, said
+from tests.property.random_protocols import Sample, alike_samples, explored, lengths, said
 
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=50)
 TOO_MANY = 3_000

@@ -22,7 +22,6 @@ NAMES = ("axiom:one", "inv:owned", "guard:fresh")
 
 @pytest.fixture
 def answers(tmp_path: Path) -> AnswerCache:
-    """Return a cache that knows one answer."""
     found = AnswerCache(tmp_path, WHO)
     keep(found, PROVED, "text", 7)
     return found
@@ -37,9 +36,13 @@ def entry(folder: Path) -> Path:
     return file
 
 
-def test_an_answer_is_known_again(answers: AnswerCache) -> None:
+def test_an_answer_is_known_again_and_what_is_unknown_is_asked_again(answers: AnswerCache, tmp_path: Path) -> None:
     assert asked(answers) == SolverAnswer("another/id", SolverOutcome.PROVED, PROVED.core, 0.0, 1)
     assert answers.used.notes == ("1 of 1 answer came from the cache",)
+    folder = tmp_path / "unknown"
+    folder.mkdir()
+    keep(AnswerCache(folder, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("changed", ["text", "budget", "version", "solver"])
@@ -48,11 +51,6 @@ def test_an_answer_is_to_one_text_by_one_solver_with_one_budget(answers: AnswerC
     other = AnswerCache(answers.folder, who)
     assert asked(other, "texts" if changed == "text" else "text", 8 if changed == "budget" else 7) is None
     assert other.used.notes == ("0 of 1 answer came from the cache",)
-
-
-def test_what_is_unknown_is_asked_again(tmp_path: Path) -> None:
-    keep(AnswerCache(tmp_path, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
-    assert list(tmp_path.iterdir()) == []
 
 
 def rewritten(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
@@ -124,11 +122,13 @@ def test_an_entry_that_is_not_what_its_place_says_is_not_believed(name: str, ans
     assert "\n" not in ignored
 
 
-def test_an_entry_that_is_not_believed_is_written_anew(answers: AnswerCache) -> None:
+def test_an_entry_that_is_not_believed_is_written_anew_and_complaints_are_one_line(answers: AnswerCache) -> None:
     entry(answers.folder).write_text("{")
     assert asked(answers) is None
     keep(answers, PROVED, "text", 7)
     assert asked(answers) is not None
+    answers.used.wrong[:] = [f"{number}" for number in range(10)]
+    assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
 
 
 @pytest.mark.timeout(10)
@@ -145,11 +145,6 @@ def test_a_run_goes_on_where_nothing_can_be_written(tmp_path: Path) -> None:
     keep(answers, PROVED, "text", 7)
     assert asked(answers) is None
     assert "cannot be written: not a directory" in answers.used.notes[1]
-
-
-def test_many_complaints_are_one_line(answers: AnswerCache) -> None:
-    answers.used.wrong += [f"{number}" for number in range(10)]
-    assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
 
 
 def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:

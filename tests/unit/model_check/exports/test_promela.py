@@ -139,9 +139,6 @@ def test_spin_finds_a_shortest_attack_on_gpu_travelling(tmp_path: Path) -> None:
         spin_finds_the_shortest(tmp_path / variant, GPU, ("--variant", variant), shortest(GPU, variant))
 
 
-# -- what is written -------------------------------------------------------------------------------
-
-
 def test_one_file_is_written_and_says_how_to_run_it(tmp_path: Path) -> None:
     file = exported(tmp_path, TOY)
     text = file.read_text()
@@ -207,9 +204,6 @@ def test_strays_stand_for_what_was_left_out(tmp_path: Path) -> None:
     file.write_text(promela(design, instance, told, Told(file.name, COLLUSION)))
     if shutil.which("spin") and COMPILER:
         assert verified(file, shortest=True, optimise=SMALL).broken.startswith("stray")
-
-
-# -- what is refused -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,7 @@ from carnet_ref.spdm.secured import LAST_SEQUENCE, MAX_PAYLOAD
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import rationing
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
 DECK = KeyDemand(Size.parse("44 TiB"), Size.parse("256 MiB"), 7, Size.parse("498 MB"), 60)
 DEMANDS = st.builds(

@@ -22,7 +22,7 @@ from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Platform, Relay, listen
 from carnet_ref.transport.process import ConnectionConfig, run_party
 from carnet_ref.wire import MalformedError
-from tests.fixtures.relays import TOKEN, Meeting, meet
+from tests.fixtures.hostile_platform import TOKEN, Meeting, meet
 from tests.fixtures.worlds import draws, world_of
 
 DEPLOYMENT = Deployment(holder_names(2), 2, chunks=2, chunk_bytes=256, lease=5.0, patience=5.0)

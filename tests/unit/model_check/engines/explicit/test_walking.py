@@ -1,4 +1,4 @@
-"""Random walks: every step that changes the state is as likely as any other, and few walks cover a small graph."""
+"""Random walks: known draws, every step as likely as any other, and few walks cover a small graph."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.walking import PackedWalks, _after, chance_of
+from carnet_check.engines.explicit.walking import Chance, PackedWalks, _after, chance_of
 from carnet_check.engines.exploration import ActionSeen, GuardSeen, Walked, Walks
 from carnet_check.engines.native.search import NativeWalks
 from carnet_check.semantics import Interpreter
@@ -20,6 +20,7 @@ from carnet_spec.language import Goal, Instance, Protocol, Step, exists
 from carnet_spec.language.terms import TRUE, Apply, Var, conjunction
 from tests.fixtures import toy
 from tests.unit.model_check.small import Party, drafted, first, known, second, seen
+from tests.unit.model_check.steps import learn
 
 ANY = Goal("anything", (), TRUE, "whatever happens")
 SOMEBODY = Goal("somebody", (), exists(seen, Party).term, "somebody is seen")
@@ -61,11 +62,6 @@ def stop(step: Step) -> None:
     step.insert(second)
 
 
-def learn(step: Step, a: Party) -> None:
-    step.given("seen", seen(a))
-    step.insert(known(a))
-
-
 def see_at_last(step: Step, a: Party) -> None:
     step.require("second is set", second)
     step.insert(seen(a))
@@ -91,9 +87,6 @@ def walks_of(protocol: Protocol, walks: Walks, where: Instance | None = None) ->
     return PackedWalks(
         build(judge, (), (), reduce=False), Watch(max_states=None, max_memory=None, progress=None), walks
     )
-
-
-# -- what is drawn --------------------------------------------------------------------------------
 
 
 def test_each_step_that_changes_the_state_is_as_likely_as_any_other() -> None:
@@ -219,9 +212,6 @@ def test_nothing_counts_of_the_walk_by_which_actions_are_split() -> None:
     assert not found.walked.actions["see_at_last"].guards["second is set"].held
 
 
-# -- what is covered ------------------------------------------------------------------------------
-
-
 def test_guards_are_told_apart() -> None:
     protocol = drafted(see, set_first, stop).protocol()
     found = sample(protocol, instance(protocol), Walks(50), invariants=())
@@ -258,3 +248,31 @@ def test_memory_ends_walks_with_what_they_covered() -> None:
     protocol = drafted(see).protocol()
     found = sample(protocol, instance(protocol), Walks(10), invariants=(), goals=[ANY], max_memory=1)
     assert (found.stopped_by, found.complete, found.goals) == ("memory", False, {})
+
+
+KNOWN = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+"""What SplitMix64 draws from 1234567: the example that implementations of it are compared with."""
+
+
+def test_draws_are_splitmix64_and_decided_by_seed_and_walk() -> None:
+    chance = Chance(1234567)
+    assert [chance.drawn() for _ in KNOWN] == KNOWN
+    first, again = chance_of(5, 7), chance_of(5, 7)
+    assert [first.below(1000) for _ in range(20)] == [again.below(1000) for _ in range(20)]
+    begins = {chance_of(seed, walk).state for seed in range(100) for walk in range(100)}
+    assert len(begins) == 10_000
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 10])
+def test_every_choice_is_as_likely_as_any_other(bound: int) -> None:
+    """Over the first draws of many walks and over many draws of one, by Pearson's statistic."""
+    many = 20_000
+    one = chance_of(1, 0)
+    firsts, others = (
+        [chance_of(0, walk).below(bound) for walk in range(many)],
+        [one.below(bound) for _ in range(many)],
+    )
+    for drawn in (firsts, others):
+        counts, expected = Counter(drawn), many / bound
+        assert set(counts) == set(range(bound))
+        assert sum((counts[each] - expected) ** 2 / expected for each in range(bound)) < 3 * bound + 15

@@ -26,8 +26,7 @@ from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_or
 from carnet_ref.systems.gpu_travelling.roles.facts import attested
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import ProtocolError
-from tests.fixtures.fast_parties import FastRequester
-from tests.fixtures.worlds import draws
+from tests.fixtures.worlds import FastRequester, draws
 
 DEPLOYMENT = Deployment(holder_names(1), 1)
 NONCE = bytes(range(32))

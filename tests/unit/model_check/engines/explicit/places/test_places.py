@@ -63,7 +63,7 @@ def same(found: Exploration, expected: Exploration) -> bool:
 @pytest.mark.parametrize(
     ("protocol", "instance"), [(vote(), sites(3)), (relay(), letters(1, among=3))], ids=["vote", "relay"]
 )
-def test_any_number_of_places_finds_the_same(
+def test_any_number_of_places_finds_it_all(
     protocol: Protocol, instance: Instance, hand_over_at: int, number: int
 ) -> None:
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
@@ -141,16 +141,13 @@ def test_bounds_hold_wherever_states_are(packed: Any) -> None:
     assert not found.complete
 
 
-def test_what_other_processes_hold_counts() -> None:
+def test_what_other_processes_hold_counts_and_states_fall_to_every_place() -> None:
     class Full(Here):
         def held(self) -> int:
             return 1 << 40
 
     packed = functools.partial(PlacesSearch, places=Full(2), hand_over_at=1)
     assert explore(vote(), sites(3), invariants=(), packed=packed, max_memory=1 << 36).stopped_by == "memory"
-
-
-def test_states_fall_to_every_place_whatever_they_cost() -> None:
     owners = {owner_of(state << 3, 0b111, 3) for state in range(1000)}
     assert owners == {0, 1, 2}
     assert {owner_of(0b1010_000 | cost, 0b111, 3) for cost in range(8)} == {owner_of(0b1010_000, 0b111, 3)}
@@ -163,11 +160,8 @@ def test_what_does_not_go_with_a_cluster_is_refused(more: tuple[str, ...]) -> No
     assert "--ray does not go with" in ran.err
 
 
-def test_an_engine_of_one_machine_is_refused() -> None:
+def test_it_explores_here_unless_it_is_told_where_and_can() -> None:
     ran = carnet("explore", TOY, "--ray", "local", "--engine", "native")
     assert ran.code == ExitCode.USAGE
     assert "explores on one machine alone (those that do: explicit)" in ran.err
-
-
-def test_it_explores_here_unless_it_is_told_where() -> None:
     assert EXPLICIT.searches_by() is PackedSearch

@@ -18,8 +18,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsScrub,
     AwaitsTraining,
 )
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, world_of
 
 LASTS = 10.0
 UNCHECKED = frozenset({"attestation-age"})

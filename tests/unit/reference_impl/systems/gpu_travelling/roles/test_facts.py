@@ -55,8 +55,7 @@ from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import join
-from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
-from tests.fixtures.worlds import draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, draws, world_of
 
 EPOCH_KINDS = (*(kind for kind in EpochFact.__subclasses__() if kind is not VersionFact), *VersionFact.__subclasses__())
 KINDS = (GpuAttested, HolderEnrolled, *EPOCH_KINDS)

@@ -7,8 +7,7 @@ import pytest
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
 
 class _Astray(Procedures):

@@ -20,8 +20,7 @@ from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
 from carnet_ref.systems.gpu_travelling.roles.rationing import at_home
 from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsSession, Back, Finished
 from carnet_ref.transport.frames import Ended, Remark, Send
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, draws, world_of
 
 LIMITS = UsageLimits.for_messages(8)
 SECRET = bytes(range(32))

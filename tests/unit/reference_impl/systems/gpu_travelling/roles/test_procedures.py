@@ -45,8 +45,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Transition,
 )
 from carnet_ref.transport.frames import Proceed, ProtocolError, Remark
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, draws, world_of
 
 ABSTRACT = {OrchestratorState, AwaitsAnswer}
 STATES = {

@@ -41,8 +41,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Established,
 )
 from carnet_ref.transport.frames import ProtocolError
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import draws
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, draws
 
 SECRET = bytes(range(32))
 MODEL = sha384(b"model")

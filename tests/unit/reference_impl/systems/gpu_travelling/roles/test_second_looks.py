@@ -29,8 +29,7 @@ from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
 from carnet_ref.wire import join
-from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
-from tests.fixtures.worlds import TestWorld, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, TestWorld, draws, world_of
 
 PAST = UsageSummary(2, 1, 2, 1)
 """A key that protected more than it may."""

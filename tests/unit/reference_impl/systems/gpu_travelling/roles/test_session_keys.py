@@ -8,8 +8,7 @@ from carnet_ref.keys import KeyExhaustedError, UsageLimits
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.orders import Place, Sealed
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, world_of
 
 KEY = bytes(range(32))
 
