@@ -53,21 +53,21 @@ def explored(number: int, folder: Path | None) -> Mapping[str, str]:
     protocol, instance = vote(), posed(number)
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     model = build(Interpreter(protocol, instance), invariants, (), reduce=True, symmetric=folder is None)
-    shelf = None if folder is None else Checkpoint(folder).shelf("vote")
-    watch = Watch(max_states=None, max_memory=None, progress=None)
-    search = NativeSearch(model, watch, enough=0, dominance=True, shelf=shelf)
+    saved = None if folder is None else Checkpoint(folder).saved("vote")
+    watch = Watch()
+    search = NativeSearch(model, watch, enough=0, dominance=True, saved=saved)
     began = time.process_time()
     stopped_by = search.run()
     if stopped_by or search.sightings:
         raise RuntimeError(f"stopped by {stopped_by}" if stopped_by else "the claim fell")
     seconds, states = time.process_time() - began, len(search.found)
-    standing = model.standing
+    canonical = model.canonical
     on_disk = 0 if folder is None else sum(file.stat().st_size for file in folder.iterdir())
     return {
         "sites": str(number),
-        "one for those that differ in names": "no" if standing is None else "yes",
+        "one for those that differ in names": "no" if canonical is None else "yes",
         "states visited": f"{states:,}",
-        "states stood for": f"{states if standing is None else search.stood_for(standing):,}",
+        "states stood for": f"{states if canonical is None else search.represented(canonical):,}",
         "transitions": f"{sum(search.fired.values()):,}",
         "depth": str(search.depth),
         "CPU s": f"{seconds:,.0f}",

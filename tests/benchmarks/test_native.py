@@ -22,6 +22,7 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes, resident_bytes
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.exploration import Caps
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Instance, Protocol
@@ -57,7 +58,7 @@ def run(packed: type[PackedSearch], name: str, states: int) -> Run:
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     before, began = resident_bytes(), time.process_time()
     model = build(Interpreter(protocol, instance), invariants, (), reduce=True)
-    search = packed(model, Watch(max_states=states, max_memory=None, progress=None), enough=0, dominance=True)
+    search = packed(model, Watch(Caps(states=states)), enough=0, dominance=True)
     search.run()
     seconds, gained = time.process_time() - began, peak_bytes() - before
     return Run(len(search.found), model.layout.bits, seconds, large.kept_by(search.found), gained)

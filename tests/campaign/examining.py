@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import z3
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Asked, Judge, cut, follow, key_of
+from carnet_check.certificates.judging import Judge, LayerObligations, cut, follow, key_of
 from carnet_check.certificates.producing.refutation import NotFound, found
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.explicit.bounds import Watch
@@ -140,7 +140,7 @@ def by_cvc5(text: str) -> str:
 def by_e(obligation: Obligation) -> str:
     """Return what E says of the obligation as TPTP."""
     text = tptp(obligation)
-    (said,) = eprover.answer(eprover.Asked(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.located()))
+    (said,) = eprover.answer(eprover.ProverInput(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.located()))
     return _WORDS.get(said.outcome, UNKNOWN)
 
 
@@ -405,7 +405,7 @@ class _Variant:
                         yield self._false(PYTHON, claim.name, threat)
 
     def _layer(self, layer: Layer) -> tuple[LayerKey, LayerCertificates]:
-        asked = Asked.of(layer)
+        asked = LayerObligations.of(layer)
         found = {each.id: entry for each in asked if (entry := self._certificate(each)) is not None}
         return key_of(layer), asked.certificates(found)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from carnet_check.certificates.file import Certificates, Entry, load_certificates, place_of
-from carnet_check.certificates.judging import Asked, key_of
+from carnet_check.certificates.judging import LayerObligations, key_of
 from carnet_check.coq.certificates import ConvertedCertificate, Converter, CoqObligation, coq_obligations
 from carnet_check.coq.folder import program_files
 from carnet_check.coq.program import program, run_program
@@ -187,7 +187,7 @@ def certified(both: Both, certificates: Certificates) -> dict[Key, Entry]:
     """Return the certificates of a variant's obligations."""
     found: dict[Key, Entry] = {}
     for layer in both.layers:
-        asked = Asked.of(layer)
+        asked = LayerObligations.of(layer)
         entries = asked.entries(certificates.layers.get(key_of(layer)))
         for each in asked.proper:
             entry = entries.get(each.id)

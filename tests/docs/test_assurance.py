@@ -487,7 +487,6 @@ HARMLESS: dict[str, str] = {
     "carnet_check/errors.py": "errors",
     "carnet_check/exports/tptp.py": "writes the same obligations for E",
     "carnet_check/loading": "finds the specification, whose digest is shown, and instances of it",
-    "carnet_check/report": "how a command is repeated",
     "carnet_check/results.py": "verdicts and their order",
     "carnet_check/commands/common.py": "options of commands",
     "carnet_command/exit_codes.py": "exit codes",

@@ -15,7 +15,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Exploration, Search
 from carnet_check.engines.exploring.searches import search
-from carnet_check.engines.induction import ClaimProof, prove_claims
+from carnet_check.engines.induction import ClaimProof, try_claims
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Invariant, Protocol
 from carnet_spec.language.requirements import Level
@@ -32,7 +32,7 @@ Proofs = dict[tuple[str, str], ClaimProof]
 @pytest.fixture(scope="module", params=MAIN)
 def proofs(request: pytest.FixtureRequest) -> tuple[Protocol, Proofs]:
     protocol = travelling.SOURCE.protocol(request.param)
-    return protocol, prove_claims(protocol)
+    return protocol, try_claims(protocol).claims
 
 
 @functools.cache

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import houdini, prove_claims
+from carnet_check.engines.induction import houdini, try_claims
 from carnet_check.engines.proving.solver import load_hints
 from carnet_check.results import Verdict
 from carnet_spec.language import Action, Protocol
@@ -136,7 +136,7 @@ def test_what_survives_is_proved(variant: str) -> None:
     """With the hints of the main design below it, which change times only."""
     protocol = travelling.SOURCE.protocol(variant)
     below = "engine-per-holder" if variant.endswith("engine") else "sealed-under-master"
-    proofs = prove_claims(protocol, hints=load_hints(travelling.SOURCE.protocol(below)), jobs=1)
+    proofs = try_claims(protocol, hints=load_hints(travelling.SOURCE.protocol(below)), jobs=1).claims
     assert {pair: proof.missing for pair, proof in proofs.items() if not proof.proved} == {}
     assert {claim for claim, threat in proofs if threat == travelling.COLLUSION} >= SURVIVE[variant]
     used = {used for proof in proofs.values() for used in proof.assumptions}
@@ -158,7 +158,7 @@ def test_the_proof_is_marked_with_the_claims_that_only_these_designs_make() -> N
 def test_what_clocks_and_limits_promise_survives_a_leaked_device_key() -> None:
     """Clock, leases and counts are the orchestrator's and the senders' own: no GPU is asked."""
     protocol = travelling.SOURCE.protocol("leaked-device-timed")
-    found = prove_claims(protocol, [protocol.threat(travelling.COLLUSION)], jobs=1)
+    found = try_claims(protocol, [protocol.threat(travelling.COLLUSION)], jobs=1).claims
     proved = {claim for (claim, _), proof in found.items() if proof.proved}
     assert proved == {"key-lifetime", "fresh-attestation", "bounded-custody"}
 
@@ -276,7 +276,7 @@ def test_every_timed_claim_is_proved_wherever_it_is_made(
     record_property(
         "verifies", ", ".join(f"{travelling.FAMILY.id}-{protocol.claim(name).requirement}" for name in sorted(CLAIMS))
     )
-    found = prove_claims(protocol, jobs=1)
+    found = try_claims(protocol, jobs=1).claims
     assert set(found) == {(claim, threat) for claim in CLAIMS for threat in THREATS}
     assert {pair: proof.missing for pair, proof in found.items() if not proof.proved} == {}
 
@@ -428,7 +428,7 @@ def test_what_the_outlook_names_are_variants() -> None:
 @pytest.mark.parametrize("variant", WHOLE)
 def test_every_claim_is_proved(variant: str) -> None:
     protocol = SOURCE.protocol(variant)
-    found = prove_claims(protocol)
+    found = try_claims(protocol).claims
     made = [(claim, threat.id) for threat in protocol.threats for claim in stated(protocol, threat.id)]
     assert ("confidentiality", COLLUSION) in made
     assert [pair for pair in made if not found[pair].proved] == []

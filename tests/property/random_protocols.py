@@ -17,7 +17,7 @@ from hypothesis.vendor.pretty import RepresentationPrinter
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, search
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.semantics import Interpreter
 from carnet_spec import language
 from carnet_spec.language import Guard, GuardKind, Instance, Row, terms
@@ -413,7 +413,7 @@ class Explored(NamedTuple):
     """What a search found, and for how many states those that it found stand, if any do for others."""
 
     found: Exploration
-    stood_for: int | None
+    represented: int | None
 
 
 def explored(
@@ -427,7 +427,7 @@ def explored(
     """Explore a sample with or without each of the reductions; traces leave deductions out."""
     judge = Interpreter(sample.protocol, sample.instance)
     model = build(judge, sample.invariants, sample.goals, reduce=reduce, symmetric=symmetric)
-    watch = Watch(max_states=most, max_memory=None, progress=None)
+    watch = Watch(Caps(states=most))
     found = search(sample.protocol, packed(model, watch, enough=0, dominance=reduce))
     for traces, bodies in ((found.violations, sample.invariants), (found.goals, sample.goals)):
         for body in bodies:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.engines.explicit import explore
+from carnet_check.engines.exploration import Caps
 from carnet_check.engines.induction import SolverOutcome, houdini, prove
 from carnet_check.engines.induction.counterexample import Structure, counterexample
 from carnet_check.engines.induction.obligations import after_updates, with_constants
@@ -268,7 +269,7 @@ def _claiming(sample: Sample) -> Protocol:
 
 def _violated(sample: Sample) -> set[str]:
     found = explore(
-        sample.protocol, sample.instance, invariants=sample.invariants, engine="interpreter", max_states=200
+        sample.protocol, sample.instance, invariants=sample.invariants, engine="interpreter", caps=Caps(states=200)
     )
     return set(found.violations)
 

@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.engines.explicit.liveness import lassos
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_spec.language import Action, Eventually, Given, GuardKind, Protocol
-from carnet_spec.language.lints.polarity import hasty_reads
+from carnet_spec.language.lints.shape import hasty_reads
 from carnet_spec.language.terms import Equal, Exists, Var, conjunction
 from tests.fixtures.thorough import share
 from tests.property.random_protocols import Sample, lively_samples, staged_samples
@@ -215,7 +215,7 @@ def test_what_is_proved_by_fairness_fails_in_no_instance() -> None:
     @given(st.one_of(lively_samples(), staged_samples()))
     def agrees(sample: Sample) -> None:
         (live,) = sample.protocol.liveness
-        found = lassos(sample.protocol, sample.instance, [live], max_states=2_000)
+        found = lassos(sample.protocol, sample.instance, [live], caps=Caps(states=2_000))
         by = len(by_fairness(sample.protocol, live).fair)
         counts[f"proved by {by}, {said(found, live)}"] += 1
         assert not (by and said(found, live) == "VIOLATED")

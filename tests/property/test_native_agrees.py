@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from carnet_spec.trace import Trace
@@ -66,7 +66,7 @@ def explored(
             packed=packed,
             reduction=reduction,
             stop_at_first=stop_at_first,
-            max_states=TOO_MANY,
+            caps=Caps(states=TOO_MANY),
         )
 
 
@@ -146,7 +146,7 @@ def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(samp
 @given(alike_samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans())
 def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: Room, reduce: bool) -> None:
     """Both engines let the same states stand for the same others."""
-    expected, stood_for = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
+    expected, represented = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
     assume(expected.complete)
     with ExitStack() as patches:
         for (module, name), value in room.items():
@@ -154,4 +154,4 @@ def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: R
         packed = functools.partial(SEARCH.NativeSearch, hand_over_at=1)
         found = symmetric(sample, symmetric=True, reduce=reduce, packed=packed)
     assert said(found.found) == said(expected)
-    assert found.stood_for == stood_for
+    assert found.represented == represented

@@ -13,8 +13,8 @@ from carnet_check.semantics import Interpreter
 from carnet_check.semantics.evaluation import State
 from carnet_spec import language
 from carnet_spec.language.expressions import Function, Individual, Relation
-from carnet_spec.language.splitting import RunSide
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Exists, Forall, Not, Or, Var
+from carnet_spec.language.two_runs import RunSide
 from tests.fixtures.thorough import share
 
 PARTY, ANYONE, PARTIES, WHO = (

@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 
 def caps_within(memory: int | None) -> Caps:
-    """Return where a stage of a hunt stops; unless it is said, most of the memory that is free may be taken."""
+    """Return the caps of one stage of a hunt; without ``memory``, it may take most of the free memory."""
     return within(STAGE_CAPS, 1, Caps(memory=memory))
 
 
@@ -112,7 +112,7 @@ def ignore_progress(said: str) -> None:
 
 
 def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say = ignore_progress) -> Hunt:
-    """Look for an attack on ``target``; ``progress`` is told what is done now.
+    """Look for an attack on ``target``; ``progress`` receives what is being done.
 
     Raises:
         EngineError: an engine reports an attack that the interpreter does not reproduce.

@@ -10,11 +10,11 @@ import click
 
 from carnet_check.certificates.file import NAME, Certificates, load_certificates, place_of, save_certificates
 from carnet_check.certificates.folder import SYSTEMS
-from carnet_check.certificates.production import Made, Production, Workers
+from carnet_check.certificates.production import Production, ProductionReport, Workers
 from carnet_check.certificates.production import cores as used
 from carnet_check.commands import common
 from carnet_check.commands.export import ObligationFolder, clear_protocols, write_protocol
-from carnet_check.engines.interface import RemembersProofs
+from carnet_check.engines.interface import HasProofHints
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_index import index, rows
@@ -75,13 +75,13 @@ def certify(
 
 def _made(
     source: Source, every: Sequence[tuple[Layer, ...]], before: Certificates, jobs: int, covered: Covered
-) -> tuple[list[Made], Certificates]:
+) -> tuple[list[ProductionReport], Certificates]:
     """Make the certificates of these variants."""
 
     def told(variant: str, done: int, total: int) -> None:
         covered.status(f"{variant}: {done:,} of {total:,} obligations certified")
 
-    remembers = able(RemembersProofs)
+    remembers = able(HasProofHints)
     with Workers(jobs) as workers:
         production = Production(source.reference, before, workers, told)
         made = [production.make(layers, remembers.remembered(layers[0].protocol)) for layers in every]
@@ -103,7 +103,7 @@ def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: C
     folder.close(index(cells))
 
 
-def _as_json(made: Made) -> dict[str, Any]:
+def _as_json(made: ProductionReport) -> dict[str, Any]:
     return {
         "variant": made.variant,
         "obligations": made.obligations,
@@ -115,7 +115,7 @@ def _as_json(made: Made) -> dict[str, Any]:
     }
 
 
-def _lines(made: Sequence[Made], size: int, place: Path) -> Iterator[str]:
+def _lines(made: Sequence[ProductionReport], size: int, place: Path) -> Iterator[str]:
     for each in made:
         counts = f"{each.kept:,} kept, {each.adapted:,} adapted, {each.found:,} found, {len(each.missing):,} missing"
         obligations = counted(each.obligations, "obligation")

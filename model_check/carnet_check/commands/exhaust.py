@@ -14,7 +14,7 @@ import click
 from carnet_check.commands.common import json_option, protocol_argument, say, threats_option, variants_option
 from carnet_check.coq import program as coq_program
 from carnet_check.engines.exploration import premises_of
-from carnet_check.engines.interface import Plan, Remembers
+from carnet_check.engines.interface import ListsStates, Plan
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
 from carnet_check.exports.exhaustion import require_no_budget
@@ -95,7 +95,7 @@ def exhaust(
     """
     require_writable_folder(out)
     source = load(protocol)
-    request = Request(source, variants=variants, threats=threats, engines=(able(Remembers).name,), profile=size)
+    request = Request(source, variants=variants, threats=threats, engines=(able(ListsStates).name,), profile=size)
     campaign = planned(request)
     asked = [
         (plan, threat, _scope(source, plan, threat, campaign.profile))
@@ -164,7 +164,7 @@ def _one(
 ) -> ExhaustionCertificate:
     began = time.monotonic()
     invariants = [plan.protocol.claim(name).checked for name in claims]
-    visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
+    visited = able(ListsStates).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
     fallen = tuple(name for name in claims if plan.protocol.claim(name).checked.name in visited.fallen)
     standing = [name for name in claims if name not in fallen]
     size = coq_program.write(folder, plan.protocol, instance, threat.id, standing, visited.states)

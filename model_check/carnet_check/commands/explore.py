@@ -19,14 +19,14 @@ from carnet_check.engines.exploration import (
     DEFAULT_DEPTH,
     Caps,
     Coverage,
-    GuardSeen,
+    GuardCoverage,
     Search,
-    Walked,
+    WalkCoverage,
     Walks,
     premises_of,
 )
 from carnet_check.engines.exploring.searches import adversary, moves, search_scope, verdict_of
-from carnet_check.engines.interface import Explores, InThreads, Keeps
+from carnet_check.engines.interface import Checkpointing, Explores, InThreads
 from carnet_check.engines.registry import clustered, explorer, walker
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance, shown_memory
@@ -223,7 +223,7 @@ def _keeping(explores: Explores, search: Search, folder: Path | None, most: int 
             raise UsageError("--max-disk bounds what --checkpoint keeps, which is not given")
         yield explores
         return
-    if not isinstance(explores, Keeps):
+    if not isinstance(explores, Checkpointing):
         raise UsageError(f"the engine '{explores.name}' keeps no checkpoints")
     with claimed(folder):
         kept = Checkpoint(open_folder(folder, "checkpoint"), most)
@@ -395,7 +395,7 @@ def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
 
 def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[str, Any]:
     """Return the walks that were asked for, and all that they covered."""
-    walked = found.walked or Walked()
+    walked = found.walked or WalkCoverage()
     return {
         "asked": walks.number,
         "depth": walks.depth,
@@ -415,7 +415,7 @@ def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[st
             {
                 "action": action,
                 "guard": guard,
-                **{name: getattr(seen, name) for name in GuardSeen.__slots__},
+                **{name: getattr(seen, name) for name in GuardCoverage.__slots__},
             }
             for action, guard, seen in walked.guards
         ],
@@ -425,7 +425,7 @@ def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[st
 
 def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
     """Yield how much was covered of goals, premises, steps and guards, and what was not."""
-    walked = found.walked or Walked()
+    walked = found.walked or WalkCoverage()
     missed = [name for name in found.search.goals if name not in found.goals]
     yield from _told("goals", len(found.search.goals), "reached", missed)
     premises = list(_premises(protocol, found))

@@ -273,7 +273,7 @@ def _write_promela(
     target: AttackTarget, instance: Instance, asked: ModelRequest, remark: str, out: Path
 ) -> WrittenModel:
     from carnet_check.exports.ground.system import ground
-    from carnet_check.exports.promela import WRITTEN, Told, promela
+    from carnet_check.exports.promela import WRITTEN, ModelHeader, promela
 
     protocol = target.protocol
     observed = _observed(target, instance, asked)
@@ -281,7 +281,7 @@ def _write_promela(
     written = ground(protocol, instance, [protocol.claim(name).checked for name in target.claims], changing)
     note = "Carnet did not visit its states." if observed is None else f"Carnet counts {observed.states:,} states."
     file = f"{as_file_name(protocol.id)}.pml"
-    told = Told(
+    told = ModelHeader(
         file=file,
         threat=target.threat.id,
         expected=_expected(target),

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import click
 
-from carnet_check.certificates import folder as certified
+import carnet_check.certificates.folder as certified
 from carnet_check.commands.common import cores, json_option, rerun_command, show
 from carnet_check.coq import folder as in_coq
 from carnet_check.coq import program as coq_program
@@ -97,7 +97,9 @@ class TimedAnswer(Generic[Answer]):
 def _asked(
     folder: Path,
 ) -> tuple[
-    TimedAnswer[certified.Compared], TimedAnswer[dict[str, certified.Outcome]], TimedAnswer[list[in_coq.Verdict] | None]
+    TimedAnswer[certified.IndexComparison],
+    TimedAnswer[dict[str, certified.TextVerdict]],
+    TimedAnswer[list[in_coq.Verdict] | None],
 ]:
     """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores.
 
@@ -172,7 +174,7 @@ def verdicts_of_coq(folder: Path, program: Path | None) -> list[in_coq.Verdict] 
     return None if program is None else list(in_coq.judge_folder(folder, program))
 
 
-def _code(every: Sequence[certified.Judged], verdicts: Sequence[in_coq.Verdict]) -> ExitCode:
+def _code(every: Sequence[certified.RowVerdict], verdicts: Sequence[in_coq.Verdict]) -> ExitCode:
     """Return 1 if anything is refused, 3 if anything is missing or there is nothing, and 5 if only Coq refuses.
 
     That only Coq accepts is no disagreement: it makes the obligations anew and reads no text, so a spoilt text is
@@ -185,7 +187,7 @@ def _code(every: Sequence[certified.Judged], verdicts: Sequence[in_coq.Verdict])
     return deciding([*codes, *(ExitCode.UNKNOWN for _ in refused)] if every else [ExitCode.UNKNOWN])
 
 
-def _judged(stated: Sequence[certified.Stated], every: Sequence[certified.Judged]) -> list[certified.Pair]:
+def _judged(stated: Sequence[certified.RequiredClaim], every: Sequence[certified.RowVerdict]) -> list[certified.Pair]:
     """Return each claim under each of its threat models, with why it is not proved."""
     unproved: dict[str, list[str]] = {}
     for row in every:
@@ -212,7 +214,7 @@ def _claimed(claims: Sequence[certified.Pair], declared: Sequence[certified.Pair
     yield from wrapped("axioms", NOBODY_LOOKED)
 
 
-def _lines(every: Sequence[certified.Judged], seconds: float) -> Iterator[str]:
+def _lines(every: Sequence[certified.RowVerdict], seconds: float) -> Iterator[str]:
     unproved = [each for each in every if each.why]
     texts = counted(len({each.digest for each in every}), "text")
     accepted = counted(sum(each.required and not each.why for each in every), "obligation")

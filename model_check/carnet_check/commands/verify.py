@@ -21,7 +21,7 @@ from carnet_check.commands.matrix import matrices
 from carnet_check.engines import registry
 from carnet_check.engines.exploration import Caps, Walks
 from carnet_check.engines.interface import Bounded, Diagnoses
-from carnet_check.engines.runner import Runner, Shard, joined
+from carnet_check.engines.runner import Runner, Shard, connected_ray
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import files_of, known_protocols, load, protocol_here
 from carnet_check.report import html as pages
@@ -212,7 +212,7 @@ def _runner(jobs: int | None, shard: Shard | None, cache: Path | None, ray: str 
             "a shard establishes nothing that could be written down: run `carnet verify --cache DIR` after it"
         )
     if ray is not None:
-        joined(ray)
+        connected_ray(ray)
     return Runner(jobs or common.cores(), ray or "", open_folder(cache) if cache is not None else None, shard)
 
 

@@ -317,7 +317,7 @@ WRITTEN = re.compile(
     r"|\.(spec|certificates|theorems)_\w+\.aux",
     re.ASCII,
 )
-"""What this writes, and what Coq makes of it."""
+"""Generated files: what this writes, and what Coq makes of it."""
 
 
 def _clear(out: Path) -> None:

@@ -29,7 +29,7 @@ from carnet_check.semantics import Interpreter
 from carnet_spec import language
 from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.family import made_by_the_checker
-from carnet_spec.language.lints import NAMES, Complaint, nameless, unmeant, unsound
+from carnet_spec.language.lints import NAMES, Complaint, undeclared_names, undeclared_parts, unsound
 from carnet_spec.language.naming import and_known, did_you_mean
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.language.tracing import Place, written_at
@@ -78,7 +78,7 @@ class Source:
         self.require_variant(variant)
         name = variant or self.family.main[0]
         with importing.specification_errors(self.reference):
-            self._refuse(name, unmeant(self.family, name))
+            self._refuse(name, undeclared_names(self.family, name))
         protocol = self.protocol(name)
         with importing.specification_errors(self.reference):
             layer = tuple(Complaint("layer", "", why) for why in self._departures(protocol))
@@ -409,13 +409,13 @@ def violated_axioms(judge: Interpreter, threat: language.Threat) -> list[str]:
 
 
 class _OwnName(str):
-    """The name of a size that was taken from the scale itself: who looks it up need not know it."""
+    """A size's name as the scale itself lists it: looking it up does not show that the family knows it."""
 
     __slots__ = ()
 
 
 class RecordingScale(Mapping[str, int]):
-    """A scale that keeps the names of the sizes that were looked up in it, by who knows them."""
+    """A scale that records which sizes were looked up by name."""
 
     def __init__(self, scale: language.Scale) -> None:
         self._scale = scale
@@ -608,7 +608,7 @@ def refuse_nameless(family: language.Family, reference: str) -> None:
     Raises:
         InvalidSpecificationError: it does; each complaint says where.
     """
-    wrong = nameless(family)
+    wrong = undeclared_parts(family)
     files = files_about(family, reference) if wrong else []
     if wrong:
         told = ((find_text(first_quoted(each.message), files) or reference, each) for each in wrong)

@@ -61,7 +61,7 @@ def module_at(file: Path, shown: str) -> ModuleType:
 
 @contextlib.contextmanager
 def reimporting(folder: Path) -> Iterator[None]:
-    """Let modules of a folder be imported once more, unheard; what was imported before is there again afterwards."""
+    """Import the modules of a folder anew, without their output; the earlier modules are restored afterwards."""
     known = {name: module for name, module in list(sys.modules.items()) if _is_in(module, folder)}
     for name in known:
         del sys.modules[name]
@@ -139,7 +139,7 @@ def _beside(folder: Path) -> Iterator[None]:
 
     What other folders have under the same names is there again afterwards, unless a neighbour took its place.
     """
-    others = {name: module for name, module in list(sys.modules.items()) if _stands_in_the_way(name, module, folder)}
+    others = {name: module for name, module in list(sys.modules.items()) if _shadows_neighbour(name, module, folder)}
     for name in others:
         del sys.modules[name]
     finder = _Neighbours(folder)
@@ -152,7 +152,7 @@ def _beside(folder: Path) -> Iterator[None]:
         sys.modules.update({name: each for name, each in others.items() if name.partition(".")[0] not in taken})
 
 
-def _stands_in_the_way(name: str, module: ModuleType, folder: Path) -> bool:
+def _shadows_neighbour(name: str, module: ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None)
     places = [file] if isinstance(file, str) else list(getattr(module, "__path__", ()))
     elsewhere = bool(places) and not any(folder in Path(place).parents for place in places)

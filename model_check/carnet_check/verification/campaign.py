@@ -16,8 +16,16 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from carnet_check.engines.interface import Begins, DecidesLiveness, Engine, Outcome, Plan, ProvesLiveness, Shares
-from carnet_check.engines.runner import Listener, Portion, Shard, Silent
+from carnet_check.engines.interface import (
+    DecidesLiveness,
+    Engine,
+    EngineResult,
+    Plan,
+    ProvesLiveness,
+    RunsInBackground,
+    Shares,
+)
+from carnet_check.engines.runner import Listener, NullListener, Shard, ShardReport
 from carnet_check.errors import EngineError, UsageError
 from carnet_check.results import Kind, Result, Verdict
 from carnet_check.verification.checks import CheckedRows, Evidence, check_plan, disagreements
@@ -25,7 +33,7 @@ from carnet_check.verification.outcome import CampaignOutcome, diagnose, rows_of
 from carnet_check.verification.planning import Campaign
 from carnet_command.exit_codes import ExitCode, deciding
 
-SILENT = Silent()
+SILENT = NullListener()
 
 
 def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
@@ -54,11 +62,11 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
 
 @contextmanager
 def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
-    """Let an engine that can go on beside those that are asked before it; it expects that these prove all.
+    """Start an asynchronous engine early, beside those before it, which are expected to prove everything.
 
-    Of several none does: each may take all the memory that there is for explorations.
+    Of several, none is started early: each may take all the memory that there is for explorations.
     """
-    able = [each for each in campaign.engines if isinstance(each, Begins)]
+    able = [each for each in campaign.engines if isinstance(each, RunsInBackground)]
     if len(able) != 1 or able[0] is campaign.engines[0] or campaign.task.jobs == 1:
         yield campaign.engines
         return
@@ -72,9 +80,9 @@ def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
 
 def _asked(
     campaign: Campaign, engines: Sequence[Engine], listener: Listener
-) -> tuple[tuple[Outcome, ...], set[tuple[str, str, str]]]:
+) -> tuple[tuple[EngineResult, ...], set[tuple[str, str, str]]]:
     """Return what each engine answers, and which liveness was proved before an engine (engine, variant, name)."""
-    answers: tuple[Outcome, ...] = ()
+    answers: tuple[EngineResult, ...] = ()
     settled: set[tuple[str, str, str]] = set()
     for engine in engines:
         proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
@@ -121,16 +129,16 @@ def _place(names: Sequence[str], name: str) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# What an engine answers is looked at before it counts: one row for each pair that was asked for, and no other.
+# An engine's answer is checked before it counts: one row for each pair that was asked for, and no other.
 #
 # An engine that says nothing, says it twice, or speaks of something else has a defect: nothing that it leaves out
 # passes.
 
 ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
-"""What any engine may say, VIOLATED with a trace."""
+"""The verdicts that any engine may give; VIOLATED needs a trace."""
 
 
-def accept_answer(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
+def accept_answer(campaign: Campaign, engine: Engine, answer: EngineResult) -> EngineResult:
     """Return the answer with an error for each row that is missing, and with what the run expects in every row.
 
     Raises:
@@ -148,7 +156,7 @@ def accept_answer(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcom
     return replace(answer, rows=(*told, *missing))
 
 
-def _defect(engine: Engine, plan: Plan | None, answer: Outcome, row: Result) -> str:
+def _defect(engine: Engine, plan: Plan | None, answer: EngineResult, row: Result) -> str:
     """Say why a row cannot be what this engine was asked for, or nothing."""
     if row.engine != engine.name:
         return f"in the name of {row.engine}"
@@ -174,7 +182,7 @@ def _lively(plan: Plan) -> set[tuple[str, str]]:
     return {(live.name, threat.id) for live in plan.liveness for threat in plan.threats}
 
 
-def _has_trace(answer: Outcome, row: Result) -> bool:
+def _has_trace(answer: EngineResult, row: Result) -> bool:
     searches = (each for each in answer.searches if each.search.variant == row.variant)
     return any(row.claim in each.violations for each in searches if each.search.threat == row.threat)
 
@@ -223,7 +231,7 @@ class ShardOutcome:
     """What one part of a run did."""
 
     shard: Shard
-    shares: tuple[Portion, ...]
+    shares: tuple[ShardReport, ...]
     seconds: float
 
     @property
@@ -262,13 +270,13 @@ def _able(engine: Engine) -> Shares:
     return engine
 
 
-def _code(share: Portion) -> ExitCode:
+def _code(share: ShardReport) -> ExitCode:
     if share.problems:
         return ExitCode.INTERNAL
     return ExitCode.UNKNOWN if share.open else ExitCode.EXPECTED
 
 
-def _as_json(share: Portion) -> dict[str, Any]:
+def _as_json(share: ShardReport) -> dict[str, Any]:
     return {
         "engine": share.engine,
         "work": share.work,

@@ -17,7 +17,7 @@ from carnet_check.engines import interface
 from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.registry import able, registered
-from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.loading.families import NO_THREAT
 from carnet_check.loading.meanings import has_model
 from carnet_check.results import Kind, Result, Verdict
@@ -67,7 +67,7 @@ NOTHING_KNOWN: Known = MappingProxyType({})
 
 
 def possibilities(
-    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = HERE
+    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = ONE_PROCESS
 ) -> interface.Possibilities:
     """Return what answers whether something may ever happen, in instances of any size."""
     return able(interface.DecidesPossibility).possibilities(protocol, threat, known, runner)
@@ -103,7 +103,7 @@ ANY_THREAT = "any"
 NOTHING_WAITS = "what it waits after never happens"
 RowKey = tuple[str, str, str, str, str]
 NO_ANSWER = interface.LivenessAnswer(open=("the engine gives no answer",))
-NO_BASES: Mapping[RowKey, interface.Basis] = {}
+NO_BASES: Mapping[RowKey, interface.ProofBasis] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class CheckedRows:
 
 
 def disagreements(
-    rows: Sequence[Result], plan: interface.Plan, bases: Mapping[RowKey, interface.Basis] = NO_BASES
+    rows: Sequence[Result], plan: interface.Plan, bases: Mapping[RowKey, interface.ProofBasis] = NO_BASES
 ) -> list[Result]:
     """Turn into errors what one engine proves and another refutes, by a trace or by the very obligation."""
     whys: dict[RowKey, str] = {}
@@ -137,7 +137,7 @@ def _is_about_the_same(row: Result, proved: Result) -> bool:
     return (row.kind, row.claim) == (proved.kind, proved.claim) and (everywhere or row.threat == proved.threat)
 
 
-def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, interface.Basis]) -> str:
+def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, interface.ProofBasis]) -> str:
     """Say how a row contradicts one that says PROVED of the same pair, if it does.
 
     A proof that uses no axioms of a threat model is good under it, too.
@@ -188,14 +188,14 @@ class _Check:
         self.before: list[AnswerCache] = []
         self._possible: dict[str, tuple[Action, ...]] = {}
         self._possibilities: dict[str, interface.Possibilities] = {}
-        self._worlds = Worlds(campaign, self.protocol, evidence, self._possibilities_under)
+        self._worlds = AxiomModels(campaign, self.protocol, evidence, self._possibilities_under)
         self._whatever_happens = self._possibilities_under(None)
-        self.is_unsure = isinstance(self._whatever_happens, interface.Unsure)
+        self.is_unsure = isinstance(self._whatever_happens, interface.NoSolver)
 
     def _possibilities_under(self, threat: Threat | None, known: Known = NOTHING_KNOWN) -> interface.Possibilities:
         """Return what tells what may happen; nobody is asked where only engines run that believe no solver."""
         if all(engine.believes_no_solver for engine in self.campaign.engines):
-            return interface.Unsure()
+            return interface.NoSolver()
         found = possibilities(self.protocol, threat, known, self.campaign.task.runner)
         if found.before is not None:
             self.before.append(found.before)
@@ -215,8 +215,8 @@ class _Check:
         """Yield the rows; those of a claim whose premise cannot hold say so, and those under a contradiction."""
         claims = {claim.name: claim for claim, _ in self.plan.pairs}
         vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_claim(claim))}
-        impossible = {threat.id for threat in self.plan.threats if self._worlds.are_none(threat)}
-        unmet = {threat.id: why for threat in self.plan.threats if (why := self._worlds.are_unknown(threat))}
+        impossible = {threat.id for threat in self.plan.threats if self._worlds.has_contradiction(threat)}
+        unmet = {threat.id: why for threat in self.plan.threats if (why := self._worlds.why_no_model(threat))}
         for row in rows:
             mine = row.variant == self.protocol.variant and row.kind is Kind.CLAIM
             spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
@@ -366,7 +366,7 @@ class _Check:
         fair = fair_steps(live.fair_to(answer.fair))
         detail = f"by weak fairness of {listed(fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
-        unmet = [self._worlds.are_unknown(threat) for threat in self.plan.threats]
+        unmet = [self._worlds.why_no_model(threat) for threat in self.plan.threats]
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS
         elif answer.proved and unmet and all(unmet):
@@ -454,17 +454,17 @@ class _Check:
 
 
 # --------------------------------------------------------------------------------------------------
-# Whether there is any world that a proof speaks of: one in which the axioms hold, with those of a threat model.
+# Whether the axioms, with those of a threat model, have a model that a proof speaks of.
 
 NO_MODEL = "no small structure was found in which what is assumed under {} holds, so the proof may be about nothing: {}"
-"""Why a proof is no verdict if nobody knows of a world."""
+"""Why a proof is no verdict if no model is known."""
 ASK = "ask a solver, as `--engine {}` does"
 NO_SOLVER_ANSWER = "the solver does not answer whether there is any"
 ANYTHING = Goal("anything", (), TRUE, "")
 
 
-class Worlds:
-    """The worlds of one protocol; ``asked`` tells what may happen under a threat model, or under none."""
+class AxiomModels:
+    """The models of one protocol's axioms; ``asked`` says what may happen under a threat model, or under none."""
 
     def __init__(
         self,
@@ -479,12 +479,12 @@ class Worlds:
         self._possibilities = asked
         self._asked: dict[str, tuple[bool, interface.Possibilities]] = {}
 
-    def are_none(self, threat: Threat) -> bool:
-        """Whether the axioms contradict one another; what was explored is a world."""
+    def has_contradiction(self, threat: Threat) -> bool:
+        """Whether the axioms contradict one another; an instance that was explored is a model of them."""
         return not self._was_explored(threat) and not self._may_be(threat)[0]
 
-    def are_unknown(self, threat: Threat) -> str:
-        """Say why nobody knows of a world, if nobody does: no solver says that there is one, and none was found."""
+    def why_no_model(self, threat: Threat) -> str:
+        """Say why no model of the axioms is known, if none is: no solver says that there is one, and none was found."""
         if self._was_explored(threat):
             return ""
         _, asked = self._may_be(threat)
@@ -493,11 +493,11 @@ class Worlds:
             return ""
         able_to_tell = able(interface.DecidesPossibility).name
         return NO_MODEL.format(
-            threat.id, ASK.format(able_to_tell) if isinstance(asked, interface.Unsure) else NO_SOLVER_ANSWER
+            threat.id, ASK.format(able_to_tell) if isinstance(asked, interface.NoSolver) else NO_SOLVER_ANSWER
         )
 
     def _may_be(self, threat: Threat) -> tuple[bool, interface.Possibilities]:
-        """Return whether there may be a world, and who says so."""
+        """Return whether there may be a model, and what was asked."""
         if threat.id not in self._asked:
             asked = self._possibilities(None if threat == NO_THREAT else threat)
             self._asked[threat.id] = asked.may(ANYTHING, None), asked
@@ -522,7 +522,7 @@ class Evidence:
     liveness: Mapping[tuple[str, str], interface.LivenessAnswer] = field(default_factory=dict)
 
     @staticmethod
-    def of(variant: str, answers: Sequence[interface.Outcome]) -> Evidence:
+    def of(variant: str, answers: Sequence[interface.EngineResult]) -> Evidence:
         """Collect what was seen of a variant; from random walks nothing follows about what they did not see."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
         found = [(by, each) for by, each in found if not each.search.alone and each.walked is None]

@@ -9,7 +9,7 @@ from typing import Any
 
 from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring.searches import MOST_STATES_DRAWN, SOUGHT_CAPS, moves, search_scope, within
-from carnet_check.engines.interface import Cti, Diagnoses, Explores, Outcome, Plan, Standing, Status
+from carnet_check.engines.interface import Cti, Diagnoses, EngineResult, Explores, InvariantStatus, Plan, Status
 from carnet_check.engines.registry import able
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.scope import scope_of
@@ -44,7 +44,7 @@ class Refutation:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """How an invariant stands, and what shows it.
+    """The status of an invariant, and what shows it.
 
     Attributes:
         standing: what the engine says that proves, and REFUTED if exploring refutes it.
@@ -54,7 +54,7 @@ class Diagnosis:
         ctis: states from which a step breaks it.
     """
 
-    standing: Standing
+    standing: InvariantStatus
     engine: str
     refutation: Refutation | None = None
     searched: str = ""
@@ -62,9 +62,9 @@ class Diagnosis:
 
 
 def diagnose(
-    campaign: Campaign, answers: Sequence[Outcome], results: Sequence[Result], listener: Listener
+    campaign: Campaign, answers: Sequence[EngineResult], results: Sequence[Result], listener: Listener
 ) -> tuple[Diagnosis, ...]:
-    """Return how every invariant stands of which an engine speaks that proves.
+    """Return the status of every invariant that a proving engine judged.
 
     Instances larger than the profile's are explored where some row of the variant is not as expected, since only then a
     proof wants repair, or where a counterexample is asked for.
@@ -87,7 +87,7 @@ def diagnose(
 def _searched(
     campaign: Campaign,
     plan: Plan,
-    answers: Sequence[Outcome],
+    answers: Sequence[EngineResult],
     told: Sequence[Diagnosis],
     sizes: Sequence[Profile],
     listener: Listener,
@@ -106,7 +106,7 @@ def _searched(
 
 
 def _searches(
-    campaign: Campaign, plan: Plan, protocol: Protocol, sought: Sequence[Standing], sizes: Sequence[Profile]
+    campaign: Campaign, plan: Plan, protocol: Protocol, sought: Sequence[InvariantStatus], sizes: Sequence[Profile]
 ) -> Iterator[Coverage]:
     """Explore instance after instance, the smallest first, under each threat model, for what still stands."""
     explorer = next((engine for engine in campaign.engines if isinstance(engine, Explores)), None)
@@ -199,13 +199,13 @@ class CampaignOutcome:
     """
 
     campaign: Campaign
-    answers: tuple[Outcome, ...] = ()
+    answers: tuple[EngineResult, ...] = ()
     results: tuple[Result, ...] = ()
     goals: tuple[GoalOutcome, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     diagnoses: tuple[Diagnosis, ...] = ()
-    """How each claim and lemma stands where proofs are made by induction."""
+    """The status of each claim and lemma where proofs are made by induction."""
 
     @property
     def searches(self) -> tuple[Coverage, ...]:
@@ -295,7 +295,7 @@ class CampaignOutcome:
         }
 
 
-def rows_of(answers: Sequence[Outcome]) -> list[Result]:
+def rows_of(answers: Sequence[EngineResult]) -> list[Result]:
     """Return the rows of all engines."""
     return [row for answer in answers for row in answer.rows]
 
@@ -318,7 +318,7 @@ UNREACHED = "The interpreter took this step and judged both states. Whether the 
 
 
 def invariants_as_json(outcome: CampaignOutcome) -> list[dict[str, Any]]:
-    """Return how every claim and lemma stands, in the order of the variants and of the specification.
+    """Return the status of every claim and lemma, in the order of the variants and of the specification.
 
     Raises:
         EngineError: the interpreter does not reproduce a trace that refutes one.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from carnet_check.engines import interface, registry
 from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, NO_CAPS, Caps, Walks
-from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_spec.language import Profile, Protocol, TwoRuns
@@ -24,17 +24,17 @@ class Request:
     threats: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     profile: str = "tiny"
-    runner: Runner = HERE
+    runner: Runner = ONE_PROCESS
     limits: Caps = NO_CAPS
-    """Where explorations stop, as far as anything is said: the memory is what they may take together."""
+    """The caps of explorations that were asked for; the memory is shared by all of them."""
     cti: str = ""
     """The lemma or claim of which every counterexample to induction is wanted."""
     depth: int | None = None
-    """How many steps runs have at most, for engines that bound them; what they do by themselves, if nothing is said."""
+    """The most steps of a run, for engines that bound runs; ``None``: their own default."""
     walks: int | None = None
     """How many random walks engines take that would visit every state."""
     seed: int | None = None
-    """What random walks are drawn from."""
+    """The seed of the random walks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Campaign:
     engines: tuple[interface.Engine, ...]
     plans: tuple[interface.Plan, ...]
     notes: tuple[str, ...] = ()
-    """What the lints say against the variants, and the leaks that are accepted in them."""
+    """Lint errors of the variants, and the leaks that the variants accept."""
 
     @property
     def task(self) -> interface.Task:
@@ -111,7 +111,7 @@ def planned(request: Request) -> Campaign:
 
 
 def _engines(request: Request) -> tuple[interface.Engine, ...]:
-    """Return the engines to run: those that take walks with what is said of these, those that bound runs with it."""
+    """Return the engines to run, set to the random walks and to the depth that were asked for."""
     engines = registry.chosen(request.engines)
     walks = random_walks(request.walks, request.depth, request.seed)
     if walks is not None:
@@ -152,7 +152,7 @@ def _refuse_unable(engines: Sequence[interface.Engine], kind: type[interface.Eng
 
 
 def _refuse_no_induction(campaign: Campaign) -> None:
-    """Refuse to show why the induction of something fails that nobody knows, or that no engine of the run tries."""
+    """Refuse ``--cti`` for an unknown invariant, or where no engine of the run finds counterexamples to induction."""
     name = campaign.request.cti
     if not name:
         return
@@ -239,12 +239,12 @@ def _refuse_empty(campaign: Campaign) -> None:
 
 
 def _complaints(protocol: Protocol) -> list[str]:
-    """Return what the lints say against a protocol: it can be checked, and may not mean what it says."""
+    """Return the lint errors of a protocol; it can be checked, and may not mean what it says."""
     return [f"{protocol.variant}: lint {each}" for each in lint(protocol) if each.level is Level.ERROR]
 
 
 def _accepted(source: Source, protocol: Protocol) -> list[str]:
-    """Return what tells two runs apart and may, which is to stand beside every verdict."""
+    """Return the accepted leaks of a protocol of two runs, which are shown beside its verdicts."""
     draft = source.family.drafted(protocol.variant)
     accepted = draft.accepted_leaks if isinstance(draft, TwoRuns) else ()
     return [f"{protocol.variant}: accepted leak {leak}" for leak in accepted]

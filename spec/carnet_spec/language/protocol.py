@@ -12,25 +12,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
-from carnet_spec.language import markup
+from carnet_spec.language import markup, statements
 from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import and_known, require_name
-from carnet_spec.language.statements import (
-    Assumption,
-    Axiom,
-    Claim,
-    Defence,
-    Eventually,
-    Goal,
-    Initial,
-    Invariant,
-    Threat,
-)
-from carnet_spec.language.terms import Role, Sort, Symbol, Term
+from carnet_spec.language.terms import Apply, Exists, Forall, Member, Role, Sort, Symbol, Term, Var, sort_of, subterms
 
-_Named = TypeVar("_Named", Action, Claim)
+_Named = TypeVar("_Named", Action, statements.Claim)
 NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
@@ -43,15 +32,15 @@ class Protocol:
     variant: str
     without: tuple[str, ...]
     actions: tuple[Action, ...]
-    axioms: tuple[Axiom, ...]
-    initial: tuple[Initial, ...]
-    claims: tuple[Claim, ...]
-    lemmas: tuple[Invariant, ...]
-    goals: tuple[Goal, ...]
-    liveness: tuple[Eventually, ...]
-    threats: tuple[Threat, ...]
-    assumptions: tuple[Assumption, ...]
-    defences: tuple[Defence, ...]
+    axioms: tuple[statements.Axiom, ...]
+    initial: tuple[statements.Initial, ...]
+    claims: tuple[statements.Claim, ...]
+    lemmas: tuple[statements.Invariant, ...]
+    goals: tuple[statements.Goal, ...]
+    liveness: tuple[statements.Eventually, ...]
+    threats: tuple[statements.Threat, ...]
+    assumptions: tuple[statements.Assumption, ...]
+    defences: tuple[statements.Defence, ...]
     sorts: tuple[Sort, ...] = field(default=())
     symbols: tuple[Symbol, ...] = field(default=())
 
@@ -63,11 +52,11 @@ class Protocol:
         """Return the action called ``name``."""
         return _named(self.actions, name, "action")
 
-    def claim(self, name: str) -> Claim:
+    def claim(self, name: str) -> statements.Claim:
         """Return the claim called ``name``."""
         return _named(self.claims, name, "claim")
 
-    def threat(self, id: str) -> Threat:
+    def threat(self, id: str) -> statements.Threat:
         """Return the threat model with this id."""
         for threat in self.threats:
             if threat.id == id:
@@ -109,7 +98,7 @@ class Protocol:
         return (*named, *(axiom.states for axiom in self.axioms if not axiom.assumption and axiom.states in stated))
 
     @property
-    def invariants(self) -> tuple[Invariant, ...]:
+    def invariants(self) -> tuple[statements.Invariant, ...]:
         """All stated claims and lemmas, claims first."""
         return tuple(claim.invariant for claim in self.claims if claim.invariant is not None) + self.lemmas
 
@@ -203,3 +192,72 @@ def terms_of_action(action: Action) -> tuple[Term, ...]:
         if update.value is not None:
             found.append(update.value)
     return tuple(found)
+
+
+# -- signature ---------------------------------------------------------------------------------------------------------
+# The signature of a protocol: the symbols and sorts that it speaks of, collected from its parts.
+
+
+def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
+    """Return the symbols in order of first appearance, so that every reader sees the same order.
+
+    Raises:
+        SpecificationError: two different symbols have one name.
+    """
+    found: dict[Symbol, None] = {}
+
+    def visit(*terms: Term) -> None:
+        subs = (sub for term in terms for sub in subterms(term))
+        found.update(dict.fromkeys(sub.symbol for sub in subs if isinstance(sub, Apply)))
+
+    visit(*(axiom.formula for axiom in protocol.axioms))
+    for action in protocol.actions:
+        visit(*terms_of_action(action))
+        found.update(dict.fromkeys(update.symbol for update in action.updates))
+    visit(*(axiom.formula for threat in protocol.threats for axiom in threat.axioms))
+    visit(*(stated.body for stated in _stated(protocol)))
+    visit(*(term for live in protocol.liveness for term in live.terms))
+    for initial in protocol.initial:
+        found.setdefault(initial.symbol)
+        visit(initial.value)
+    names = [symbol.name for symbol in found]
+    clashes = sorted({name for name in names if names.count(name) > 1})
+    if clashes:
+        raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
+    return tuple(found)
+
+
+def _stated(protocol: Protocol) -> tuple[statements.Invariant | statements.Goal, ...]:
+    return (*protocol.invariants, *protocol.goals)
+
+
+def _variables_and_members(protocol: Protocol) -> Iterator[Var | Member]:
+    """Yield parameters, and by name what formulas bind or name, where no symbol tells the sort."""
+    terms = [term for action in protocol.actions for term in terms_of_action(action)]
+    terms += [axiom.formula for axiom in (*protocol.axioms, *(a for t in protocol.threats for a in t.axioms))]
+    for stated in _stated(protocol):
+        yield from stated.params
+        terms.append(stated.body)
+    terms += [initial.value for initial in protocol.initial]
+    terms += [part for live in protocol.liveness for part in live.terms]
+    bound: set[Var] = set()
+    members: set[Member] = set()
+    for sub in (sub for term in terms for sub in subterms(term)):
+        match sub:
+            case Var():
+                bound.add(sub)
+            case Forall(variables, _) | Exists(variables, _):
+                bound.update(variables)
+            case Member():
+                members.add(sub)
+    yield from sorted(bound, key=lambda var: (var.name, var.sort.name))
+    yield from sorted(members, key=lambda member: (member.sort.name, member.name))
+
+
+def sorts_in(protocol: Protocol, symbols: tuple[Symbol, ...]) -> tuple[Sort, ...]:
+    """Return the sorts of ``symbols``, of parameters, of bound variables and of members, in this order."""
+    of_symbols = (sort for symbol in symbols for sort in (*symbol.domain, symbol.result))
+    of_params = (sort_of(param) for action in protocol.actions for param in action.params)
+    of_the_rest = (each.sort for each in _variables_and_members(protocol))
+    found = dict.fromkeys((*of_symbols, *of_params, *of_the_rest))
+    return tuple(sort for sort in found if sort.name != "Bool")

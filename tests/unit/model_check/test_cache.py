@@ -12,7 +12,7 @@ import pytest
 
 from carnet_check.cache import LARGEST, AnswerCache, NotAnAnswerError, _canonical, _digest, open_folder, source_digest
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import keep, known
+from carnet_check.engines.proving.solver import keep_answer, known
 from carnet_check.errors import UsageError
 
 WHO = ("solver", "1.0")
@@ -23,7 +23,7 @@ NAMES = ("axiom:one", "inv:owned", "guard:fresh")
 @pytest.fixture
 def answers(tmp_path: Path) -> AnswerCache:
     found = AnswerCache(tmp_path, WHO)
-    keep(found, PROVED, "text", 7)
+    keep_answer(found, PROVED, "text", 7)
     return found
 
 
@@ -41,7 +41,7 @@ def test_an_answer_is_known_again_and_what_is_unknown_is_asked_again(answers: An
     assert answers.used.notes == ("1 of 1 answer came from the cache",)
     folder = tmp_path / "unknown"
     folder.mkdir()
-    keep(AnswerCache(folder, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
+    keep_answer(AnswerCache(folder, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
     assert list(folder.iterdir()) == []
 
 
@@ -69,7 +69,7 @@ def moved(file: Path) -> None:
     """Put the answer to something else in its place."""
     other = AnswerCache(file.parents[1], WHO)
     before = set(file.parents[1].glob("*/*.json"))
-    keep(other, SolverAnswer("id", SolverOutcome.PROVED), "a weaker text", 7)
+    keep_answer(other, SolverAnswer("id", SolverOutcome.PROVED), "a weaker text", 7)
     (stranger,) = set(file.parents[1].glob("*/*.json")) - before
     stranger.replace(file)
 
@@ -125,7 +125,7 @@ def test_an_entry_that_is_not_what_its_place_says_is_not_believed(name: str, ans
 def test_an_entry_that_is_not_believed_is_written_anew_and_complaints_are_one_line(answers: AnswerCache) -> None:
     entry(answers.folder).write_text("{")
     assert asked(answers) is None
-    keep(answers, PROVED, "text", 7)
+    keep_answer(answers, PROVED, "text", 7)
     assert asked(answers) is not None
     answers.used.wrong[:] = [f"{number}" for number in range(10)]
     assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
@@ -134,7 +134,7 @@ def test_an_entry_that_is_not_believed_is_written_anew_and_complaints_are_one_li
 @pytest.mark.timeout(10)
 def test_nothing_is_written_to_a_pipe_that_nobody_reads(answers: AnswerCache) -> None:
     piped(entry(answers.folder))
-    keep(answers, PROVED, "text", 7)
+    keep_answer(answers, PROVED, "text", 7)
     assert "cannot be written: it is no plain file" in " ".join(answers.used.notes)
 
 
@@ -142,7 +142,7 @@ def test_a_run_goes_on_where_nothing_can_be_written(tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.touch()
     answers = AnswerCache(place, WHO)
-    keep(answers, PROVED, "text", 7)
+    keep_answer(answers, PROVED, "text", 7)
     assert asked(answers) is None
     assert "cannot be written: not a directory" in answers.used.notes[1]
 

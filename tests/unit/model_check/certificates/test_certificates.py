@@ -25,18 +25,28 @@ from carnet_check.certificates.file import (
     Entry,
     LayerCertificates,
     Layout,
+    encoded_certificates,
     load_certificates,
     place_of,
     read,
     save_certificates,
-    written,
 )
 from carnet_check.certificates.folder import OF_NO_LAYER, UNDER_NONE, Pair, stated
-from carnet_check.certificates.judging import BATCH, Asked, Bound, Judge, adapted, follow, in_turn, in_workers, key_of
+from carnet_check.certificates.judging import (
+    BATCH,
+    Bound,
+    Judge,
+    LayerObligations,
+    adapted,
+    follow,
+    in_turn,
+    in_workers,
+    key_of,
+)
 from carnet_check.certificates.production import (
     Answer,
-    Made,
     Production,
+    ProductionReport,
     Question,
     Searcher,
     Workers,
@@ -70,7 +80,7 @@ def general(*without: str) -> Layer:
 
 def pairs(*without: str) -> list[tuple[Obligation, Entry]]:
     """Return the toy's obligations with the certificates that the toy has for them."""
-    asked = Asked.of(general(*without))
+    asked = LayerObligations.of(general(*without))
     entries = asked.entries(of_the_toy().layers[key_of(asked.layer)])
     return [(each, entry) for each in asked if (entry := entries.get(each.id)) is not None]
 
@@ -136,7 +146,7 @@ def refused(data: bytes) -> str:
 
 
 def test_a_file_says_what_was_written() -> None:
-    found = read(written(CERTIFICATES))
+    found = read(encoded_certificates(CERTIFICATES))
     assert set(found.layers) == set(CERTIFICATES.layers)
     layer = found.layers["main", ""]
     assert layer.layout == LAYOUT
@@ -151,11 +161,11 @@ def test_a_file_says_what_was_written() -> None:
 
 
 def test_equal_certificates_are_there_once_bound_to_the_first_digits_of_a_digest() -> None:
-    data = written(CERTIFICATES)
+    data = encoded_certificates(CERTIFICATES)
     assert len(content(data)["entries"]) == 2
-    assert written(read(data)) == data
+    assert encoded_certificates(read(data)) == data
     turned = Certificates(dict(reversed(list(CERTIFICATES.layers.items()))))
-    assert written(turned) == data
+    assert encoded_certificates(turned) == data
     assert ONE.is_of(ONE.digest + "0" * 48)
     assert not ONE.is_of("1" + ONE.digest[1:] + "0" * 48)
 
@@ -180,11 +190,11 @@ SPOILT: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", SPOILT)
 def test_spoilt_content_is_refused(name: str) -> None:
-    refused(packed(content(written(CERTIFICATES)) | SPOILT[name]))
+    refused(packed(content(encoded_certificates(CERTIFICATES)) | SPOILT[name]))
 
 
 def test_what_is_no_file_or_unpacks_to_a_large_one_is_refused() -> None:
-    data = written(CERTIFICATES)
+    data = encoded_certificates(CERTIFICATES)
     for spoilt in (b"", b"certificates", data[:-1], data + b"\0", data + data, packed([]), packed(7)):
         refused(spoilt)
     refused(lzma.compress(b"[" * 100_000))
@@ -217,7 +227,7 @@ def test_a_place_without_a_file_has_no_certificates_and_a_folder_is_none(tmp_pat
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "c.json.xz"
     assert save_certificates(file, CERTIFICATES) == file.stat().st_size
-    assert written(load_certificates(file)) == file.read_bytes()
+    assert encoded_certificates(load_certificates(file)) == file.read_bytes()
     with pytest.raises(UsageError, match="cannot write"):
         save_certificates(tmp_path / "none" / "c.json.xz", CERTIFICATES)
     assert [each.name for each in tmp_path.iterdir()] == ["c.json.xz"]
@@ -352,19 +362,19 @@ class NoWorkers(Workers):
         return iter(())
 
 
-def made(before: Certificates, workers: Workers, *without: str) -> tuple[Made, Certificates]:
+def made(before: Certificates, workers: Workers, *without: str) -> tuple[ProductionReport, Certificates]:
     production = Production(load(TOY).reference, before, workers, lambda *_: None)
     return production.make([general(*without)], {}), production.certificates
 
 
 def test_every_obligation_has_a_certificate_that_is_found_or_kept_with_its_hypotheses() -> None:
     writer, judge = Writer(), Judge()
-    for each in Asked.of(general()):
+    for each in LayerObligations.of(general()):
         assert not judge.why_refused(each, certificate(writer, each, None))
     workers = NoWorkers()
     report, certificates = made(of_the_toy(), workers)
     assert not workers.asked
-    assert report.kept == report.obligations == len(list(Asked.of(general())))
+    assert report.kept == report.obligations == len(list(LayerObligations.of(general())))
     assert certificates.layers == of_the_toy().layers
     layer = general()
     found = cores(of_the_toy(), [layer])
@@ -378,7 +388,7 @@ def test_after_an_edit_only_what_it_spoilt_is_searched_for() -> None:
     assert report.kept > report.obligations // 2
     assert {id.split("/")[1] for id in workers.asked} <= {"take_back", "forget"}
     layer = certificates.layers[key_of(general())]
-    judge, asked = Judge(), Asked.of(general("return-checked"))
+    judge, asked = Judge(), LayerObligations.of(general("return-checked"))
     entries = asked.entries(layer)
     accepted = [each.id for each in asked if not judge.why_refused(each, entries[each.id])]
     assert len(accepted) == report.kept + report.adapted

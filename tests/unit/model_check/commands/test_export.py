@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.certificates.file import DIGITS, Certificates, Entry, place_of, written
-from carnet_check.certificates.judging import Asked, key_of
+from carnet_check.certificates.file import DIGITS, Certificates, Entry, encoded_certificates, place_of
+from carnet_check.certificates.judging import LayerObligations, key_of
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
@@ -118,14 +118,16 @@ def _certified(folder: Path, cores: Mapping[str, tuple[str, ...]], old: str = ""
     protocol.write_text(Path(TOY).read_text("utf-8").replace(old, new, 1), "utf-8")
     (layer,) = layers(toy.FAMILY.protocol())
     writer, found = Writer(), {}
-    for each in Asked.of(layer):
+    for each in LayerObligations.of(layer):
         if each.id in cores:
             kept = cores[each.id]
             found[each.id] = Entry(digest(writer.text(each, kept))[:DIGITS], kept, (), "u 0")
     place = place_of(load(str(protocol)))
     assert place is not None
     assert place.parent == folder
-    place.write_bytes(written(Certificates({key_of(layer): Asked.of(layer).certificates(found)})))
+    place.write_bytes(
+        encoded_certificates(Certificates({key_of(layer): LayerObligations.of(layer).certificates(found)}))
+    )
     return protocol
 
 

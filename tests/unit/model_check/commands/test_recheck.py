@@ -337,7 +337,7 @@ def test_a_row_that_is_there_twice_counts_once(whole: Path, folder: Path, monkey
     assert said in " ".join(carnet("recheck", str(folder)).out.split())
 
 
-def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.Outcome]:
+def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.TextVerdict]:
     """Be killed with the share that has the first text of all, and judge the others."""
     every = certificates_folder.digests(certificates_folder.rows_of(certificates_folder.read_index(folder), folder))
     if every[0] in digests:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Engine, Outcome
+from carnet_check.engines.interface import Engine, EngineResult
 from carnet_check.engines.native.engine import NATIVE
 from carnet_check.engines.registry import by_default
 from carnet_check.engines.runner import Listener
@@ -82,7 +82,7 @@ def claims(outcome: CampaignOutcome) -> dict[tuple[str, str], Result]:
     return {(row.claim, row.threat): row for row in outcome.results if row.kind is Kind.CLAIM}
 
 
-def timeless(outcome: Outcome) -> list[Result]:
+def timeless(outcome: EngineResult) -> list[Result]:
     return [replace(row, seconds=0.0) for row in outcome.rows]
 
 

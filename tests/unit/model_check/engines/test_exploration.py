@@ -18,7 +18,7 @@ from carnet_check.certificates.production import Answer, Question, Workers
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
 from carnet_check.engines.bounded import questions
-from carnet_check.engines.checkpoints import Checkpoint, Shelf
+from carnet_check.engines.checkpoints import Checkpoint, SearchCheckpoint
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
 from carnet_check.engines.exploring import explorer
@@ -104,21 +104,21 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
     return checkpoint
 
 
-def read(shelf: Shelf, series: str = "states", items: int = 2) -> list[tuple[int, bytes]]:
-    return list(shelf.blocks(series, items))
+def read(saved: SearchCheckpoint, series: str = "states", items: int = 2) -> list[tuple[int, bytes]]:
+    return list(saved.blocks(series, items))
 
 
 def test_what_is_kept_is_read_again_in_its_order(checkpoint: Checkpoint) -> None:
-    shelf = checkpoint.shelf("one")
-    assert shelf.notes is None
-    shelf.keep({"level": 1}, {"states": (1, [b"ab", b"c"]), "origins": (2, [b"wxyz"])})
-    shelf.keep({"level": 2}, {"states": (2, [b"defg"])})
-    again = checkpoint.shelf("one")
-    assert again.notes == shelf.notes == {"level": 2}
+    saved = checkpoint.saved("one")
+    assert saved.notes is None
+    saved.keep({"level": 1}, {"states": (1, [b"ab", b"c"]), "origins": (2, [b"wxyz"])})
+    saved.keep({"level": 2}, {"states": (2, [b"defg"])})
+    again = checkpoint.saved("one")
+    assert again.notes == saved.notes == {"level": 2}
     assert read(again) == [(1, b"ab"), (1, b"c"), (2, b"defg")]
     assert read(again, "origins") == [(2, b"wxyz")]
     assert (again.items("states"), again.items("origins"), again.items("others")) == (5, 2, 0)
-    assert checkpoint.shelf("another").notes is None
+    assert checkpoint.saved("another").notes is None
     assert checkpoint.begin(QUESTION) == 5
 
 
@@ -128,24 +128,24 @@ def full() -> Iterator[bytes]:
 
 
 def test_what_cannot_be_written_takes_nothing_away(checkpoint: Checkpoint) -> None:
-    shelf = checkpoint.shelf("one")
-    shelf.keep({"level": 1}, {"states": (1, [b"abc"])})
+    saved = checkpoint.saved("one")
+    saved.keep({"level": 1}, {"states": (1, [b"abc"])})
     before = sorted(file.name for file in checkpoint.folder.iterdir())
     with pytest.raises(OSError, match="no space"):
-        shelf.keep({"level": 2}, {"states": (1, full())})
+        saved.keep({"level": 2}, {"states": (1, full())})
     assert sorted(file.name for file in checkpoint.folder.iterdir()) == before
-    assert (shelf.notes, read(shelf, items=9)) == ({"level": 1}, [(1, b"abc")])
-    shelf.keep({"level": 2}, {"states": (1, [b"ef"])})
-    assert read(checkpoint.shelf("one"), items=9) == [(1, b"abc"), (1, b"ef")]
+    assert (saved.notes, read(saved, items=9)) == ({"level": 1}, [(1, b"abc")])
+    saved.keep({"level": 2}, {"states": (1, [b"ef"])})
+    assert read(checkpoint.saved("one"), items=9) == [(1, b"abc"), (1, b"ef")]
 
 
 def test_no_more_is_written_than_may_lie_there(checkpoint: Checkpoint) -> None:
-    checkpoint.shelf("one").keep({}, {})
+    checkpoint.saved("one").keep({}, {})
     used = sum(file.stat().st_size for file in checkpoint.folder.iterdir())
     bounded = Checkpoint(checkpoint.folder, used + 10)
     with pytest.raises(OSError, match="larger than it may be"):
-        bounded.shelf("one").keep({}, {"states": (1, [b"12345", b"678901"])})
-    bounded.shelf("one").keep({}, {"states": (1, [b"12345", b"67890"])})
+        bounded.saved("one").keep({}, {"states": (1, [b"12345", b"678901"])})
+    bounded.saved("one").keep({}, {"states": (1, [b"12345", b"67890"])})
 
 
 @pytest.mark.parametrize("name", QUESTION)
@@ -162,13 +162,13 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path) ->
 
 
 def test_whatever_byte_is_another_is_noticed(checkpoint: Checkpoint) -> None:
-    checkpoint.shelf("one").keep({"level": 1}, {"states": (1, [b"abc"]), "origins": (2, [b"wxyz"])})
+    checkpoint.saved("one").keep({"level": 1}, {"states": (1, [b"abc"]), "origins": (2, [b"wxyz"])})
 
     def look() -> None:
         checkpoint.begin(QUESTION)
-        shelf = checkpoint.shelf("one")
-        assert (shelf.notes, read(shelf, items=9)) == ({"level": 1}, [(1, b"abc")])
-        assert read(shelf, "origins", 9) == [(2, b"wxyz")]
+        saved = checkpoint.saved("one")
+        assert (saved.notes, read(saved, items=9)) == ({"level": 1}, [(1, b"abc")])
+        assert read(saved, "origins", 9) == [(2, b"wxyz")]
 
     for file in sorted(checkpoint.folder.iterdir()):
         content = file.read_bytes()
@@ -203,39 +203,39 @@ def test_what_no_search_kept_is_refused(checkpoint: Checkpoint, what: str) -> No
     protocol = source.protocol()
     instance = source.instance(protocol, "network", Profile("sizes", {"holders": 1, "rounds": 1}, budget=0))
 
-    def explored(shelf: Shelf) -> int:
-        return explore(protocol, instance, invariants=(), stop_at_first=False, shelf=shelf).states
+    def explored(saved: SearchCheckpoint) -> int:
+        return explore(protocol, instance, invariants=(), stop_at_first=False, saved=saved).states
 
-    shelf = checkpoint.shelf("one")
-    whole = explored(shelf)
-    assert explored(checkpoint.shelf("one")) == whole
-    spoilt = checkpoint.shelf("one")
+    saved = checkpoint.saved("one")
+    whole = explored(saved)
+    assert explored(checkpoint.saved("one")) == whole
+    spoilt = checkpoint.saved("one")
     assert spoilt.notes is not None
     notes = {**spoilt.notes, **SPOILT[what]}
     spoilt.keep({name: value for name, value in notes.items() if value is not None}, {})
     with pytest.raises(UsageError, match="checkpoint is broken"):
-        explored(checkpoint.shelf("one"))
+        explored(checkpoint.saved("one"))
 
 
 def test_the_head_of_another_instance_is_refused(checkpoint: Checkpoint) -> None:
     """Heads are called by the instance, and say so themselves: a file that was moved is of no use."""
-    checkpoint.shelf("one").keep({}, {"states": (1, [b"a"])})
+    checkpoint.saved("one").keep({}, {"states": (1, [b"a"])})
     (head,) = checkpoint.folder.glob("*.head")
-    there = checkpoint.shelf("other")
+    there = checkpoint.saved("other")
     there.keep({}, {})
     (other,) = {*checkpoint.folder.glob("*.head")} - {head}
     other.write_bytes(head.read_bytes())
     with pytest.raises(UsageError, match="is of another instance"):
-        checkpoint.shelf("other")
+        checkpoint.saved("other")
 
 
 @pytest.mark.parametrize("content", ["[1]", '{"of": ""}', '{"of": "", "notes": {}, "series": {"states": [[1]]}}'])
 def test_a_head_that_is_none_is_refused(checkpoint: Checkpoint, content: str) -> None:
-    checkpoint.shelf("one").keep({}, {})
+    checkpoint.saved("one").keep({}, {})
     (head,) = checkpoint.folder.glob("*.head")
     head.write_bytes(content.encode() + b"\n" + hashlib.sha256(content.encode()).hexdigest().encode())
     with pytest.raises(UsageError, match="is no head"):
-        checkpoint.shelf("one")
+        checkpoint.saved("one")
 
 
 Row = tuple[str, str, str, int | None]

@@ -12,7 +12,7 @@ import pytest
 from carnet_check.engines import registry
 from carnet_check.engines.exploration import Coverage, Search
 from carnet_check.engines.exploring import explorer, searches
-from carnet_check.engines.interface import Engine, Explores, Outcome, Task
+from carnet_check.engines.interface import Engine, EngineResult, Explores, Task
 from carnet_check.engines.registry import able
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError, UsageError
@@ -39,13 +39,13 @@ class Liar(Engine):
     change: Callable[[Rows], Rows] = lambda rows: rows
     known_as: str = "liar"
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         rows = (
             Result("toy", plan.protocol.variant, claim.name, threat.id, "liar", Verdict.PROVED, Verdict.PROVED)
             for plan in task.plans
             for claim, threat in plan.pairs
         )
-        return Outcome(self.known_as, self.change(tuple(rows)))
+        return EngineResult(self.known_as, self.change(tuple(rows)))
 
     def limited(self, most: int) -> Self:
         return self
@@ -56,7 +56,7 @@ class Liar(Engine):
     def intention(self, task: Task) -> str:
         return "to lie"
 
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         return ("liar: none",)
 
     def budget(self, profile: Profile) -> str:
@@ -146,13 +146,13 @@ def _rows(*words: str) -> list[dict[str, Any]]:
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
     """Tell which searches began early, and which were taken over or run when their turn came."""
     seen: dict[str, list[Search]] = {"begun": [], "taken over": [], "run": []}
-    begin, take, run = explorer.Begun.__init__, explorer.results, explorer.run_all
+    begin, take, run = explorer.RunningSearches.__init__, explorer.results, explorer.run_all
 
-    def beginning(begun: explorer.Begun, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
+    def beginning(begun: explorer.RunningSearches, explorer: Any, tasks: Sequence[Search], *rest: Any) -> None:
         seen["begun"] += tasks
         begin(begun, explorer, tasks, *rest)
 
-    def taking(begun: explorer.Begun, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
+    def taking(begun: explorer.RunningSearches, *rest: Any) -> Iterator[tuple[Search, Coverage]]:
         seen["taken over"] += begun.tasks
         return take(begun, *rest)
 
@@ -160,7 +160,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Search]]:
         seen["run"] += tasks
         return run(explorer, tasks, *rest)
 
-    monkeypatch.setattr(explorer.Begun, "__init__", beginning)
+    monkeypatch.setattr(explorer.RunningSearches, "__init__", beginning)
     monkeypatch.setattr(explorer, "results", taking)
     monkeypatch.setattr(explorer, "run_all", running)
     return seen

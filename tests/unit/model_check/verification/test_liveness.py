@@ -13,7 +13,7 @@ import pytest
 from carnet_check.engines.explicit.engine import Explicit
 from carnet_check.engines.exploration import Coverage, Exploration, Search
 from carnet_check.engines.exploring.searches import search
-from carnet_check.engines.interface import Outcome, Task
+from carnet_check.engines.interface import EngineResult, Task
 from carnet_check.engines.registry import chosen
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError
@@ -193,7 +193,7 @@ class Defective(Here):
 
     change: Callable[[tuple[Result, ...]], tuple[Result, ...]] = lambda rows: rows
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         found = super().run(task, listener)
         return replace(found, rows=self.change(found.rows))
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from carnet_spec.language import *
-from carnet_spec.language.composition import End
-from carnet_spec.language.interpretation import Interpretation
+from carnet_spec.language.composition import End, Interpretation
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import Forall, Var
 from carnet_spec.language.tracing import Place

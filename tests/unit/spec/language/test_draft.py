@@ -547,3 +547,36 @@ def test_what_lacks_a_defence_is_resolved_from_the_same_draft() -> None:
     assert family.protocol().without == ()
     assert family.drafted(FAMILY.main[0]) is family.drafted(FAMILY.main[0])
     assert built == [FAMILY.main[0]]
+
+
+def test_a_step_says_its_sentence_and_its_message_and_changes_several_facts() -> None:
+    draft = drafted()
+
+    @draft.action(PARTY, "a source", "REQ-1", "REQ-2")
+    def send(step: Step, a: Agent, k: Key) -> None:
+        step.says("{a} sends {k}.")
+        step.message("{a} -> boss: {k}")
+        step.insert(sent(a, k), seen(a), when=enrolled(a))
+
+    (action,) = draft.actions
+    assert (action.by, action.source, action.enforces) == (PARTY, "a source", ("REQ-1", "REQ-2"))
+    assert (action.says, action.message) == ("{a} sends {k}.", "{a} -> boss: {k}")
+    assert [(update.name, update.symbol) for update in action.updates] == [
+        ("insert sent", sent.symbol),
+        ("insert seen", seen.symbol),
+    ]
+    assert {update.when for update in action.updates} == {enrolled(Agent(action.params[0])).term}
+
+
+def test_the_first_parameter_acts_where_the_decorator_says_of_whom() -> None:
+    draft = drafted()
+
+    @draft.action(PARTY, "a source", says="{a} has {k}", actor=enrolled)
+    def have(step: Step, a: Agent, k: Key) -> None:
+        step.insert(own(a, k))
+
+    (action,) = draft.actions
+    assert action.actor == action.params[0]
+    assert [(guard.kind, guard.formula) for guard in action.guards] == [
+        (GuardKind.ACTOR, enrolled(Agent(action.params[0])).term)
+    ]

@@ -195,6 +195,20 @@ def _insert_relation(step: Step, a: Agent) -> None:
     step.insert(anything_of(sent))
 
 
+def _insert_nothing(step: Step) -> None:
+    step.insert()
+
+
+def _two_sentences(step: Step) -> None:
+    step.says("this")
+    step.says("that")
+
+
+def _two_messages(step: Step) -> None:
+    step.message("boss -> boss: this")
+    step.message("boss -> boss: that")
+
+
 def _when_relation(step: Step, a: Agent, k: Key) -> None:
     step.insert(sent(a, k), when=anything_of(enrolled))
 
@@ -237,6 +251,9 @@ STEPS: dict[str, tuple[Callable[[], object], str]] = {
     "set of a relation": (_action(_set_relation), "set needs a variable or a function"),
     "set to another sort": (_action(_set_wrong_sort), "chosen holds a Key"),
     "set to a string": (_action(_set_formula), "phase holds a Phase, not 'END'"),
+    "insert of nothing": (_action(_insert_nothing), "insert needs a relation applied to arguments"),
+    "two sentences": (_action(_two_sentences), "a step is one sentence, and it says '"),
+    "two messages": (_action(_two_messages), "a step has one message, and sends 'boss -> boss: this' already"),
     "insert of a comparison": (_action(_insert_comparison), "insert needs a relation applied to arguments"),
     "insert of a bare relation": (_action(_insert_relation), "insert needs a relation applied to arguments"),
     "condition not applied": (_action(_when_relation), "'when' needs a formula: apply enrolled"),
@@ -506,11 +523,11 @@ def test_assumptions_and_defences_are_declared_in_order() -> None:
 
 
 def test_names_of_instances_variants_and_profiles() -> None:
-    assert authoring.numbered("k", 2) == ("k1", "k2")
-    assert authoring.numbered("v", 2, start=0) == ("v0", "v1")
-    assert authoring.numbered("k", 0) == ()
-    assert authoring.named(authoring.HONEST, "user", 2) == authoring.HONEST[:2]
-    assert authoring.named(authoring.HONEST, "user", 6) == (*authoring.HONEST, "user5", "user6")
+    assert authoring.numbered_names("k", 2) == ("k1", "k2")
+    assert authoring.numbered_names("v", 2, start=0) == ("v0", "v1")
+    assert authoring.numbered_names("k", 0) == ()
+    assert authoring.first_names(authoring.HONEST, "user", 2) == authoring.HONEST[:2]
+    assert authoring.first_names(authoring.HONEST, "user", 6) == (*authoring.HONEST, "user5", "user6")
     assert authoring.unary(("a", "b")) == {("a",), ("b",)}
     assert list(authoring.fact(True)) == [()]
     assert not authoring.fact(False)
@@ -530,11 +547,11 @@ def test_names_of_instances_variants_and_profiles() -> None:
     ],
 )
 def test_amounts_in_words(number: int, what: str, words: str) -> None:
-    assert authoring.counted((number, what)) == words
+    assert authoring.amounts_in_words((number, what)) == words
 
 
 def test_amounts_are_joined_without_those_that_are_zero() -> None:
-    assert authoring.counted((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
+    assert authoring.amounts_in_words((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
 
 
 REQUIREMENTS = """# Keys
@@ -645,3 +662,21 @@ def test_an_assumption_says_the_same_in_the_text_and_in_the_protocol(family: Fam
     known = family.text.requirements()
     said = {assumption.id: assumption.sentence for assumption in family.protocol().assumptions}
     assert said == {id: known[id].sentence for id in said}
+
+
+def test_a_finding_has_what_its_table_has_unless_it_says_another_thing() -> None:
+    finding = authoring.Findings("collusion", "the paper")
+    assert finding(1, "loose", "secrecy")("it leaks") == Finding(
+        "finding-1", "it leaks", "collusion", "secrecy", "loose", about="the paper"
+    )
+    other = finding(2, "", "secrecy", threat="outsider", about="the code", without=("lock",))("it leaks")
+    assert other == Finding("finding-2", "it leaks", "outsider", "secrecy", "", ("lock",), "the code")
+
+
+def test_sizes_have_defaults_and_words() -> None:
+    sizes = {"users": (1, "user"), "fakes": (0, "fake")}
+    size = authoring.sizes_for({"fakes": 2}, sizes, "a protocol")
+    assert size == {"users": 1, "fakes": 2}
+    assert authoring.sizes_in_words(size, sizes) == "1 user, 2 fakes"
+    with pytest.raises(SpecificationError, match="no size 'user' in a protocol"):
+        authoring.sizes_for({"user": 2}, sizes, "a protocol")

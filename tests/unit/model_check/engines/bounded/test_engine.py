@@ -12,12 +12,12 @@ import pytest
 
 from carnet_check.engines.bounded import questions
 from carnet_check.engines.bounded.engine import BMC, DEFAULT_RLIMIT
-from carnet_check.engines.bounded.questions import Found, Questions, Standing
+from carnet_check.engines.bounded.questions import ClaimStatus, FoundRun, Questions
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.induction.engine import Induction
-from carnet_check.engines.interface import Engine, Outcome, Plan, Task
-from carnet_check.engines.proving.composition import ClaimProof, SolverOutcome, row_of
+from carnet_check.engines.interface import Engine, EngineResult, Plan, Task
+from carnet_check.engines.proving.composition import ClaimProof, SolverOutcome
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import NO_THREAT, load
 from carnet_check.results import Result, Verdict
@@ -54,7 +54,7 @@ def plan_of(protocol: Protocol) -> Plan:
 
 def standings(
     protocol: Protocol, depth: int = MOST, rlimit: int = DEFAULT_RLIMIT, pool: Pool | None = None
-) -> dict[tuple[str, str], Standing]:
+) -> dict[tuple[str, str], ClaimStatus]:
     """Return how each pair of claim and threat model stands."""
     plan = plan_of(protocol)
     found = Questions(plan, depth, rlimit).answered(pool or Here(), lambda *_: None)
@@ -66,7 +66,7 @@ def broken_after(protocol: Protocol, depth: int = MOST) -> dict[str, int | None]
     return {claim: _steps(standing) for (claim, _), standing in standings(protocol, depth).items()}
 
 
-def _steps(standing: Standing) -> int | None:
+def _steps(standing: ClaimStatus) -> int | None:
     if standing.last is None:
         return None
     assert standing.last.found is not None
@@ -181,7 +181,7 @@ class Fails(Here):
 def test_only_numbers_of_steps_that_were_answered_count(
     monkeypatch: pytest.MonkeyPatch, first: int, lost: bool, verdict: Verdict, bound: int | None
 ) -> None:
-    def unsure(asked: questions.Questions, _: object, told: questions.Told) -> list[Standing]:
+    def unsure(asked: questions.Questions, _: object, told: questions.OnAnswer) -> list[ClaimStatus]:
         return said(asked, Fails(first, lost), told)
 
     said = questions.Questions.answered
@@ -209,13 +209,13 @@ def test_what_the_certified_language_cannot_say_is_unknown(monkeypatch: pytest.M
     }
 
 
-def _with(monkeypatch: pytest.MonkeyPatch, change: Callable[[Found], Found | None]) -> None:
+def _with(monkeypatch: pytest.MonkeyPatch, change: Callable[[FoundRun], FoundRun | None]) -> None:
     """Let every structure that is found be another."""
 
-    def changed(asked: questions.Questions, *given: Any) -> list[Standing]:
+    def changed(asked: questions.Questions, *given: Any) -> list[ClaimStatus]:
         return [each if each.last is None else _changed(each) for each in said(asked, *given)]
 
-    def _changed(standing: Standing) -> Standing:
+    def _changed(standing: ClaimStatus) -> ClaimStatus:
         assert standing.last is not None
         assert standing.last.found is not None
         return replace(standing, last=replace(standing.last, found=change(standing.last.found)))
@@ -224,28 +224,28 @@ def _with(monkeypatch: pytest.MonkeyPatch, change: Callable[[Found], Found | Non
     monkeypatch.setattr(questions.Questions, "answered", changed)
 
 
-def _steps_before_the_last(found: Found) -> Found:
+def _steps_before_the_last(found: FoundRun) -> FoundRun:
     return replace(found, steps=found.steps[:-1])
 
 
-def _further_steps(found: Found) -> Found:
+def _further_steps(found: FoundRun) -> FoundRun:
     return replace(found, steps=found.steps[1:])
 
 
-def _unknown_action(found: Found) -> Found:
+def _unknown_action(found: FoundRun) -> FoundRun:
     return replace(found, steps=(replace(found.steps[0], action="fly"), *found.steps[1:]))
 
 
-def _against_the_axioms(found: Found) -> Found:
+def _against_the_axioms(found: FoundRun) -> FoundRun:
     everyone = frozenset((name,) for name in found.instance.elements["Agent"])
     return replace(found, instance=replace(found.instance, relations={"corrupt": everyone}))
 
 
-def _without_constants(found: Found) -> Found:
+def _without_constants(found: FoundRun) -> FoundRun:
     return replace(found, instance=replace(found.instance, functions={}))
 
 
-SPOILT: dict[str, tuple[Callable[[Found], Found], str]] = {
+SPOILT: dict[str, tuple[Callable[[FoundRun], FoundRun], str]] = {
     "the last step is missing": (_steps_before_the_last, "the claim still holds"),
     "the first step is missing": (_further_steps, "cannot replay"),
     "an action is not there": (_unknown_action, "cannot replay"),
@@ -271,10 +271,10 @@ class Believer(Induction):
 
     by_default: ClassVar = False
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         pairs = [(plan, claim, threat) for plan in task.plans for claim, threat in plan.pairs]
         proofs = [(plan, ClaimProof(claim.name, SolverOutcome.PROVED), threat) for plan, claim, threat in pairs]
-        return Outcome(self.name, tuple(row_of(self, task, *proof, 0.0, "of course") for proof in proofs))
+        return EngineResult(self.name, tuple(self.row(task, *proof, 0.0, "of course") for proof in proofs))
 
 
 def test_an_attack_on_what_another_engine_proves_is_an_error() -> None:

@@ -23,7 +23,7 @@ from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import Model, build, can_afford
 from carnet_check.engines.explicit.saturation import changed
 from carnet_check.engines.explicit.search import Moves, all_moves, expander
-from carnet_check.engines.exploration import Exploration, trigger_of
+from carnet_check.engines.exploration import Caps, Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import objection, with_rules_as_steps
 from carnet_command.interrupts import stoppable
@@ -241,7 +241,7 @@ HOLDS = "import sys; held = bytearray(int(sys.argv[1])); print('ready', flush=Tr
 
 
 def _watch(max_memory: int, workers: int) -> Watch:
-    return Watch(max_states=None, max_memory=max_memory, progress=None, workers=workers)
+    return Watch(Caps(memory=max_memory, workers=workers))
 
 
 def test_a_search_alone_stops_beyond_its_memory_or_when_it_is_interrupted() -> None:
@@ -285,7 +285,7 @@ def test_what_siblings_hold_is_counted() -> None:
 def test_what_is_no_part_of_a_search_counts_for_none_of_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    watch = Watch(max_states=None, max_memory=None, max_seconds=6.0, progress=None)
+    watch = Watch(Caps(seconds=6.0))
     now = 107.0
     assert watch.exceeded(1) == "time"
     watch.leave_out(4.0)
@@ -363,7 +363,7 @@ def _protocol(draft: Draft, *fair: str) -> Protocol:
 
 def _found(protocol: Protocol, instance: Instance | None = None, max_states: int | None = None) -> Exploration:
     where = instance or Instance({"Party": ("p", "q")})
-    found = lassos(protocol, where, protocol.liveness, max_states=max_states)
+    found = lassos(protocol, where, protocol.liveness, caps=Caps(states=max_states))
     judge = Interpreter(with_rules_as_steps(protocol, protocol.liveness), where)
     for trace in found.violations.values():
         assert objection(judge, protocol.liveness[0], trace) == ""

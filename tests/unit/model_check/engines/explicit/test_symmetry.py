@@ -20,7 +20,7 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.layout import Place, Value
 from carnet_check.engines.explicit.model import Model, build
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.explicit.symmetry import Alike, Element, Fact, Standing, interchangeable
+from carnet_check.engines.explicit.symmetry import BundleClass, Canonicalizer, Element, Fact, interchangeable
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.semantics import Interpreter
@@ -35,7 +35,7 @@ A, B, C, D = PARTIES
 S, T, U, V = TOOLS
 
 
-def found(*facts: Fact) -> tuple[Alike, ...]:
+def found(*facts: Fact) -> tuple[BundleClass, ...]:
     return interchangeable([*PARTIES, *TOOLS], facts)
 
 
@@ -120,8 +120,8 @@ def explored(protocol: Protocol, instance: Instance, packed: Packed, *, symmetry
 @SEARCHES
 def test_a_vote_is_visited_up_to_the_names_of_sites(packed: Packed) -> None:
     every, found = (explored(vote(), sites(3), packed, symmetry=symmetry) for symmetry in (False, True))
-    assert (every.states, every.stood_for) == (6083, 6083)
-    assert (found.states, found.stood_for, found.depth) == (1182, 6083, every.depth)
+    assert (every.states, every.represented) == (6083, 6083)
+    assert (found.states, found.represented, found.depth) == (1182, 6083, every.depth)
     assert found.reduction["permutations"] == 6
 
 
@@ -140,7 +140,7 @@ def test_whom_parties_told_is_looked_at_where_they_are_alike_otherwise(packed: P
         explored(claimed(drafted(tell), one_way=one_way), THREE, packed, symmetry=symmetry)
         for symmetry in (False, True)
     )
-    assert (every.states, found.stood_for) == (1 << 9, 1 << 9)
+    assert (every.states, found.represented) == (1 << 9, 1 << 9)
     assert found.states == 104, "relations on three elements up to isomorphism"
 
 
@@ -180,7 +180,7 @@ def test_what_is_left_out_at_its_cost_is_not_counted(packed: Packed) -> None:
     protocol = reordered(claimed(drafted(see, costly=(push,)), never=all_seen), ("push", "see"))
     instance = replace(FOUR, budget=2)
     every, found = (explored(protocol, instance, packed, symmetry=symmetry) for symmetry in (False, True))
-    assert (every.states, found.states, found.stood_for) == (16, 5, 16)
+    assert (every.states, found.states, found.represented) == (16, 5, 16)
     assert explored(protocol, instance, PackedSearch, symmetry=True).reduction["states_dominated"]
 
 
@@ -199,7 +199,7 @@ def test_a_state_may_stand_for_more_than_half_a_word_counts(packed: Packed) -> N
 
     twenty = replace(FOUR, elements={**FOUR.elements, "Party": tuple(f"p{number}" for number in range(20))})
     found = explored(claimed(drafted(push, hear), each_alone=each_alone), twenty, packed, symmetry=True)
-    assert (found.states, found.stood_for) == (math.comb(23, 3), 4**20)
+    assert (found.states, found.represented) == (math.comb(23, 3), 4**20)
     assert math.factorial(20) // math.factorial(5) ** 4 > 1 << 32
 
 
@@ -209,9 +209,9 @@ def test_nothing_is_left_to_be_counted_when_a_search_ends(packed: Packed) -> Non
     left: list[int] = []
     count = PackedSearch._count
 
-    def counted(run: PackedSearch, standing: Standing, end: int) -> None:
+    def counted(run: PackedSearch, canonical: Canonicalizer, end: int) -> None:
         left.append(end - run.counted)
-        count(run, standing, end)
+        count(run, canonical, end)
 
     with patch.object(PackedSearch, "_count", counted):
         explored(claimed(drafted(see, push), never=all_seen), FOUR, packed, symmetry=True)
@@ -272,9 +272,9 @@ def model_of(owners: tuple[str, ...]) -> Model:
     return build(Interpreter(draft.protocol(), instance), (), (), reduce=False, symmetric=True)
 
 
-def standing_of(model: Model) -> Standing:
-    assert model.standing is not None
-    return model.standing
+def standing_of(model: Model) -> Canonicalizer:
+    assert model.canonical is not None
+    return model.canonical
 
 
 def images(model: Model, held: dict[Place, Value]) -> Iterator[int]:
@@ -315,23 +315,23 @@ def test_states_that_differ_in_names_have_one_for_all(data: st.DataObject, owner
     chosen = data.draw(st.lists(st.sampled_from(places), max_size=most, unique_by=id))
     held = {place: data.draw(st.sampled_from(place.values)) for place in chosen}
     orbit = set(images(model, held))
-    standing = standing_of(model)
-    [stands] = {standing(s) for s in orbit}
+    canonical = standing_of(model)
+    [stands] = {canonical(s) for s in orbit}
     assert stands in orbit
-    assert {standing.size(s) for s in orbit} == {len(orbit)}
+    assert {canonical.size(s) for s in orbit} == {len(orbit)}
 
 
 @pytest.mark.parametrize("size", [3, 4])
 def test_a_circle_is_ordered_by_trying(size: int) -> None:
     """Each is trusted by one and trusts one, so nothing tells them apart but the whole circle."""
     model = model_of(("ann", "ben", "cy", "di"))
-    places, standing = model.layout.tables["trusts"].places, standing_of(model)
+    places, canonical = model.layout.tables["trusts"].places, standing_of(model)
     for around in itertools.permutations(PEOPLE, size):
         circle = zip(around, (*around[1:], around[0]), strict=True)
         held: dict[Place, Value] = dict.fromkeys((places[pair] for pair in circle), True)
         orbit = set(images(model, held))
-        assert standing.size(packed(model, held)) == len(orbit)
-        assert len({standing(s) for s in orbit}) == 1
+        assert canonical.size(packed(model, held)) == len(orbit)
+        assert len({canonical(s) for s in orbit}) == 1
 
 
 def test_places_that_are_carried_to_one_another_get_their_bits_together() -> None:
@@ -347,11 +347,11 @@ def test_places_that_are_carried_to_one_another_get_their_bits_together() -> Non
 
 def test_a_state_goes_on_standing_for_the_same_ones_when_places_get_bits() -> None:
     model = model_of(("ann", "ben"))
-    tables, standing = model.layout.tables, standing_of(model)
+    tables, canonical = model.layout.tables, standing_of(model)
     early = [packed(model, {tables["ready"].places[party,]: True}) for party in PEOPLE[2:]]
-    stands = [(standing(s), standing.size(s)) for s in early]
+    stands = [(canonical(s), canonical.size(s)) for s in early]
     packed(model, {tables["mood"].places["di",]: "GLAD", tables["lent"].places["t1", "ben"]: True})
-    assert [(standing(s), standing.size(s)) for s in early] == stands
+    assert [(canonical(s), canonical.size(s)) for s in early] == stands
 
 
 def test_what_no_permutation_moves_stays_and_the_largest_number_comes_first() -> None:
@@ -388,13 +388,13 @@ def alike(protocol: Protocol, instance: Instance = INSTANCE, *, reduce: bool = T
     counts, found = [], set()
     for symmetric in (False, True):
         model = build(Interpreter(protocol, instance), invariants, (), reduce=reduce, symmetric=symmetric)
-        run = PackedSearch(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=False)
+        run = PackedSearch(model, Watch(), enough=0, dominance=False)
         run.run()
-        if model.standing is None:
+        if model.canonical is None:
             counts.append(len(run.found))
         else:
-            counts.append(run.stood_for(model.standing))
-            found = {frozenset("+".join(name for _, name in each) for each in them) for them in model.standing.alike}
+            counts.append(run.represented(model.canonical))
+            found = {frozenset("+".join(name for _, name in each) for each in them) for them in model.canonical.alike}
     assert counts[0] == counts[1]
     return found
 

@@ -16,8 +16,8 @@ from carnet_check.engines.explicit import explorer as compiled_explorer
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Coverage, Exploration, Part, Search
 from carnet_check.engines.exploring import explorer, searches
-from carnet_check.engines.exploring.explorer import Remembering
-from carnet_check.engines.exploring.searches import alike, search_in, search_scope
+from carnet_check.engines.exploring.explorer import CachedExplorer
+from carnet_check.engines.exploring.searches import decided_together, search_in, search_scope
 from carnet_check.loading.extent import Explored
 from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope
@@ -159,8 +159,8 @@ def test_instances_share_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     left: list[float | None] = []
     now = [100.0]
 
-    def slow(*_: object, max_seconds: float | None, **__: object) -> Exploration:
-        left.append(max_seconds)
+    def slow(*_: object, caps: Caps, **__: object) -> Exploration:
+        left.append(caps.seconds)
         now[0] += 4.0
         return Exploration(states=1, seconds=1_000.0)
 
@@ -269,7 +269,7 @@ class Liar:
 
 def test_lassos_that_the_interpreter_accepts_violate_what_is_decided_together() -> None:
     protocol = _lively()
-    assert alike(protocol, protocol.liveness) == [("served", "unfair"), ("known",), ("known-last",)]
+    assert decided_together(protocol, protocol.liveness) == [("served", "unfair"), ("known",), ("known-last",)]
     found = search_in(EXPLICIT, replace(LASSOS, liveness=("served", "unfair")), _lively(), INSTANCE)
     assert (found.problems, list(found.violations)) == ((), ["unfair"])
 
@@ -312,7 +312,7 @@ ASKED: dict[str, Any] = {"invariants": (SECRECY,), "goals": PROTOCOL.goals, "cap
 def found(folder: Path, instance: Instance = COLLUSION, **changed: Any) -> tuple[Exploration, int]:
     """Return what is found with a cache, and how many answers it has then."""
     before = AnswerCache(folder, ("explicit",))
-    return Remembering(EXPLICIT, before).explore(PROTOCOL, instance, **{**ASKED, **changed}), len(
+    return CachedExplorer(EXPLICIT, before).explore(PROTOCOL, instance, **{**ASKED, **changed}), len(
         list(folder.glob("*/*"))
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.engines.induction import explain_cti, workbench
-from carnet_check.engines.induction.counterexample import Structure, confirmed, counterexample, small_model
+from carnet_check.engines.induction.counterexample import Structure, confirmed, counterexample
 from carnet_check.engines.induction.obligations import Obligation, after_updates, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.errors import EngineDisagreement
@@ -235,7 +235,7 @@ def notice(step: Step, a: Party) -> None:
 def _found(draft: Draft, id: str = "step/notice/unseen", rlimit: int = DEFAULT_RLIMIT) -> Structure | None:
     protocol = claimed(draft, unseen=_unseen)
     obligation: Obligation = next(each for each in obligations(protocol) if each.id == id)
-    return small_model(obligation, rlimit)
+    return SmallModel(obligation, rlimit).smallest()
 
 
 def _facts(found: Structure | None) -> dict[str, set[tuple[str, ...]]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import ProofResult, houdini, liveness, minimal, prove, prove_claims
+from carnet_check.engines.induction import ProofResult, houdini, liveness, minimal, prove, try_claims
 from carnet_check.engines.induction.induction import answers_to
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.engines.induction.minimal import (
@@ -121,7 +121,7 @@ def test_a_lost_worker_leaves_its_one_obligation_unknown(
 
 
 def test_a_claim_that_needs_a_threat_model_is_proved_under_it_alone() -> None:
-    proofs = prove_claims(LESSON, jobs=1)
+    proofs = try_claims(LESSON, jobs=1).claims
     assert proofs["no-blame", "honest"].proved
     assert proofs["no-blame", "honest"].axioms == ("honest: nobody",)
     assert ("no-blame", "anyone") not in proofs

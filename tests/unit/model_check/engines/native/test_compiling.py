@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.engines.native import answers, compiling, kernel, machine, search
 from carnet_check.engines.native.tables import BLOCK, COUNTERS, EXPANDED, Number, room_to_work
 from carnet_check.loading.families import load
@@ -46,8 +46,8 @@ def test_it_is_compiled_anew_when_any_file_of_the_package_changes(function: Any)
 def test_it_is_kept_where_no_package_is() -> None:
     """A folder that is left of a package that was removed would be taken for a package."""
     package = Path(compiling.__file__).parent
-    kept: Any = kernel.expand
-    assert not Path(kept._cache.cache_path).is_relative_to(package)
+    table: Any = kernel.expand
+    assert not Path(table._cache.cache_path).is_relative_to(package)
 
 
 SCRIPT = """
@@ -98,13 +98,13 @@ DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 def test_what_is_damaged_is_compiled_and_kept_anew(name: str, compiled: tuple[Path, list[str]], tmp_path: Path) -> None:
     folder, first = compiled[0], [*compiled[1]]
     assert first[0] == "42"
-    script, kept = folder / "script.py", str(shutil.copytree(folder / "kept", tmp_path / "kept"))
+    script, table = folder / "script.py", str(shutil.copytree(folder / "kept", tmp_path / "kept"))
     pattern, damaged = DAMAGE[name]
-    (file,) = Path(kept).rglob(pattern)
+    (file,) = Path(table).rglob(pattern)
     file.write_bytes(damaged(file.read_bytes()))
-    assert _ran(script, NUMBA_CACHE_DIR=kept)[:2] == ["42", "None"]
-    first[1] = first[1].replace(str(folder / "kept"), kept)
-    assert [_ran(script, NUMBA_CACHE_DIR=kept) for _ in range(2)] == [first] * 2
+    assert _ran(script, NUMBA_CACHE_DIR=table)[:2] == ["42", "None"]
+    first[1] = first[1].replace(str(folder / "kept"), table)
+    assert [_ran(script, NUMBA_CACHE_DIR=table) for _ in range(2)] == [first] * 2
 
 
 def test_seconds_are_told_once(script: Path, tmp_path: Path) -> None:
@@ -214,9 +214,11 @@ def test_any_number_of_threads_finds_the_same(name: str, threads: int, monkeypat
     monkeypatch.setattr(machine, "FOLLOWERS", 1)
     monkeypatch.setattr(machine, "MOST_ALONE", 1)
     kinds: Counter[str] = Counter()
-    piece = machine.Ahead.piece
+    piece = machine.Prefetcher.piece
 
-    def counted(self: machine.Ahead, known: Callable[[], machine.Known], begin: int, end: int) -> machine.Piece:
+    def counted(
+        self: machine.Prefetcher, known: Callable[[], machine.ReadTables], begin: int, end: int
+    ) -> machine.Batch:
         taken = piece(self, known, begin, end)
         reached = taken.counters[EXPANDED]
         kinds["all" if reached == taken.end else "none" if reached == begin else "some"] += 1
@@ -225,7 +227,7 @@ def test_any_number_of_threads_finds_the_same(name: str, threads: int, monkeypat
 
     asked = ASKED[name]()
     expected = found(asked, 1)
-    monkeypatch.setattr(machine.Ahead, "piece", counted)
+    monkeypatch.setattr(machine.Prefetcher, "piece", counted)
     assert said(found(asked, threads)) == said(expected)
     assert min(kinds[kind] for kind in ("all", "some", "no room")) > 0, kinds
     assert kinds["all"] > 100
@@ -237,7 +239,7 @@ def test_what_ends_a_search_ends_it_with_threads_under_way() -> None:
         protocol,
         instance,
         invariants=(),
-        max_states=100_000,
+        caps=Caps(states=100_000),
         reduction=False,
         packed=functools.partial(search.NativeSearch, threads=3),
     )
@@ -253,7 +255,7 @@ def test_what_was_given_to_a_thread_is_let_go_of_before_it_is_done() -> None:
     assert not given
 
 
-def _nothing() -> machine.Known:
+def _nothing() -> machine.ReadTables:
     raise AssertionError("nothing more is begun")
 
 
@@ -264,9 +266,9 @@ def test_an_interrupt_forgets_no_thread_that_is_under_way() -> None:
         def result(self, timeout: float | None = None) -> Number:
             raise KeyboardInterrupt
 
-    working = machine.Ahead(threads=1, size=1)
-    room = machine.Room(room_to_work(1, 1, 1, 1), np.zeros(1, np.uint32))
-    piece = machine.Piece(1, room, np.zeros(COUNTERS, np.int64), Interrupted())
+    working = machine.Prefetcher(threads=1, size=1)
+    room = machine.Buffer(room_to_work(1, 1, 1, 1), np.zeros(1, np.uint32))
+    piece = machine.Batch(1, room, np.zeros(COUNTERS, np.int64), Interrupted())
     working._pieces.append(piece)
     with pytest.raises(KeyboardInterrupt):
         working.piece(_nothing, 0, 1)

@@ -22,13 +22,14 @@ from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, Sighting, most_answers
+from carnet_check.engines.exploration import Caps
 from carnet_check.engines.native import book, kernel, machine, rows
 from carnet_check.engines.native import store as native_store
-from carnet_check.engines.native.book import Book
+from carnet_check.engines.native.answer_tables import AnswerTables
 from carnet_check.engines.native.rows import CHEAPER, FOUND
 from carnet_check.engines.native.search import NativeSearch
 from carnet_check.engines.native.store import MOST_STATES, WORD, Gathering, Store, packed, row_of
-from carnet_check.engines.native.tables import CODE, EMPTY, MARKED, NONE, Kept, Number, Words
+from carnet_check.engines.native.tables import CODE, EMPTY, MARKED, NONE, Number, StateTable, Words
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Draft, Formula, Instance, Protocol, Role, Step, flag
 from tests.fixtures.unseen import letters, relay, sites, vote
@@ -36,13 +37,13 @@ from tests.fixtures.unseen import letters, relay, sites, vote
 BITS = 130
 
 
-def _slot(row: Words, like: Words, kept: Kept) -> Number:
+def _slot(row: Words, like: Words, table: StateTable) -> Number:
     """Look for a row where another one would be."""
-    h = rows.hashed(like, 0, kept)
-    return rows.slot_for(h, rows.home(h, kept), row, 0, kept)
+    h = rows.hashed(like, 0, table)
+    return rows.slot_for(h, rows.home(h, table), row, 0, table)
 
 
-slot_for = cast(Callable[[Words, Words, Kept], int], numba.njit(_slot))
+slot_for = cast(Callable[[Words, Words, StateTable], int], numba.njit(_slot))
 """Python cannot call what is made for the kernel alone; not kept on the disk, where it would outlive the kernel's."""
 states = st.lists(st.integers(0, (1 << BITS) - 1), unique=True, max_size=60)
 ABSENT = 0
@@ -50,11 +51,11 @@ ABSENT = 0
 
 def told_of(state: int, store: Store, like: int | None = None) -> int:
     """Return what the kernel tells of a state; it takes its hash for that of another one, if told."""
-    row, other = (np.zeros(store.kept.width, np.uint64) for _ in range(2))
-    for each, kept in ((state, row), (state if like is None else like, other)):
-        if native_store.pack(row_of(each, store.words), store.words, 0, store.kept._replace(rows=kept)) != NONE:
+    row, other = (np.zeros(store.table.width, np.uint64) for _ in range(2))
+    for each, table in ((state, row), (state if like is None else like, other)):
+        if native_store.pack(row_of(each, store.words), store.words, 0, store.table._replace(rows=table)) != NONE:
             return ABSENT
-    return min(int(slot_for(row, other, store.kept)), ABSENT)
+    return min(int(slot_for(row, other, store.table)), ABSENT)
 
 
 def row_numbers(part: Words) -> list[int]:
@@ -77,7 +78,7 @@ def test_states_keep_their_order_and_are_found_again(known: list[int], more: int
             store.make_room(room)
             assert store.most >= len(known) + room - 1
             store.widen(store.words + 1)
-            for word in np.flatnonzero(store.kept.fields < 1 << CODE):
+            for word in np.flatnonzero(store.table.fields < 1 << CODE):
                 store.make_codes(int(word))
         assert told_of((1 << BITS) + 1, store) == ABSENT
 
@@ -113,7 +114,7 @@ def test_what_was_found_at_less_cost_is_passed_over(known: set[tuple[int, int]])
     states = [core << 3 | cost for core, cost in sorted(known)]
     store = Store(1, packed(states, 1), len(states) + 1, 7)
     idle = np.zeros(len(states), np.uint8)
-    kernel.pass_over(0, store.kept, idle, np.zeros(4, np.uint64), np.zeros(1, np.uint64))
+    kernel.pass_over(0, store.table, idle, np.zeros(4, np.uint64), np.zeros(1, np.uint64))
     cheapest = {core: min(cost for same, cost in known if same == core) for core, _ in known}
     assert idle.tolist() == [int(cost > cheapest[core]) for core, cost in sorted(known)]
 
@@ -123,7 +124,7 @@ def test_a_state_takes_at_most_eight_bytes_of_the_table(begun: int) -> None:
     """Right after the table grew it is as empty as it gets."""
     store = Store(1, packed(range(begun), 1), begun)
     store.make_room(1)
-    assert store.kept.slots.nbytes <= 8 * store.size + 8
+    assert store.table.slots.nbytes <= 8 * store.size + 8
     assert store.most > store.size
 
 
@@ -133,7 +134,7 @@ def test_most_words_are_kept_as_codes() -> None:
     for places, width in ((128, 1), (64, 3)):
         with patch.multiple(native_store, FEWEST=2, MOST=places):
             store = Store(3, packed(known, 3), 60)
-        assert store.kept.width == width
+        assert store.table.width == width
         assert store[:] == known
 
 
@@ -206,7 +207,7 @@ def test_few_bits_are_one_word_wherever_they_are(reads: int) -> None:
 
 
 groups = importlib.import_module("carnet_check.engines.explicit.search")
-WATCH = Watch(max_states=2_000, max_memory=None, progress=None)
+WATCH = Watch(Caps(states=2_000))
 
 
 def searched(protocol: Protocol, instance: Instance) -> NativeSearch:
@@ -242,7 +243,7 @@ def test_actions_fall_into_parts_until_there_are_many(monkeypatch: pytest.Monkey
     monkeypatch.setattr(groups, "FEW", 1)
     some = len(searched(protocol, sites(3)).expanders)
     assert some > len(protocol.actions)
-    monkeypatch.setattr(groups, "MANY", some - 1)
+    monkeypatch.setattr("carnet_check.engines.native.search.MANY", some - 1)
     assert len(protocol.actions) < len(searched(protocol, sites(3)).expanders) < some
 
 
@@ -305,7 +306,7 @@ def longest_run(bits: int) -> int:
     """Return how many cells side by side are full of answers about eight neighbouring bits, from one on."""
     memo: Memo[Sighting] = Memo(lambda _: ())
     memo.grow(0xFF << bits)
-    written = Book(1, (), (memo,))
+    written = AnswerTables(1, (), (memo,))
     states = np.arange(256, dtype=np.uint64) << np.uint64(bits)
     written._enter(np.zeros(256, np.int64), states, np.full(256, 3, np.uint64))
     base, size = int(written.tables.bases[0]), int(written.tables.sizes[0])

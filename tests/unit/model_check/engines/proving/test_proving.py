@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.interface import Basis, Task
+from carnet_check.engines.interface import ProofBasis, Task
 from carnet_check.engines.proving import solver
 from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.prover import Prover
 from carnet_check.engines.registry import ENGINES, registered
-from carnet_check.engines.runner import Silent
+from carnet_check.engines.runner import NullListener
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers, obligations
 from carnet_check.results import Verdict
@@ -112,8 +112,8 @@ def test_the_kernel_says_in_which_layer_it_proved(club: Path) -> None:
     campaign = planned(Request(load(f"{club}:draft"), engines=("kernel",)))
     (engine,) = campaign.engines
     task: Task = campaign.task
-    outcome = engine.run(task, Silent())
-    assert dict(outcome.bases) == {row.key: Basis("") for row in outcome.rows}
+    outcome = engine.run(task, NullListener())
+    assert dict(outcome.bases) == {row.key: ProofBasis("") for row in outcome.rows}
     assert outcome.bases
 
 

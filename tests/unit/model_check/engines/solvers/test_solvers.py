@@ -23,7 +23,7 @@ from carnet_check.engines.interface import Engine
 from carnet_check.engines.proving import solver
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.engines.proving.prover import Prover, Question, asked, likely_cores
-from carnet_check.engines.proving.solver import QUESTIONS, Known, require_sound
+from carnet_check.engines.proving.solver import QUESTIONS, KnownQuestion, require_sound
 from carnet_check.engines.runner import Runner
 from carnet_check.engines.solvers import cvc5, eprover
 from carnet_check.engines.solvers.engine import CVC5, EPROVER, GET_E
@@ -304,7 +304,7 @@ def test_the_parts_say_what_the_goal_says(goal: Term) -> None:
 
 def test_nothing_is_proved_where_nothing_is_asked() -> None:
     with pytest.raises(AssertionError, match="nothing was asked"):
-        next(eprover.answer(eprover.Asked("digest", (), 1, 1)))
+        next(eprover.answer(eprover.ProverInput("digest", (), 1, 1)))
 
 
 def test_conclusions_and_cases_are_taken_apart_beneath_a_quantifier() -> None:
@@ -377,7 +377,7 @@ esac"""
 def test_comments_of_e_2_and_of_e_3_are_read(sign: str, tmp_path: Path) -> None:
     fake = program(tmp_path, RIGHT.format(sign))
     eprover.require_trusted(str(fake))
-    (answer,) = eprover.answer(eprover.Asked("d", (QUESTIONS[0].tptp,), 10, 1, str(fake)))
+    (answer,) = eprover.answer(eprover.ProverInput("d", (QUESTIONS[0].tptp,), 10, 1, str(fake)))
     assert (answer.outcome, answer.core) == (PROVED, ("all of them",))
 
 
@@ -526,7 +526,7 @@ def test_every_known_question_decides(name: str) -> None:
             continue
         told = {**RIGHT_ANSWERS, name: (outcome, (), "")}
 
-        def ask(known: Known, told: dict[str, Any] = told) -> Any:
+        def ask(known: KnownQuestion, told: dict[str, Any] = told) -> Any:
             return told[known.name]
 
         with pytest.raises(UsageError, match=f"of {name} it has to say"):

@@ -24,10 +24,11 @@ from carnet_check.engines.native.tables import EMPTY, FIRST, NONE, Missing, Numb
 ASKED = 512
 """How many answers are asked for at once."""
 _ROOM = 64
+_OF_WORDS = {"masks", "turns", "drops", "cells", "touched", "cleared"}
 _FORGOTTEN = attrgetter("forgotten")
 
 
-class Book:
+class AnswerTables:
     """Tables for states of ``words`` words.
 
     Attributes:
@@ -47,28 +48,10 @@ class Book:
         self._edits: dict[tuple[int, int, int], int] = {}
         self._listed = self._parts = self._pieces = self._cells = self._targets = self._bits = 0
         self._key = np.zeros(words, np.uint64)
-        self.tables = Tables(
-            begins=np.zeros(_ROOM, np.int64),
-            lengths=np.zeros(_ROOM, np.int64),
-            pieces=np.zeros(_ROOM + 1, np.int64),
-            sources=np.zeros(_ROOM, np.int64),
-            masks=np.zeros(_ROOM, np.uint64),
-            turns=np.zeros(_ROOM, np.uint64),
-            bases=np.zeros(_ROOM, np.int64),
-            sizes=np.zeros(_ROOM, np.int64),
-            drops=np.zeros(_ROOM, np.uint64),
-            known=np.zeros(_ROOM, np.int64),
-            cells=np.zeros(_ROOM, np.uint64),
-            moving=np.zeros(0, np.int64),
-            firsts=np.zeros(_ROOM + 1, np.int64),
-            visits=np.zeros(_ROOM, np.int64),
-            effects=np.zeros(_ROOM, np.int64),
-            edits=np.zeros(_ROOM + 1, np.int64),
-            targets=np.zeros(_ROOM, np.int64),
-            touched=np.zeros(_ROOM, np.uint64),
-            cleared=np.zeros(_ROOM, np.uint64),
-            closures=np.zeros(_ROOM, np.int64),
-        )
+        arrays: dict[str, Any] = {
+            name: np.zeros(_ROOM + 1, np.uint64 if name in _OF_WORDS else np.int64) for name in Tables._fields
+        }
+        self.tables = Tables(**arrays)
         self._change(None)
         self.move_by(moving)
         self.look_for(looking)
@@ -109,7 +92,9 @@ class Book:
         contents = [FIRST + self._write[memo](answer) for memo, answer in zip(entered, answers, strict=True)]
         if bits != self._bits:
             self._bits = bits
-            self._read_anew()
+            # Take note of what memos read
+            for number in range(len(self._memos)):
+                self._read(number)
         self._enter(np.array(entered, np.int64), states, np.array(contents, np.uint64))
         self._make_room(set(memos))
 
@@ -144,11 +129,6 @@ class Book:
             self._grow_to(number + 1, "begins", "lengths", "bases", "sizes", "drops", "known")
             self._settle(number, Gathering(self.words, self._read_by(memo)))
         return self._numbers[id(memo)]
-
-    def _read_anew(self) -> None:
-        """Take note of what memos read."""
-        for number in range(len(self._memos)):
-            self._read(number)
 
     def _read_by(self, memo: Memo[Any]) -> int:
         return memo.reads & (1 << WORD * self.words) - 1
@@ -206,15 +186,15 @@ class Book:
         self._grow_to(number + 1, "visits")
         self._grow_to(number + 2, "firsts")
         self.moves.append(answer)
-        effects = [self._effect(*effect) for effect in answer.effects]
+        effects = [
+            self._edit(touched, cleared, NONE if closure is None else self._number(closure, self._change))
+            for touched, cleared, closure in answer.effects
+        ]
         begin, self._listed = self._listed, self._listed + len(effects)
         self._grow_to(self._listed, "effects")
         self.tables.effects[begin : self._listed] = effects
         self.tables.firsts[number + 1] = self._listed
         return number
-
-    def _effect(self, touched: int, cleared: int, closure: Memo[Change] | None) -> int:
-        return self._edit(touched, cleared, NONE if closure is None else self._number(closure, self._change))
 
     def _change(self, answer: Change) -> int:
         return self._edit(*(answer or (0, 0)), NONE)
