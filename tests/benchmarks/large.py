@@ -34,7 +34,7 @@ MEBIBYTE = 1 << 20
 
 def kept_by(found: Sequence[int]) -> int:
     """Return the bytes of states that the kernel found and of the table; how Python keeps them cannot be told apart."""
-    return len(found) * found.kept.width * BYTES + found.kept.slots.nbytes if isinstance(found, Store) else 0
+    return len(found) * found.table.width * BYTES + found.table.slots.nbytes if isinstance(found, Store) else 0
 
 
 def posed(number: int) -> Instance:

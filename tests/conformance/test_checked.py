@@ -24,7 +24,7 @@ from carnet_check.conformance.checks import (
 )
 from carnet_check.conformance.recorded import Logs
 from carnet_check.errors import UsageError
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_spec.language import Protocol
 from carnet_spec.trace import Header, TraceCheck, TraceEnd, TraceEvent
 from tests.fixtures.rounds import Event, end, events, header, honest, logged_again, with_deductions, write_checked

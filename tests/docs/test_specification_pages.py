@@ -19,7 +19,7 @@ import pytest
 
 from carnet_check.cli import main
 from carnet_check.loading.families import load
-from carnet_ref.systems.gpu_travelling.roles.procedures import COLUMNS, TABLE, Taken, cell
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import COLUMNS, TABLE, Taken, cell
 from carnet_spec.language import Draft, Service, SpecificationError
 from carnet_spec.language.requirements import NormativeText
 from carnet_spec.protocols.gpu_travelling.design import HIDDEN, LACKING, SHOWN

@@ -41,8 +41,9 @@ ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = ROOT / "reference_impl" / "carnet_ref"
 LOOKED_AT: Final = (
     "systems/gpu_travelling/roles",
-    "systems/gpu_travelling/keys",
-    "systems/gpu_travelling/device",
+    "systems/gpu_travelling/keys.py",
+    "systems/gpu_travelling/device.py",
+    "systems/gpu_travelling/orders.py",
     "systems/gpu_travelling/evidence",
     "systems/gpu_travelling/evidence.py",
     "keys",

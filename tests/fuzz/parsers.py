@@ -66,13 +66,12 @@ from carnet_ref.spdm.messages import (
 from carnet_ref.spdm.secured import SecuredRecord
 from carnet_ref.spdm.session import Chain
 from carnet_ref.spdm.transfer import RequesterTransfer, ResponderTransfer, Sizes
-from carnet_ref.systems.gpu_travelling.device.commands import parse_command, parse_reply
-from carnet_ref.systems.gpu_travelling.device.orders import parse_order
-from carnet_ref.systems.gpu_travelling.device.orders import parse_report as parse_firmware_report
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_envelope
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_message as parse_role_message
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
+from carnet_ref.systems.gpu_travelling.orders import parse_command, parse_order, parse_reply
+from carnet_ref.systems.gpu_travelling.orders import parse_report as parse_firmware_report
+from carnet_ref.systems.gpu_travelling.roles.job import Checkpoint, Entry
+from carnet_ref.systems.gpu_travelling.roles.messages import parse_envelope
+from carnet_ref.systems.gpu_travelling.roles.messages import parse_message as parse_role_message
 from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
 from carnet_ref.wire import MalformedError, join, number
@@ -420,7 +419,7 @@ PARSERS: Final = {
         Parser("device-program", parse_program, lambda: [TRAINING_CODE, b"copy buffer\nplant x\n"]),
         Parser("transport-frame", parse_frame, _frames),
         Parser("greeting", parse_introduction, lambda: [join(b"alice", bytes(NONCE_BYTES))]),
-        Parser("kept", Kept.parse, lambda: [Kept.first(b"model").encode()], heavy=True),
+        Parser("kept", Checkpoint.parse, lambda: [Checkpoint.first(b"model").encode()], heavy=True),
         Parser("ledger", Entry.parse, lambda: [Entry("alice", "s1/1", "aa", "bb").encode()], heavy=True),
         Parser("device-order", parse_order, _tagged),
         Parser("device-report", parse_firmware_report, _tagged),

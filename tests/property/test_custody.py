@@ -23,8 +23,8 @@ from hypothesis.stateful import (
 from carnet_ref.crypto.primitives import AesGcm, sha384
 from carnet_ref.device import BASE, TRAINING_CODE, Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
-from carnet_ref.systems.gpu_travelling.device.commands import Start, Write, encode
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.orders import Start, Write, encode_copy
 from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
 from carnet_ref.systems.gpu_travelling.roles.links import h2d_body
@@ -259,7 +259,7 @@ class Custody(RuleBasedStateMachine):
         keys = self.lent[which % len(self.lent)]
         sealer = Sealer(keys.h2d, keys.ivs(Direction.H2D, skip), KeyUsage())
         honest, self.nonces = self.nonces, set()
-        body = h2d_body(keys.engine, skip, sealer.seal(encode(command)))
+        body = h2d_body(keys.engine, skip, sealer.seal(encode_copy(command)))
         self.nonces = honest
         self.world.deliver(Frame(CORRUPT, GPU, FrameKind.H2D, body))
 

@@ -21,23 +21,27 @@ from carnet_ref.crypto.primitives import TAG_BYTES, Buffer, CryptoError
 from carnet_ref.device import CopyEngines
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyLedger, KeysError, KeyUsage, LinkKeys, UsageLimits
 from carnet_ref.recorder import write_trace
-from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload, Write, encode
-from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
-from carnet_ref.systems.gpu_travelling.device.orders import (
+from carnet_ref.systems.gpu_travelling import orders
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.device import Firmware
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.keys import SCHEDULES, key_schedule
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.orders import (
     ORDERS_LABEL,
     REPORTS_LABEL,
     Fence,
     Fenced,
+    Logged,
+    Model,
     Order,
     Report,
     Rotate,
     Rotated,
+    Upload,
+    Write,
+    encode_copy,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, key_schedule
-from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link, SessionKeys
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
 from carnet_ref.transport.node import Node
@@ -281,7 +285,7 @@ class CountedRun:
         session.order(Fence())
         session.cross(*link.seal(Upload(b"code", bytes(chance.choice((0, 100))))))
         for reply in (Logged(0.5), Model(bytes(chance.choice((0, 90)))))[: chance.randint(0, 2)]:
-            link.open(session.gpu.seal(encode(reply)).ciphertext)
+            link.open(session.gpu.seal(encode_copy(reply)).ciphertext)
         self.agree(session)
 
     def agree(self, session: Session) -> None:

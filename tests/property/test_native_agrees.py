@@ -25,7 +25,7 @@ from tests.property.random_protocols import explored as symmetric
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 NATIVE = "carnet_check.engines.native"
 BOOK, MACHINE, SEARCH, STORE = (
-    importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "machine", "search", "store")
+    importlib.import_module(f"{NATIVE}.{name}") for name in ("answer_tables", "machine", "search", "store")
 )
 GROUPS = importlib.import_module("carnet_check.engines.explicit.search")
 TOO_MANY = 5_000

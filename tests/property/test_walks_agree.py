@@ -241,7 +241,7 @@ def _arguments(step: CompiledStep, state: State, needed: set[str]) -> Iterator[E
 def test_the_kernel_takes_the_same_walks(each: Sample, seed: int, depth: int, hand_over_at: int, tight: bool) -> None:
     pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     book, machine, walking = (
-        importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "walk_machine", "walking")
+        importlib.import_module(f"{NATIVE}.{name}") for name in ("answer_tables", "walk_machine", "search")
     )
     room: Mapping[tuple[object, str], int] = {
         (book, "ASKED"): 1,

@@ -1,4 +1,4 @@
-"""The command line, listed from the commands themselves: what each does, its arguments and its options."""
+"""Pages that are listed from registrations: the commands with their options, the engines, the formats of evidence."""
 
 from __future__ import annotations
 

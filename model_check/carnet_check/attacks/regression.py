@@ -1,4 +1,4 @@
-"""An attack as a test that fails until the defect is gone, and the replay that such a test runs."""
+"""An attack as a record in JSON, and as a test that fails until the defect is gone, with the replay that it runs."""
 
 from __future__ import annotations
 

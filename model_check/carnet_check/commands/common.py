@@ -1,4 +1,4 @@
-"""What subcommands share: options, and printing text or JSON."""
+"""What subcommands share: options and their completion, the closing block, and printing text or JSON."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return found | ({"without": ",".join(finding.without)} if finding.without else {})
 
 
-# -- the block that a command ends with: what was established, how, with what, and how to do it again --
+# -- the closing block: what was established, how, with what, and how to do it again ---------------
 
 DIGEST_SHOWN = 16
 HIDDEN_OPTIONS = "carnet.unsaid"

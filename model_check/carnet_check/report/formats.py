@@ -1,4 +1,7 @@
-"""Rows as JUnit XML, as the xUnit plugin of Jenkins accepts it: one test case to a row, one suite to a variant."""
+"""A run in the formats of other tools: JUnit XML as the xUnit plugin of Jenkins accepts it, SARIF, and Markdown.
+
+In JUnit, a row is a test case, and a variant is a suite.
+"""
 
 from __future__ import annotations
 

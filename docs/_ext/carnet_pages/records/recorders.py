@@ -164,7 +164,7 @@ def replays(family: Family) -> None:
         rows = carried_out.record(family, rows, traces, replay)
         traces.write()
     else:
-        from carnet_ref.systems.gpu_travelling.exploits.record import replayed
+        from carnet_ref.systems.gpu_travelling.exploits.replay import replayed
 
         about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
         rows = replayed(about, secrets.token_bytes)

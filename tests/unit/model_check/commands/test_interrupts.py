@@ -220,9 +220,11 @@ def test_a_checkpoint_that_is_broken_or_without_its_head_is_refused(tmp_path: Pa
     assert (ran.code, json.loads(ran.out)["error"]["kind"]) == (2, "usage")
     said = json.loads(ran.out)["error"]["message"]
     assert said == f"the checkpoint is broken: '{states}' ends in the middle of a state"
-    (head,) = tmp_path.glob("*.head")
+    whole = tmp_path / "whole"
+    told(SMALL, whole)
+    (head,) = whole.glob("*.head")
     head.unlink()
-    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
+    ran = carnet("explore", *SMALL, "--checkpoint", str(whole))
     assert (ran.code, "is of a search whose head is not there" in ran.err) == (2, True)
 
 
@@ -244,8 +246,10 @@ def test_a_folder_that_cannot_be_cleared_or_kept_from_others_is_refused(tmp_path
     _beside(tmp_path / "states").mkdir()
     ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
     assert (ran.code, "cannot clear the folder" in ran.err, len(ran.err.splitlines()[-1:])) == (2, True, 1)
-    tmp_path.chmod(0o777)
-    ran = carnet("explore", *SMALL, "--checkpoint", str(tmp_path))
+    shared = tmp_path / "shared"
+    told(SMALL, shared)
+    shared.chmod(0o777)
+    ran = carnet("explore", *SMALL, "--checkpoint", str(shared))
     assert (ran.code, "a checkpoint that nobody else may write to" in ran.err) == (2, True)
 
 

@@ -319,7 +319,6 @@ def test_a_file_of_this_name_is_used_if_it_uses_the_language_and_nothing_else_is
     for command in (("verify",), ("explain", "grant")):
         ran = carnet(*command)
         assert (ran.code, "protocol.py:1" in ran.err) == (2, True)
-    (begun / "protocol.py").write_text("from carnet_spec.language import Nothing\n")
     assert carnet("explain", "grant", "--protocol", "gpu-travelling").code == 0
 
 

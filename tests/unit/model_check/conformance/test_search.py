@@ -19,7 +19,7 @@ from carnet_check.conformance.effects import (
     relevant_symbols,
 )
 from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH, Column, Line
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_spec.language import Draft, Formula, InLine, Instance, Profile, Protocol, Sort, Step, exists, true
 from carnet_spec.trace import TraceEvent, TraceStep
 from tests.fixtures.travelling import SOURCE

@@ -102,7 +102,6 @@ def test_the_toy_is_a_sound_module_that_saturates_in_one_step(tmp_path: Path) ->
         "INVARIANT TypeOK",
         "INVARIANT secrecy",
     ]
-    text, _ = exported(tmp_path, TOY)
     for action in load(TOY).protocol("main").actions:
         if not action.deduction:
             assert "Become(Saturated(" in definition(text, action.name)
@@ -110,7 +109,6 @@ def test_the_toy_is_a_sound_module_that_saturates_in_one_step(tmp_path: Path) ->
     assert definition(text, "Saturated").strip() == (
         "Saturated(s) == LET t == Deduced(s) IN IF t = s THEN s ELSE Saturated(t)"
     )
-    text, _ = exported(tmp_path, TOY)
     (line,) = (line for line in text.splitlines() if line.endswith(" : lend(to, key)"))
     used = used_symbol(next(sort for sort in load(TOY).protocol("main").sorts if sort.name == "Key")).name
     assert f'\\E key \\in FirstUnused(<<"k1", "k2", "k3">>, {used}) : ' in line

@@ -223,7 +223,8 @@ def test_only_a_claim_that_is_proved_has_a_proof(tmp_path: Path) -> None:
     assert [label in fallen for label in (*PROOF, ATTEMPT)] == [False, False, False]
     assert "none under anyone, where it is UNKNOWN and VIOLATED" in fallen
     assert "nothing is established" in fallen
-    page = _article(_told(tmp_path, control("sound"), "--engine", "explicit"), "one-holder")
+    (tmp_path / "sound").mkdir()
+    page = _article(_told(tmp_path / "sound", control("sound"), "--engine", "explicit"), "one-holder")
     assert "<dd>none under anyone, where it is EXHAUSTED</dd>" in page
     assert "nothing is established" not in page
 

@@ -13,8 +13,8 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.crossings import TrafficCounts
 from carnet_ref.transport.frames import PLATFORM, Ended, Frame, FrameKind, RoleEvent, encode_frame, read_frame
 from carnet_ref.transport.greeting import key_of_party

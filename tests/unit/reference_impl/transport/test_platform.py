@@ -7,8 +7,8 @@ import pickle
 import pytest
 
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.platform import Platform

@@ -352,7 +352,8 @@ def test_only_what_makes_a_difference_is_another_answer(tmp_path: Path) -> None:
     _, count = found(tmp_path, watch=lambda *_: None, caps=Caps(memory=1 << 40, workers=7))
     assert count == 1
     renamed = replace(SECRECY, params=(), body=SECRECY.formula)
-    assert found(tmp_path, invariants=(renamed,))[1] == 0
+    (tmp_path / "renamed").mkdir()
+    assert found(tmp_path / "renamed", invariants=(renamed,))[1] == 0
 
 
 def test_an_order_is_not_taken_for_its_elements(tmp_path: Path) -> None:

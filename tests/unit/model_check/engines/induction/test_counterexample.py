@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from carnet_check.engines.induction import explain_cti, workbench
-from carnet_check.engines.induction.counterexample import Structure, confirmed, counterexample
+from carnet_check.engines.induction.counterexample import SmallModel, Structure, confirmed, counterexample
 from carnet_check.engines.induction.obligations import Obligation, after_updates, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
 from carnet_check.errors import EngineDisagreement

@@ -23,7 +23,7 @@ from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, Sighting, most_answers
 from carnet_check.engines.exploration import Caps
-from carnet_check.engines.native import book, kernel, machine, rows
+from carnet_check.engines.native import answer_tables, kernel, machine, rows
 from carnet_check.engines.native import store as native_store
 from carnet_check.engines.native.answer_tables import AnswerTables
 from carnet_check.engines.native.rows import CHEAPER, FOUND
@@ -292,7 +292,7 @@ def test_more_actions_than_a_word_has_bits_all_take_their_steps(monkeypatch: pyt
 )
 def test_crowded_tables_answer_alike(protocol: Protocol, instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many answers then belong in a place that another one has."""
-    for module in (book, machine):
+    for module in (answer_tables, machine):
         monkeypatch.setattr(module, "ASKED", 4)
     expected, found = (
         explore(protocol, instance, invariants=(), packed=packed)

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuAppraiser, GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsReport,
     AwaitsReturn,

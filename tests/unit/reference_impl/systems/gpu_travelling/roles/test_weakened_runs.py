@@ -8,7 +8,7 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_ref.recorder import write_trace
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.transport.frames import FrameKind
 from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
