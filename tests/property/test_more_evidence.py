@@ -21,12 +21,11 @@ from carnet_ref.attestation.anchors import Anchors, default_anchors
 from carnet_ref.attestation.appraisal import POLICY, Appraisal, AppraisalStep
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, Expected, Verifier, appraise_composite
 from carnet_ref.attestation.documents import decode
-from carnet_ref.attestation.formats import FORMATS, Against, Given, OptionKind, appraise_files
+from carnet_ref.attestation.formats import FORMATS, AppraisalContext, OptionKind, OptionValues, appraise_files
 from carnet_ref.attestation.intel import policy as td_policy
-from carnet_ref.attestation.intel.certificates import sign_p256
 from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
-from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
+from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import collect
 from carnet_ref.attestation.nvidia import policy as gpu_policy
 from carnet_ref.attestation.nvidia.node import SWITCHES
@@ -34,7 +33,7 @@ from carnet_ref.attestation.nvidia.policy import NodePolicy
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.crypto.primitives import sha384
+from carnet_ref.crypto.primitives import sha384, sign_p256
 from tests.fixtures import ear_tokens, nvidia_node, nvidia_pki, simulated_machine, simulated_quotes, simulated_snp
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
@@ -90,8 +89,8 @@ def of_format(kind: str, evidence: bytes, anchors: Anchors, at: datetime) -> App
     nothing = {option.name: () if option.kind is OptionKind.FILES else None for option in form.options}
 
     def appraise(given: Mapping[str, Any], policy: Any) -> Appraisal:
-        against = Against(at, form.default_policy if policy is None else policy, anchors)
-        return appraise_files(form, [evidence], Given({**nothing, **given}), against)
+        against = AppraisalContext(at, form.default_policy if policy is None else policy, anchors)
+        return appraise_files(form, [evidence], OptionValues({**nothing, **given}), against)
 
     return appraise
 
@@ -275,7 +274,7 @@ def of_this_machine(folder: Path) -> Situation:
     def appraise(given: Mapping[str, Any], policy: Any) -> Appraisal:
         policies = {} if policy is None else {"tdx": policy}
         return appraise_collection(
-            collection, Terms(simulated_machine.NOW, simulated_machine.anchors(), policies, given)
+            collection, AppraisalTerms(simulated_machine.NOW, simulated_machine.anchors(), policies, given)
         )
 
     asking = replace(td_policy.DEFAULT_POLICY, require=frozenset({"tcb-status"}))

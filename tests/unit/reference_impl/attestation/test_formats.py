@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
-from carnet_ref.attestation.formats import FORMATS, Registered
+from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
 from docs._ext.carnet_pages.listings import evidence_formats
 
 SUMMARY = "Appraise a toy."
@@ -23,7 +23,7 @@ def attest(*words: str) -> Result:
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Register toys, and return where one can be written."""
-    monkeypatch.setitem(FORMATS, "toy", Registered("tests.fixtures.toy_evidence:FORMAT", SUMMARY))
+    monkeypatch.setitem(FORMATS, "toy", RegisteredFormat("tests.fixtures.toy_evidence:FORMAT", SUMMARY))
     return tmp_path / "a toy"
 
 

@@ -42,7 +42,7 @@ from carnet_ref.systems.gpu_travelling.orders import (
     parse_reply,
     parse_report,
 )
-from carnet_ref.training import Outcome
+from carnet_ref.training import TrainingResult
 from carnet_ref.wire import MalformedError
 
 DIGEST, OTHER = sha384(b"code"), sha384(b"model")
@@ -66,7 +66,7 @@ IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
         Upload(b"train\n", b"secret"),
         Model(b"secret"),
         Sent(b"secret"),
-        Outcome(b"secret", 1.5, b"secret"),
+        TrainingResult(b"secret", 1.5, b"secret"),
     ],
     ids=lambda said: type(said).__name__,
 )
@@ -83,8 +83,8 @@ class Counting:
     def first_model(self) -> bytes:
         return b"0"
 
-    def train(self, model: bytes, data: bytes) -> Outcome:
-        return Outcome(model + b"+" + str(len(data)).encode(), 0.5, b"derived from " + data)
+    def train(self, model: bytes, data: bytes) -> TrainingResult:
+        return TrainingResult(model + b"+" + str(len(data)).encode(), 0.5, b"derived from " + data)
 
 
 @dataclass
@@ -144,7 +144,7 @@ def test_a_report_has_whole_digests() -> None:
 
 def test_training_leaves_a_model_and_a_residue() -> None:
     gpu = loaded()
-    assert gpu.train() == Outcome(b"0+6", 0.5, b"derived from secret")
+    assert gpu.train() == TrainingResult(b"0+6", 0.5, b"derived from secret")
     assert gpu.memory.content(Region.WORKSPACE) == b"derived from secret"
 
 

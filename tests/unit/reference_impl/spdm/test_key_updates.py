@@ -6,7 +6,7 @@ import pytest
 
 from carnet_ref.spdm import RecordError, UnexpectedMessageError
 from carnet_ref.spdm.layout import Version
-from carnet_ref.spdm.machine import KeysUpdated, Secured, Send, UpdateKeys
+from carnet_ref.spdm.machine import KeysUpdated, SecuredState, Send, UpdateKeys
 from carnet_ref.spdm.messages import (
     Error,
     ErrorCode,
@@ -32,10 +32,10 @@ def update(operation: UpdateOperation, tag: int = 7) -> KeyUpdate:
 def test_one_direction_or_both_move_to_the_next_key(both: bool) -> None:
     ours, theirs = established()
     before = ours.state
-    assert isinstance(before, Secured)
+    assert isinstance(before, SecuredState)
     assert deliver(ours, UpdateKeys(both), theirs) == [KeysUpdated(), KeysUpdated()]
     after = ours.state
-    assert isinstance(after, Secured)
+    assert isinstance(after, SecuredState)
     assert after.sending.secret == before.sending.secret.updated()
     assert after.receiving.secret == (before.receiving.secret.updated() if both else before.receiving.secret)
     assert theirs.open(ours.seal(b"after")) == b"after"

@@ -28,7 +28,16 @@ from carnet_ref.spdm.messages import (
     RespondIfReady,
     parse_message,
 )
-from carnet_ref.spdm.transfer import LEAST_CHUNK, LEAST_TRANSFER, Answering, Asking, Crossing, Incoming, Outgoing, Sizes
+from carnet_ref.spdm.transfer import (
+    LEAST_CHUNK,
+    LEAST_TRANSFER,
+    Incoming,
+    Outgoing,
+    RequesterTransfer,
+    ResponderTransfer,
+    Sizes,
+    TransferStep,
+)
 from tests.fixtures.spdm import ByHand, Draws, carry, deliver, negotiated, requester, responder
 
 V = Version.V1_2
@@ -38,12 +47,12 @@ LONG = REQUEST + bytes(range(200))
 """A request, as far as its code tells, that does not fit a transfer."""
 
 
-def asking(sizes: Sizes = SIZES, request: bytes = REQUEST) -> Crossing[Asking]:
-    return Asking(V, sizes).put(request)
+def asking(sizes: Sizes = SIZES, request: bytes = REQUEST) -> TransferStep[RequesterTransfer]:
+    return RequesterTransfer(V, sizes).put(request)
 
 
-def answering(sizes: Sizes = SIZES) -> Answering:
-    return Answering(V, sizes)
+def answering(sizes: Sizes = SIZES) -> ResponderTransfer:
+    return ResponderTransfer(V, sizes)
 
 
 def error(code: int, extended: bytes = b"") -> bytes:
@@ -143,7 +152,7 @@ def test_an_error_in_the_middle_of_a_request_reaches_the_state(early: bool) -> N
     assert asking(request=LONG).transfer.take(message).whole == refusal
 
 
-def large(handle: int = 2) -> Crossing[Asking]:
+def large(handle: int = 2) -> TransferStep[RequesterTransfer]:
     return asking().transfer.take(error(ErrorCode.LARGE_RESPONSE, bytes([handle])))
 
 

@@ -28,7 +28,14 @@ from carnet_ref.spdm.messages import (
     Summary,
     parse_message,
 )
-from carnet_ref.spdm.transfer import LONGEST_EXPONENT, MOST_TRIES, Answering, Asking, Crossing, Sizes
+from carnet_ref.spdm.transfer import (
+    LONGEST_EXPONENT,
+    MOST_TRIES,
+    RequesterTransfer,
+    ResponderTransfer,
+    Sizes,
+    TransferStep,
+)
 from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm import carry, deliver, reporter, requester, responder
 
@@ -37,12 +44,12 @@ SIZES = Sizes(pieces=True, peer_transfer=64, peer_message=500, own_message=500)
 REQUEST = GetDigests(V).encode()
 
 
-def asking(sizes: Sizes = SIZES, request: bytes = REQUEST) -> Crossing[Asking]:
-    return Asking(V, sizes).put(request)
+def asking(sizes: Sizes = SIZES, request: bytes = REQUEST) -> TransferStep[RequesterTransfer]:
+    return RequesterTransfer(V, sizes).put(request)
 
 
-def answering(sizes: Sizes = SIZES) -> Answering:
-    return Answering(V, sizes)
+def answering(sizes: Sizes = SIZES) -> ResponderTransfer:
+    return ResponderTransfer(V, sizes)
 
 
 def error(code: int, extended: bytes = b"") -> bytes:

@@ -12,7 +12,7 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
 )
 from carnet_ref.spdm.layout import Version
-from carnet_ref.spdm.machine import Begin, Closed, Received, Secured, Send, UpdateKeys
+from carnet_ref.spdm.machine import Begin, Closed, Received, SecuredState, Send, UpdateKeys
 from carnet_ref.spdm.messages import GetMeasurements, Heartbeat, KeyUpdate, UpdateOperation
 from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm import deliver, established, reporter, requester, responder
@@ -24,7 +24,7 @@ def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
     assert isinstance(effect, Send)
     theirs.receive(effect.data)
     state = ours.state
-    assert isinstance(state, Secured)
+    assert isinstance(state, SecuredState)
     again = KeyUpdate(Version.V1_1, UpdateOperation.UPDATE_ALL_KEYS, 1)
     _, record = state.sending.updated().seal(5, again.encode())
     with pytest.raises(UnexpectedMessageError, match="verifies the new key"):
@@ -99,7 +99,7 @@ def test_an_application_does_not_fit_a_record_without_end() -> None:
 def test_a_message_of_spdm_that_is_said_to_be_of_another_type_ends_the_session(kind: int) -> None:
     ours, theirs = established()
     state = ours.state
-    assert isinstance(state, Secured)
+    assert isinstance(state, SecuredState)
     _, record = state.sending.seal(kind, Heartbeat(Version.V1_1).encode())
     with pytest.raises(UnexpectedMessageError, match=f"type {kind:#04x}"):
         theirs.receive(record)

@@ -15,12 +15,12 @@ from carnet_check.conformance import conform
 from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.transport.crossings import Tally
+from carnet_ref.transport.crossings import TrafficCounts
 from carnet_ref.transport.frames import PLATFORM, Ended, Frame, FrameKind, RoleEvent, encode_frame, read_frame
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Platform, Relay, listen
-from carnet_ref.transport.process import ConnectionConfig, take_part
+from carnet_ref.transport.process import ConnectionConfig, run_party
 from carnet_ref.wire import MalformedError
 from tests.fixtures.hostile_platform import TOKEN, Meeting, meet
 from tests.fixtures.worlds import draws, world_of
@@ -55,7 +55,7 @@ def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[
         if isinstance(node, Corrupt):
             node.own = own
         way = ConnectionConfig(port, key_of_party(TOKEN, name), os.urandom, deployment.largest_frame)
-        return await take_part(node, node.perform(role.begin(time.monotonic())), way)
+        return await run_party(node, node.perform(role.begin(time.monotonic())), way)
 
     async def whole() -> Ended:
         gpu = Node(GPU, deployment.gpu(draws(GPU)), recorders[PLATFORM], remark=told.append)
@@ -193,7 +193,7 @@ def test_clocks_that_creep_leave_everybody_heard() -> None:
 
 @pytest.mark.mends("H4")
 def test_a_platform_that_starts_again_goes_on_from_the_clocks_that_it_passed_on(tmp_path: Path) -> None:
-    with Tally(tmp_path) as tally:
+    with TrafficCounts(tmp_path) as tally:
         tally.note(3, 4, 5 * AHEAD)
-    with Tally(tmp_path) as tally:
+    with TrafficCounts(tmp_path) as tally:
         assert (tally.messages, tally.octets, tally.clock) == (3, 4, 5 * AHEAD)

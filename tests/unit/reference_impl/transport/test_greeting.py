@@ -17,7 +17,7 @@ from carnet_ref.transport import platform as relaying
 from carnet_ref.transport.frames import Frame, FrameKind, encode_frame, receive_message, send_message
 from carnet_ref.transport.greeting import NONCE_BYTES, introduce, key_of_party, welcome
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.process import take_part
+from carnet_ref.transport.process import run_party
 from carnet_ref.wire import MalformedError
 from tests.fixtures.hostile_platform import TOKEN, Counting, Meeting, ended, meet, way
 
@@ -144,7 +144,7 @@ def test_a_party_leaves_a_port_that_was_taken_over_and_finds_the_platform_when_i
         port = squatter.sockets[0].getsockname()[1]
         frame = Frame("alice", "anna", FrameKind.CHANNEL, b"a secret of the run")
         node = Node("alice", alice, Recorder(), remark=told.append)
-        task = asyncio.create_task(take_part(node, [frame], way(port, "alice")))
+        task = asyncio.create_task(run_party(node, [frame], way(port, "alice")))
         meeting.tasks.append(task)
         while not told:
             await asyncio.sleep(0.01)

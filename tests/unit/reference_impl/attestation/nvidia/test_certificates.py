@@ -7,7 +7,7 @@ from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.nvidia.certificates import BLACKWELL_DICE, HOPPER_DICE, firmware_id, product, unit
+from carnet_ref.attestation.nvidia.certificates import BLACKWELL_DICE, HOPPER_DICE, firmware_id, product, ueid
 from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import FIRMWARE_ID, issue, world
 
@@ -72,4 +72,4 @@ def test_any_extension_is_a_firmware_id_or_a_typed_error(oid: x509.ObjectIdentif
 )
 def test_the_chip_is_the_first_word_of_the_name(name: str, chip: str) -> None:
     leaf = issue(name, None, ca=False, serial=4711).certificate
-    assert (product(leaf), unit(leaf)) == (chip, "4711")
+    assert (product(leaf), ueid(leaf)) == (chip, "4711")

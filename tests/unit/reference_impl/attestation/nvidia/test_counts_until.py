@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu, counts_until
+from carnet_ref.attestation.nvidia.appraisal import appraise_gpu, valid_until
 from carnet_ref.attestation.nvidia.policy import Policy
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.wire import MalformedError
@@ -48,7 +48,7 @@ class Shown:
     @property
     def end(self) -> datetime:
         """Until when it counts."""
-        return counts_until(parse_pem_chain(self.chain), self.rims, self.ocsp, self.anchors)
+        return valid_until(parse_pem_chain(self.chain), self.rims, self.ocsp, self.anchors)
 
     def accepted(self, at: datetime) -> bool:
         """Say whether it is accepted at a time, with every step asked for that looks at the clock."""
