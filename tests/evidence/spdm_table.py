@@ -8,7 +8,7 @@ import io
 import os
 from pathlib import Path
 
-from tests.fixtures.spdm_transcripts import Walker
+from tests.fixtures.spdm import Walker
 
 TABLE = Path(__file__).resolve().parents[2] / "docs" / "results" / "spdm-recordings.csv"
 HEADER = (

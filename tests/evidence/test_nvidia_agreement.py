@@ -18,8 +18,7 @@ from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import Policy
 from tests.fixtures import nvidia_verifier_driver
 from tests.fixtures.nvidia_evidence import FOLDER, MISSING, SAMPLES, cases, read
-from tests.fixtures.nvidia_wheel import verifier_python
-from tests.fixtures.own_environment import UnavailableError
+from tests.fixtures.own_environment import UnavailableError, verifier_python
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.skipif(FOLDER is None, reason=MISSING)]
 EVERYTHING = Policy(

@@ -14,8 +14,7 @@ from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.nvidia.rim import appraise_rim, parse_rim
 from tests.fixtures.nvidia_pki import world
-from tests.fixtures.nvidia_wheel import samples
-from tests.fixtures.own_environment import UnavailableError
+from tests.fixtures.own_environment import UnavailableError, samples
 
 AT = datetime(2025, 8, 21, 12, tzinfo=UTC)
 DEVICE = "478176379286082186618948445787393647364802107249"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.evidence.spdm_table import TABLE, table
-from tests.fixtures.spdm_transcripts import Walker
+from tests.fixtures.spdm import Walker
 
 EVIDENCE = os.environ.get("CARNET_EVIDENCE")
 pytestmark = pytest.mark.skipif(EVIDENCE is None, reason="CARNET_EVIDENCE names no folder")

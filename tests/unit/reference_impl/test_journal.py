@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_command.files import create_durably, write_durably
-from carnet_ref.journal import Journal, JournalError, kept_key
+from carnet_ref.journal import Journal, JournalError, load_or_make_key
 from tests.fixtures.killing import KILLED, faulty, forked
 from tests.fixtures.worlds import draws
 
@@ -206,18 +206,18 @@ def carnet(folder: Path, *more: str) -> Result:
 def test_a_key_is_made_once(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        key = kept_key(tmp_path / "key", [])
+        key = load_or_make_key(tmp_path / "key", [])
     finally:
         os.umask(before)
     assert len(key) == 32
-    assert kept_key(tmp_path / "key", [tmp_path / "journal"]) == key
+    assert load_or_make_key(tmp_path / "key", [tmp_path / "journal"]) == key
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
 
 def makes(path: Path) -> Callable[[Callable[[int], None]], None]:
     def work(say: Callable[[int], None]) -> None:
-        say(kept_key(path, [])[0])
+        say(load_or_make_key(path, [])[0])
 
     return work
 
@@ -235,9 +235,9 @@ def test_whatever_step_fails_there_is_no_key_or_a_whole_one(fault: str, tmp_path
         outcomes.add((code == 0, (folder / "key").exists()))
         if (folder / "key").exists():
             assert len(bytes.fromhex((folder / "key").read_text())) == 32
-        key = kept_key(folder / "key", [])
+        key = load_or_make_key(folder / "key", [])
         assert said in ([], [key[0]])
-        assert kept_key(folder / "key", [folder / "journal"]) == key
+        assert load_or_make_key(folder / "key", [folder / "journal"]) == key
     assert outcomes == {(True, True), (False, False), (False, True)}
 
 
@@ -291,7 +291,7 @@ def test_a_file_without_a_whole_and_private_key_is_refused_and_kept(
     path.write_bytes(text)
     path.chmod(mode)
     with pytest.raises(JournalError) as refused:
-        kept_key(path, [])
+        load_or_make_key(path, [])
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
     assert path.read_bytes() == text
@@ -308,7 +308,7 @@ def test_of_two_runs_that_make_a_key_both_use_that_of_the_first(
         return drawn(size)
 
     monkeypatch.setattr("carnet_ref.journal.secrets.token_hex", while_another_is_first)
-    assert kept_key(tmp_path / "key", []) == first
+    assert load_or_make_key(tmp_path / "key", []) == first
 
 
 def test_a_key_through_a_pipe_needs_no_mode(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_a_key_through_a_pipe_needs_no_mode(tmp_path: Path) -> None:
     os.write(write, bytes(range(32)).hex().encode())
     os.close(write)
     try:
-        assert kept_key(Path(f"/dev/fd/{read}"), []) == bytes(range(32))
+        assert load_or_make_key(Path(f"/dev/fd/{read}"), []) == bytes(range(32))
     finally:
         os.close(read)
 

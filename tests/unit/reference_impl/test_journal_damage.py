@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.journal import CHECKPOINT, KEPT_WHOLE, MOST_ENTRIES, MOST_GROWTH, HeadFile, Journal, JournalError, Mark
+from carnet_ref.journal import (
+    CHECKPOINT,
+    MOST_ENTRIES,
+    MOST_GROWTH,
+    RETAINED_KINDS,
+    HeadFile,
+    Journal,
+    JournalError,
+    JournalHead,
+)
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from tests.fixtures.killing import KILLED, faulty, forked
 from tests.fixtures.worlds import ChainTrainer, FastDeployment, draws, world_of
@@ -151,7 +160,7 @@ def test_no_entry_follows_one_without_a_head(tmp_path: Path, monkeypatch: pytest
     journal.append("accepted", b"one")
     written = HeadFile.write
 
-    def fails(_: HeadFile, mark: Mark) -> None:
+    def fails(_: HeadFile, mark: JournalHead) -> None:
         raise OSError("no space left")
 
     monkeypatch.setattr(HeadFile, "write", fails)
@@ -362,7 +371,7 @@ def test_a_checkpoint_is_no_kind_for_others_and_dropped_entries_are_not_asked_fo
     journal = opened(tmp_path)
     with pytest.raises(ValueError, match="no kind of entry"):
         journal.append(CHECKPOINT, b"")
-    assert "trained" not in KEPT_WHOLE
+    assert "trained" not in RETAINED_KINDS
     with pytest.raises(ValueError, match="only the last"):
         journal.all("trained")
 

@@ -17,7 +17,7 @@ from lxml import etree
 
 from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
-from carnet_ref.attestation.formats import FORMATS, Registered
+from carnet_ref.attestation.formats import FORMATS, RegisteredFormat
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, SNP_BYTES, kind_of, known_kind
 from carnet_ref.attestation.nvidia import rim as nvidia_rim
 from carnet_ref.attestation.nvidia.rim import LIMITS, appraise_rim, parse_bounded
@@ -37,7 +37,7 @@ SUMMARY = "Appraise a toy."
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Register toys, and return where one can be written."""
-    monkeypatch.setitem(FORMATS, "toy", Registered("tests.fixtures.toy_evidence:FORMAT", SUMMARY))
+    monkeypatch.setitem(FORMATS, "toy", RegisteredFormat("tests.fixtures.toy_evidence:FORMAT", SUMMARY))
     return tmp_path / "a toy"
 
 

@@ -16,7 +16,7 @@ from carnet_ref.systems.gpu_travelling.ablations.gpu import ENGINES
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
 from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
-from carnet_ref.training import Outcome
+from carnet_ref.training import TrainingResult
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.wire import MalformedError
 from tests.fixtures.worlds import draws
@@ -49,7 +49,7 @@ IMPLANT = b"copy buffer\nwrite-out stash\ntrain\n"
         orders.Upload(b"train\n", b"secret"),
         orders.Model(b"secret"),
         orders.Sent(b"secret"),
-        Outcome(b"secret", 1.5, b"secret"),
+        TrainingResult(b"secret", 1.5, b"secret"),
     ],
     ids=lambda said: type(said).__name__,
 )
@@ -66,8 +66,8 @@ class Counting:
     def first_model(self) -> bytes:
         return b"0"
 
-    def train(self, model: bytes, data: bytes) -> Outcome:
-        return Outcome(model + b"+" + str(len(data)).encode(), 0.5, b"derived from " + data)
+    def train(self, model: bytes, data: bytes) -> TrainingResult:
+        return TrainingResult(model + b"+" + str(len(data)).encode(), 0.5, b"derived from " + data)
 
 
 @dataclass
@@ -138,7 +138,7 @@ def test_a_report_has_whole_digests_and_code_that_does_not_train_is_refused() ->
 
 def test_training_leaves_a_model_and_a_residue() -> None:
     gpu = loaded()
-    assert gpu.train() == Outcome(b"0+6", 0.5, b"derived from secret")
+    assert gpu.train() == TrainingResult(b"0+6", 0.5, b"derived from secret")
     assert gpu.memory.content(Region.WORKSPACE) == b"derived from secret"
 
 

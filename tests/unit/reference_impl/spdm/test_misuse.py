@@ -36,12 +36,12 @@ from carnet_ref.spdm.machine import (
     REFUSALS,
     Begin,
     Closed,
-    Conversing,
     Ended,
     Measure,
+    MessageState,
     Opened,
     Received,
-    Secured,
+    SecuredState,
     Send,
     SessionEvent,
     SessionState,
@@ -136,9 +136,9 @@ def ending(state: SessionState, message: bytes) -> Exception | None:
     return closed[0] if closed else None
 
 
-def acceptable(state: Conversing, awaited: bytes, message: bytes) -> bool:
+def acceptable(state: MessageState, awaited: bytes, message: bytes) -> bool:
     """Whether a message may go on in a state, as far as its kind tells."""
-    if message[:1] != b"\x05" or isinstance(state, Secured):
+    if message[:1] != b"\x05" or isinstance(state, SecuredState):
         return message == awaited
     return message[2] in awaited_codes()[type(state)]
 
@@ -153,7 +153,7 @@ def test_the_conversations_visit_every_state_that_awaits_the_peer() -> None:
 @pytest.mark.parametrize(("name", "position"), PLACES)
 def test_every_message_in_every_state_is_the_awaited_one_or_ends_the_session(name: str, position: int) -> None:
     state, awaited = trace(name)[position]
-    assert isinstance(state, Conversing)
+    assert isinstance(state, MessageState)
     for message in corpus():
         error = ending(state, message)
         if error is None:
@@ -175,7 +175,7 @@ def test_every_truncation_is_malformed_and_so_is_every_appended_byte(name: str, 
 @given(st.sampled_from(PLACES), st.binary(max_size=200))
 def test_any_bytes_in_any_state_end_the_session_with_a_typed_error(place: tuple[str, int], data: bytes) -> None:
     state, awaited = trace(place[0])[place[1]]
-    assert isinstance(state, Conversing)
+    assert isinstance(state, MessageState)
     assert ending(state, data) is not None or acceptable(state, awaited, data)
 
 

@@ -10,7 +10,7 @@ from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, sign_rsa_pss, verify_rsa_pss
 from carnet_ref.spdm import messages
 from carnet_ref.spdm.layout import Message, Version
-from carnet_ref.spdm.machine import Begin, Closed, Opened, Received, Secured, Send, SessionState
+from carnet_ref.spdm.machine import Begin, Closed, Opened, Received, SecuredState, Send, SessionState
 from carnet_ref.spdm.messages import KeyExchangeRsp
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.secured import SPDM, SecuredRecord
@@ -111,7 +111,7 @@ def test_a_chain_is_provisioned_or_asked_for(how: messages.MutualRequest, provis
         spdm.MutualAuthentication(trust_requester, how, provisioned)
 
 
-def opening(how: messages.MutualRequest = messages.MutualRequest.ENCAPSULATED) -> tuple[ByHand, Secured, bytes]:
+def opening(how: messages.MutualRequest = messages.MutualRequest.ENCAPSULATED) -> tuple[ByHand, SecuredState, bytes]:
     """Stop an honest handshake before its first record, which is returned open, and go on by hand."""
     ours, theirs = both(how=how)
     records: list[bytes] = []
@@ -124,7 +124,7 @@ def opening(how: messages.MutualRequest = messages.MutualRequest.ENCAPSULATED) -
 
     carry((ours, theirs), [(0, Begin())], stop)
     state = ours.state
-    assert isinstance(state, Secured)
+    assert isinstance(state, SecuredState)
     first = replace(state.sending, sequence=0)
     _, _, raw = first.open(SecuredRecord.parse(records[0]))
     return ByHand(theirs, state.layout, first, state.receiving), state, raw
@@ -262,7 +262,7 @@ class Asker:
         self.ours, theirs = both(spdm.H100, how)
         carry((self.ours, theirs), [(0, Begin())], lambda data, to: None if data[0] == 6 and to else data)
         state = self.ours.state
-        assert isinstance(state, Secured)
+        assert isinstance(state, SecuredState)
         self.sending = state.receiving
 
     def say(self, message: Message) -> Exception | None:

@@ -14,7 +14,7 @@ from carnet_ref import spdm
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.spdm import messages
 from carnet_ref.spdm.layout import Layout, Message, Version
-from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Secured, SessionEffect
+from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, SecuredState, SessionEffect
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.secured import SPDM, HandshakeSecrets, RecordKeys
 from tests.fixtures.spdm import (
@@ -59,13 +59,13 @@ def only(kind: type[Message], alter: Alter, version: Version = Version.V1_4) -> 
     return platform
 
 
-def exchanged(theirs_mutual: bool = False) -> tuple[ByHand, Secured]:
+def exchanged(theirs_mutual: bool = False) -> tuple[ByHand, SecuredState]:
     """Stop an honest handshake before its first record, and go on by hand with the requester's keys."""
     ours = requester(identity=identity() if theirs_mutual else None)
     theirs = responder(spdm.H100, mutual=mutual(messages.MutualRequest.ENCAPSULATED) if theirs_mutual else None)
     carry((ours, theirs), [(0, Begin())], lambda data, to: None if data[0] != SPDM and to else data)
     state = ours.state
-    assert isinstance(state, Secured)
+    assert isinstance(state, SecuredState)
     return ByHand(theirs, state.layout, replace(state.sending, sequence=0), state.receiving), state
 
 

@@ -11,7 +11,7 @@ from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from carnet_ref.keys import H100KeySchedule, SecretTakenError
 from carnet_ref.spdm import machine
 from carnet_ref.spdm.layout import Version
-from carnet_ref.spdm.machine import Secured
+from carnet_ref.spdm.machine import SecuredState
 from carnet_ref.spdm.messages import (
     Digests,
     Error,
@@ -292,10 +292,10 @@ def update(operation: UpdateOperation, tag: int = 7) -> KeyUpdate:
 def test_one_direction_or_both_move_to_the_next_key(both: bool) -> None:
     ours, theirs = established()
     before = ours.state
-    assert isinstance(before, Secured)
+    assert isinstance(before, SecuredState)
     assert deliver(ours, machine.UpdateKeys(both), theirs) == [machine.KeysUpdated(), machine.KeysUpdated()]
     after = ours.state
-    assert isinstance(after, Secured)
+    assert isinstance(after, SecuredState)
     assert after.sending.secret == before.sending.secret.updated()
     assert after.receiving.secret == (before.receiving.secret.updated() if both else before.receiving.secret)
     assert theirs.open(ours.seal(b"after")) == b"after"
@@ -373,7 +373,7 @@ def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:
     assert isinstance(effect, machine.Send)
     theirs.receive(effect.data)
     state = ours.state
-    assert isinstance(state, Secured)
+    assert isinstance(state, SecuredState)
     again = KeyUpdate(Version.V1_1, UpdateOperation.UPDATE_ALL_KEYS, 1)
     _, record = state.sending.updated().seal(5, again.encode())
     with pytest.raises(spdm.UnexpectedMessageError, match="verifies the new key"):
@@ -446,7 +446,7 @@ def test_no_record_is_too_long_and_the_first_message_is_said_to_be_of_spdm() -> 
 def test_a_message_of_spdm_that_is_said_to_be_of_another_type_ends_the_session(kind: int) -> None:
     ours, theirs = established()
     state = ours.state
-    assert isinstance(state, Secured)
+    assert isinstance(state, SecuredState)
     _, record = state.sending.seal(kind, Heartbeat(Version.V1_1).encode())
     with pytest.raises(spdm.UnexpectedMessageError, match=f"type {kind:#04x}"):
         theirs.receive(record)

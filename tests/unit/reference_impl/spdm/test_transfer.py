@@ -17,12 +17,12 @@ from carnet_ref.spdm.transfer import (
     LEAST_TRANSFER,
     LONGEST_EXPONENT,
     MOST_TRIES,
-    Answering,
-    Asking,
-    Crossing,
     Incoming,
     Outgoing,
+    RequesterTransfer,
+    ResponderTransfer,
     Sizes,
+    TransferStep,
 )
 from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm import ByHand, Draws, carry, deliver, negotiated, reporter, requester, responder
@@ -34,12 +34,12 @@ LONG = REQUEST + bytes(range(200))
 """A request, as far as its code tells, that does not fit a transfer."""
 
 
-def asking(sizes: Sizes = SIZES, request: bytes = REQUEST) -> Crossing[Asking]:
-    return Asking(V, sizes).put(request)
+def asking(sizes: Sizes = SIZES, request: bytes = REQUEST) -> TransferStep[RequesterTransfer]:
+    return RequesterTransfer(V, sizes).put(request)
 
 
-def answering(sizes: Sizes = SIZES) -> Answering:
-    return Answering(V, sizes)
+def answering(sizes: Sizes = SIZES) -> ResponderTransfer:
+    return ResponderTransfer(V, sizes)
 
 
 def error(code: int, extended: bytes = b"") -> bytes:
@@ -136,7 +136,7 @@ def test_an_error_in_the_middle_of_a_request_reaches_the_state(early: bool) -> N
     assert asking(request=LONG).transfer.take(message).whole == refusal
 
 
-def large(handle: int = 2) -> Crossing[Asking]:
+def large(handle: int = 2) -> TransferStep[RequesterTransfer]:
     return asking().transfer.take(error(messages.ErrorCode.LARGE_RESPONSE, bytes([handle])))
 
 

@@ -20,7 +20,7 @@ from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_name
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.transport import greeting
 from carnet_ref.transport import platform as relaying
-from carnet_ref.transport.crossings import Tally
+from carnet_ref.transport.crossings import TrafficCounts
 from carnet_ref.transport.frames import (
     PLATFORM,
     Ended,
@@ -36,7 +36,7 @@ from carnet_ref.transport.frames import (
 from carnet_ref.transport.greeting import LARGEST_GREETING, NONCE_BYTES, introduce, key_of_party, welcome
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import TAKEOVERS, Platform, Relay, listen
-from carnet_ref.transport.process import ConnectionConfig, take_part
+from carnet_ref.transport.process import ConnectionConfig, run_party
 from carnet_ref.wire import MalformedError, join
 from tests.fixtures.hostile_platform import (
     DEPLOYMENT,
@@ -176,7 +176,7 @@ def test_a_party_leaves_a_port_that_was_taken_over_and_finds_the_platform_when_i
         port = squatter.sockets[0].getsockname()[1]
         frame = Frame("alice", "anna", FrameKind.CHANNEL, b"a secret of the run")
         node = Node("alice", alice, Recorder(), remark=told.append)
-        task = asyncio.create_task(take_part(node, [frame], way(port, "alice")))
+        task = asyncio.create_task(run_party(node, [frame], way(port, "alice")))
         meeting.tasks.append(task)
         while not told:
             await asyncio.sleep(0.01)
@@ -405,7 +405,7 @@ def test_a_stray_connection_cuts_nobody_off() -> None:
 
     async def talk(meeting: Meeting) -> None:
         alice = Counting()
-        meeting.take_part(alice)
+        meeting.run_party(alice)
         _, anna = await meeting.greet("anna")
         await meeting.until(lambda: alice.frames > 0, anna)
         _, stray = await meeting.greet("alice")
@@ -421,7 +421,7 @@ def test_two_that_claim_one_name_do_not_take_it_from_each_other_for_ever() -> No
     async def talk(meeting: Meeting) -> None:
         rivals = Counting(), Counting()
         for role in rivals:
-            meeting.take_part(role)
+            meeting.run_party(role)
         _, anna = await meeting.greet("anna")
         await meeting.until(lambda: meeting.said("turned away") >= 2, anna)
         before, away = [role.frames for role in rivals], meeting.said("turned away")
@@ -504,7 +504,7 @@ def travel(deployment: Deployment, own: Iterable[Frame], folder: Path) -> tuple[
         if isinstance(node, Corrupt):
             node.own = own
         way = ConnectionConfig(port, key_of_party(TOKEN, name), os.urandom, deployment.largest_frame)
-        return await take_part(node, node.perform(role.begin(time.monotonic())), way)
+        return await run_party(node, node.perform(role.begin(time.monotonic())), way)
 
     async def whole() -> Ended:
         gpu = Node(GPU, deployment.gpu(draws(GPU)), recorders[PLATFORM], remark=told.append)
@@ -639,7 +639,7 @@ def test_clocks_that_creep_leave_everybody_heard() -> None:
 
 @pytest.mark.mends("H4")
 def test_a_platform_that_starts_again_goes_on_from_the_clocks_that_it_passed_on(tmp_path: Path) -> None:
-    with Tally(tmp_path) as tally:
+    with TrafficCounts(tmp_path) as tally:
         tally.note(3, 4, 5 * AHEAD)
-    with Tally(tmp_path) as tally:
+    with TrafficCounts(tmp_path) as tally:
         assert (tally.messages, tally.octets, tally.clock) == (3, 4, 5 * AHEAD)

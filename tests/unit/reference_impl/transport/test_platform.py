@@ -9,7 +9,7 @@ from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.training import Trainer
-from carnet_ref.transport.crossings import Crossings, Stretch, Tally, Where, bytes_moved
+from carnet_ref.transport.crossings import DeviceLocation, DeviceTraffic, TrafficCounts, TrafficPhase, bytes_moved
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.platform import Platform
 from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
@@ -165,7 +165,13 @@ def carried(*frames: Frame) -> Platform:
 
 def test_a_hand_off_is_all_that_crosses_from_leaving_until_leaving_again() -> None:
     stretches = carried(*TWO_VISITS).crossings.stretches
-    assert [stretch.where for stretch in stretches] == [Where.SETUP, Where.AWAY, Where.HOME, Where.AWAY, Where.HOME]
+    assert [stretch.where for stretch in stretches] == [
+        DeviceLocation.SETUP,
+        DeviceLocation.AWAY,
+        DeviceLocation.HOME,
+        DeviceLocation.AWAY,
+        DeviceLocation.HOME,
+    ]
     moved = bytes_moved(stretches, saved=frozenset({FIRST}))
     assert moved.to_json() == {"total": 3_750, "setup": 1_030, "save": 2_000, "per_handoff": [307, 413], "session": 35}
     moved = bytes_moved(carried(*TWO_VISITS).crossings.stretches, saved=frozenset())
@@ -188,14 +194,14 @@ def test_a_grant_that_led_to_no_journey_moves_no_number() -> None:
 def test_each_grant_begins_a_journey_and_a_reset_another_set_up() -> None:
     stretches = carried(route("ana", FIRST), down("ana", 3), route("bo", SECOND), down("bo", 4)).crossings.stretches
     assert [(each.where, each.journey, each.total) for each in stretches[1:]] == [
-        (Where.AWAY, FIRST, 3),
-        (Where.AWAY, SECOND, 4),
+        (DeviceLocation.AWAY, FIRST, 3),
+        (DeviceLocation.AWAY, SECOND, 4),
     ]
     platform = carried(route("ana"), down("ana", 3), RESET, route(OWNER), down(OWNER, 90, FrameKind.SESSION))
     assert [(stretch.where, stretch.total) for stretch in platform.crossings.stretches] == [
-        (Where.SETUP, 0),
-        (Where.AWAY, 3),
-        (Where.SETUP, 90),
+        (DeviceLocation.SETUP, 0),
+        (DeviceLocation.AWAY, 3),
+        (DeviceLocation.SETUP, 90),
     ]
 
 
@@ -211,13 +217,13 @@ def test_each_grant_begins_a_journey_and_a_reset_another_set_up() -> None:
     ],
 )
 def test_what_does_not_reach_the_device_is_not_counted(frame: Frame) -> None:
-    assert carried(frame).crossings.stretches == [Stretch(Where.SETUP)]
+    assert carried(frame).crossings.stretches == [TrafficPhase(DeviceLocation.SETUP)]
 
 
 def test_what_crossed_is_kept_through_a_restart(tmp_path: Path) -> None:
-    def log_step(*frames: Frame) -> list[Stretch]:
-        with Tally(tmp_path) as tally:
-            crossings = Crossings(OWNER, DEVICE)
+    def log_step(*frames: Frame) -> list[TrafficPhase]:
+        with TrafficCounts(tmp_path) as tally:
+            crossings = DeviceTraffic(OWNER, DEVICE)
             for frame in frames:
                 crossings.note(frame)
                 tally.note(0, 0, 0, crossings.stretches)
@@ -225,14 +231,14 @@ def test_what_crossed_is_kept_through_a_restart(tmp_path: Path) -> None:
 
     before = list(log_step(*TWO_VISITS))
     after = list(log_step(RESET, down(OWNER, 9)))
-    with Tally(tmp_path) as tally:
+    with TrafficCounts(tmp_path) as tally:
         assert tally.stretches == [*before, *after]
 
 
 def test_half_a_record_is_left_aside(tmp_path: Path) -> None:
-    with Tally(tmp_path) as tally:
-        tally.note(0, 0, 0, [Stretch(Where.SETUP, 1, 2, 3)])
+    with TrafficCounts(tmp_path) as tally:
+        tally.note(0, 0, 0, [TrafficPhase(DeviceLocation.SETUP, 1, 2, 3)])
     (crossed,) = tmp_path.glob("crossed")
     crossed.write_bytes(crossed.read_bytes() + b"half")
-    with Tally(tmp_path) as tally:
-        assert tally.stretches == [Stretch(Where.SETUP, 1, 2, 3)]
+    with TrafficCounts(tmp_path) as tally:
+        assert tally.stretches == [TrafficPhase(DeviceLocation.SETUP, 1, 2, 3)]

@@ -14,11 +14,12 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.intel import collateral as tcb
 from carnet_ref.attestation.intel.appraisal import appraise_quote
-from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PlatformTcb, sign_p256
+from carnet_ref.attestation.intel.certificates import TCB_SIGNING, PlatformTcb
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
+from carnet_ref.crypto.primitives import sign_p256
 from tests.fixtures.simulated_quotes import CODE_SIGNING, NOW, PLATFORM, QUOTE, VERSIONS, appraised, edited, of_tdx_15
 
 PCK, PCK_AUTHORITY, ROOT = PLATFORM.pck_chain

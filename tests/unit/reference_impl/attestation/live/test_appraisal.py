@@ -11,7 +11,7 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import Value
 from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
-from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
+from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import Collection, Machine, collect
 from carnet_ref.attestation.live.sources import TsmFolder
 from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, Firmware, NodePolicy, Policy
@@ -44,7 +44,7 @@ NOBODY = "no such folder"
 def appraised(
     collection: Collection, policies: Mapping[str, object] | None = None, given: Mapping[str, Value] | None = None
 ) -> Appraisal:
-    return appraise_collection(collection, Terms(NOW, anchors(), policies or {}, given or {}))
+    return appraise_collection(collection, AppraisalTerms(NOW, anchors(), policies or {}, given or {}))
 
 
 def collected(host: Machine) -> Collection:

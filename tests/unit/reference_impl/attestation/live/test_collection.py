@@ -15,18 +15,18 @@ import pytest
 from carnet_command.errors import UsageError
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
+from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection
 from carnet_ref.attestation.live.collection import (
     LARGEST,
-    WORDS,
+    STATEMENTS,
     Collection,
     collect,
-    keep,
-    kept,
-    parse_driver_words,
-    prepare,
+    parse_driver_statement,
+    prepare_folder,
+    read_collection,
     report_data,
     this_machine,
+    write_collection,
 )
 from carnet_ref.attestation.live.sources import (
     LARGEST_BLOB,
@@ -125,7 +125,7 @@ def test_this_machine_is_asked_where_the_kernel_and_the_driver_are() -> None:
 
 
 def appraised(collection: Collection) -> Appraisal:
-    return appraise_collection(collection, Terms(NOW, anchors(), {}, {}, itself=False))
+    return appraise_collection(collection, AppraisalTerms(NOW, anchors(), {}, {}, itself=False))
 
 
 @pytest.fixture
@@ -141,8 +141,8 @@ def folder(tmp_path: Path, tsm: Path) -> Path:
 
 
 def written(folder: Path, collection: Collection) -> Path:
-    prepare(folder)
-    keep(collection, folder, NOW)
+    prepare_folder(folder)
+    write_collection(collection, folder, NOW)
     return folder
 
 
@@ -155,7 +155,7 @@ def test_what_was_kept_is_what_was_collected(tmp_path: Path, tsm: Path) -> None:
     ]
     for number, host in enumerate(hosts):
         collection = collect(host, NONCE)
-        again = kept(written(tmp_path / f"{number}", collection), NONCE)
+        again = read_collection(written(tmp_path / f"{number}", collection), NONCE)
         assert (again.parts, again.driver, again.nonce) == (collection.parts, collection.driver, NONCE)
         assert list(again.absent) == list(collection.absent)
         assert appraised(again).accepted
@@ -163,27 +163,27 @@ def test_what_was_kept_is_what_was_collected(tmp_path: Path, tsm: Path) -> None:
 
 
 def test_files_are_for_their_owner_and_the_nonce_is_that_of_whoever_reads(folder: Path) -> None:
-    assert {path.name for path in folder.iterdir()} == {"gpus.json", "tdx.bin", WORDS}
+    assert {path.name for path in folder.iterdir()} == {"gpus.json", "tdx.bin", STATEMENTS}
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
-    said = json.loads((folder / WORDS).read_text())
+    said = json.loads((folder / STATEMENTS).read_text())
     assert (said["nonce"], said["absent"], len(said["driver"]["gpus"])) == (NONCE.hex(), {}, 2)
-    refused = appraised(kept(folder, bytes(32)))
+    refused = appraised(read_collection(folder, bytes(32)))
     assert refused.failed_step == "node.gpu0.nonce"
-    (folder / WORDS).write_text(json.dumps({**json.loads((folder / WORDS).read_text()), "nonce": "00" * 32}))
-    assert appraised(kept(folder, NONCE)).accepted
+    (folder / STATEMENTS).write_text(json.dumps({**json.loads((folder / STATEMENTS).read_text()), "nonce": "00" * 32}))
+    assert appraised(read_collection(folder, NONCE)).accepted
 
 
 def test_reports_of_other_gpus_or_none_do_not_fit_the_quote(folder: Path, tmp_path: Path, tsm: Path) -> None:
     other = written(tmp_path / "other", collect(machine(SimulatedNvml([gpu(2), gpu(3)]), td(tsm)), NONCE))
     (folder / "gpus.json").write_bytes((other / "gpus.json").read_bytes())
-    assert appraised(kept(folder, NONCE)).failed_step == "tdx.report-data"
+    assert appraised(read_collection(folder, NONCE)).failed_step == "tdx.report-data"
     (folder / "gpus.json").unlink()
-    assert appraised(kept(folder, NONCE)).failed_step == "tdx.report-data"
+    assert appraised(read_collection(folder, NONCE)).failed_step == "tdx.report-data"
 
 
 def test_what_was_taken_out_is_told(folder: Path) -> None:
     (folder / "tdx.bin").unlink()
-    found = appraised(kept(folder, NONCE))
+    found = appraised(read_collection(folder, NONCE))
     assert found.accepted
     assert "virtual machine not appraised" in found.not_compared
     assert next(step.detail for step in found.steps if step.id == "vm") == "it is not in the folder"
@@ -219,9 +219,12 @@ def endless(folder: Path) -> None:
             rewritten("gpus.json", lambda devices: [{**each, "certificate": ""} for each in devices]),
             "certificate chain",
         ),
-        (rewritten(WORDS, lambda words: []), "expected a JSON object"),
-        (rewritten(WORDS, lambda words: {**words, "driver": None}), "driver: expected an object"),
-        (rewritten(WORDS, lambda words: {"driver": {"version": 1, "devtools": False}}), "version: expected a string"),
+        (rewritten(STATEMENTS, lambda words: []), "expected a JSON object"),
+        (rewritten(STATEMENTS, lambda words: {**words, "driver": None}), "driver: expected an object"),
+        (
+            rewritten(STATEMENTS, lambda words: {"driver": {"version": 1, "devtools": False}}),
+            "version: expected a string",
+        ),
         (both, "the evidence of one virtual machine, found tdx and snp"),
         (neither, "gpus.json, or the evidence of a virtual machine, found neither"),
         (endless, f"at most {LARGEST} bytes of tdx.bin"),
@@ -230,38 +233,38 @@ def endless(folder: Path) -> None:
 def test_a_folder_that_is_wrong_is_malformed(folder: Path, act: Callable[[Path], None], why: str) -> None:
     act(folder)
     with pytest.raises(MalformedError, match=why):
-        kept(folder, NONCE)
+        read_collection(folder, NONCE)
 
 
 def test_a_report_without_certificates_is_refused(tmp_path: Path, tsm: Path) -> None:
     folder = written(tmp_path / "kept", collect(machine(SimulatedNvml([gpu(0)]), td(tsm)), NONCE))
     (folder / "gpus.json").write_bytes(SimulatedNvml([gpu(0)]).report(0, NONCE))
-    assert appraised(kept(folder, NONCE)).failed_step == "node.parse"
+    assert appraised(read_collection(folder, NONCE)).failed_step == "node.parse"
 
 
 def test_a_folder_of_something_else_is_a_usage_error(tmp_path: Path, folder: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(UsageError, match=r"has no collected.json: it is no folder of --out"):
-            kept(path, NONCE)
+            read_collection(path, NONCE)
     (folder / "tdx.bin").unlink()
     (folder / "tdx.bin").mkdir()
     with pytest.raises(UsageError, match=r"cannot read '.*/tdx.bin'"):
-        kept(folder, NONCE)
+        read_collection(folder, NONCE)
 
 
 def test_a_folder_that_is_full_or_cannot_be_made_is_not_written_to(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not empty"):
-        prepare(folder)
-    for path in (folder / WORDS, tmp_path / "no" / "where"):
+        prepare_folder(folder)
+    for path in (folder / STATEMENTS, tmp_path / "no" / "where"):
         with pytest.raises(UsageError, match="cannot keep evidence in"):
-            prepare(path)
+            prepare_folder(path)
     with pytest.raises(UsageError, match=r"cannot keep evidence in .*exists"):
-        keep(kept(folder, NONCE), folder, NOW)
+        write_collection(read_collection(folder, NONCE), folder, NOW)
 
 
 def test_the_drivers_words_are_read_as_they_are() -> None:
     words = {"driver": {"version": "1", "devtools": True, "gpus": [{"uuid": "u", "vbios_version": "v"}]}}
-    found = parse_driver_words(json.dumps(words).encode())
+    found = parse_driver_statement(json.dumps(words).encode())
     assert (found.version, found.devtools, found.gpus[0].uuid, found.gpus[0].vbios_version) == ("1", True, "u", "v")
     assert quote(bytes(64))[1] is None
 

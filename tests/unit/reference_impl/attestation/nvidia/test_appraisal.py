@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.nvidia.appraisal import appraise_gpu, counts_until
+from carnet_ref.attestation.nvidia.appraisal import appraise_gpu, valid_until
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, HOUR, LARGEST, STEPS, Policy, at_least, parse_policy
 from carnet_ref.attestation.nvidia.report import DebugState, DeviceMode, Mode
 from carnet_ref.crypto.certificate_path import parse_pem_chain
@@ -362,7 +362,7 @@ class Shown:
     @property
     def end(self) -> datetime:
         """Until when it counts."""
-        return counts_until(parse_pem_chain(self.chain), self.rims, self.ocsp, self.anchors)
+        return valid_until(parse_pem_chain(self.chain), self.rims, self.ocsp, self.anchors)
 
     def accepted(self, at: datetime) -> bool:
         """Say whether it is accepted at a time, with every step asked for that looks at the clock."""

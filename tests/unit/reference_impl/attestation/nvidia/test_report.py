@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.certificates import BLACKWELL_DICE, HOPPER_DICE, firmware_id, product, unit
+from carnet_ref.attestation.nvidia.certificates import BLACKWELL_DICE, HOPPER_DICE, firmware_id, product, ueid
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
 from carnet_ref.attestation.nvidia.report import DebugState, DeviceKind, Mode, parse_device_mode, parse_report
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
@@ -244,7 +244,7 @@ def test_any_extension_is_a_firmware_id_or_a_typed_error(oid: x509.ObjectIdentif
 )
 def test_the_chip_is_the_first_word_of_the_name(name: str, chip: str) -> None:
     leaf = pki.issue(name, None, ca=False, serial=4711).certificate
-    assert (product(leaf), unit(leaf)) == (chip, "4711")
+    assert (product(leaf), ueid(leaf)) == (chip, "4711")
 
 
 W = pki.world()

@@ -22,7 +22,7 @@ from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.intel.format import RESULTS as TDX
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TDX_POLICY
 from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
-from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
+from carnet_ref.attestation.live.appraisal import AppraisalTerms, appraise_collection, live_profile, result_lifetime
 from carnet_ref.attestation.live.collection import collect
 from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
@@ -33,7 +33,7 @@ from carnet_ref.attestation.nvidia.report import DebugState, Mode
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
 from carnet_ref.attestation.results import (
     EXTENSION,
-    Appraised,
+    AppraisalRecord,
     Profiles,
     ResultProfile,
     Tier,
@@ -109,7 +109,7 @@ def devices(name: str) -> ResultProfile | None:
 
 
 def made(appraisal: Appraisal, profiles: Profiles, kind: str = "gpu", nonce: bytes | None = NONCE) -> dict[str, Any]:
-    claims = claims_set(Appraised(appraisal, kind, NOW, 600, nonce, {kind: "a policy"}), profiles)
+    claims = claims_set(AppraisalRecord(appraisal, kind, NOW, 600, nonce, {kind: "a policy"}), profiles)
     parse_claims(json.dumps(claims).encode())
     return claims
 
@@ -250,9 +250,9 @@ def test_an_snp_guest_is_warned_of_and_one_that_is_debugged_contraindicated() ->
 def test_everything_of_a_machine_has_a_result(tmp_path: Path) -> None:
     collection = collect(machine(SimulatedNvml([gpu(0), gpu(1)]), td(tmp_path)), NONCE)
     policy = NodePolicy(device=replace(DEFAULT_POLICY, result_ttl=5))
-    terms = Terms(NOW, anchors(), {"node": policy}, {})
+    terms = AppraisalTerms(NOW, anchors(), {"node": policy}, {})
     appraisal = appraise_collection(collection, terms)
-    claims = claims_set(Appraised(appraisal, "live", NOW, 5, NONCE, {"node": "one", "tdx": "two"}), live_profile)
+    claims = claims_set(AppraisalRecord(appraisal, "live", NOW, 5, NONCE, {"node": "one", "tdx": "two"}), live_profile)
     parse_claims(json.dumps(claims).encode())
     submodules: Any = claims["submods"]
     assert list(submodules) == ["node.gpu0", "node.gpu1", "tdx"]
@@ -262,13 +262,15 @@ def test_everything_of_a_machine_has_a_result(tmp_path: Path) -> None:
     for each in submodules.values():
         assert "appraised by the machine itself" in each[EXTENSION]["not_compared"]
     assert "mode not compared" not in submodules["tdx"][EXTENSION]["not_compared"]
-    assert (lasting(collection, terms), lasting(collection, replace(terms, policies={}))) == (5, 3600)
+    assert (result_lifetime(collection, terms), result_lifetime(collection, replace(terms, policies={}))) == (5, 3600)
 
 
 def test_a_machine_that_is_refused_as_a_whole_has_one_result(tmp_path: Path) -> None:
     collection = collect(machine(None, td(tmp_path)), NONCE)
-    appraisal = appraise_collection(collection, Terms(NOW + timedelta(1), anchors(), {"node": NodePolicy()}, {}))
-    claims: Any = claims_set(Appraised(appraisal, "live", NOW, 5, NONCE, {}), live_profile)
+    appraisal = appraise_collection(
+        collection, AppraisalTerms(NOW + timedelta(1), anchors(), {"node": NodePolicy()}, {})
+    )
+    claims: Any = claims_set(AppraisalRecord(appraisal, "live", NOW, 5, NONCE, {}), live_profile)
     assert list(claims["submods"]) == ["live"]
     assert claims["submods"]["live"][EXTENSION]["failed_step"] == "expected"
 

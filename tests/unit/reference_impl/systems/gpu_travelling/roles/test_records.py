@@ -7,8 +7,7 @@ import pytest
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.keys import Budget
 from carnet_ref.systems.gpu_travelling.roles import messages
-from carnet_ref.systems.gpu_travelling.roles.job import EMPTY_BOOKS, Checkpoint
-from carnet_ref.systems.gpu_travelling.roles.job import Books, Entry, Progress
+from carnet_ref.systems.gpu_travelling.roles.job import EMPTY_BOOKS, Books, Checkpoint, Entry, Progress
 from carnet_ref.wire import MalformedError, join
 
 GRANT = messages.Grant("s1", 1, 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
