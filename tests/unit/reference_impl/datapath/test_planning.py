@@ -41,8 +41,8 @@ from carnet_ref.datapath.throughput import Buffers, Throughput, bare_seconds, li
 from carnet_ref.keys.bounds import log2
 from carnet_ref.keys.usage import Budget, UsageLimits
 from carnet_ref.spdm.secured import LAST_SEQUENCE, MAX_PAYLOAD
+from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.roles import custody
 from tests.fixtures.datapath import critical_seconds
 from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of

@@ -13,9 +13,9 @@ from carnet_ref.attestation.simulated.authority import derived_key
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.device import BASE, Region
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, Sealer, UsageLimits
+from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.ablations.deployment import NO_LIMITS, AblatedDeployment
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Reply, Sent, Start

@@ -6,8 +6,8 @@ import pytest
 
 from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits
+from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Place, Sealed, Start, Upload, Write, encode_copy

@@ -8,8 +8,9 @@ from typing import get_type_hints
 import pytest
 
 from carnet_ref.keys import Budget
-from carnet_ref.systems.gpu_travelling.ablations.orchestrator import AwaitsReattachment, procedures, table_without
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import AwaitsReattachment, table_without
 from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles import orchestrator as table
 from carnet_ref.systems.gpu_travelling.roles import states
 from carnet_ref.systems.gpu_travelling.roles.messages import Decline, Return
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Failure
@@ -26,7 +27,7 @@ STATES = {
 INPUTS = {each for each in vars(states).values() if isinstance(each, type) and issubclass(each, states.Input)} - {
     states.Input
 }
-PAIRS = [(state, event) for state in procedures.TABLE for event in procedures.COLUMNS]
+PAIRS = [(state, event) for state in table.TABLE for event in table.COLUMNS]
 EVENTS: tuple[states.Input, ...] = (
     states.SessionMessage(b"no message"),
     states.Reported(bytes(12)),
@@ -42,7 +43,7 @@ EVENTS: tuple[states.Input, ...] = (
 Move = tuple[OrchestratorState, states.Input, OrchestratorState]
 
 
-class Watched(procedures.Procedures):
+class Watched(table.Procedures):
     """The secure procedures, with everything that they took."""
 
     def __init__(self) -> None:
@@ -125,34 +126,34 @@ def taken(state: OrchestratorState, event: states.Input) -> Move:
 
 
 def test_the_table_has_every_state_and_every_input() -> None:
-    assert set(procedures.TABLE) == STATES
-    assert set(procedures.COLUMNS) == INPUTS == {type(event) for event in EVENTS}
-    assert list(procedures.COLUMNS.values()) == [column.name for column in fields(procedures.Row)]
+    assert set(table.TABLE) == STATES
+    assert set(table.COLUMNS) == INPUTS == {type(event) for event in EVENTS}
+    assert list(table.COLUMNS.values()) == [column.name for column in fields(table.Row)]
 
 
 @pytest.mark.parametrize(("state", "event"), PAIRS, ids=lambda each: each.__name__)
 def test_every_cell_names_a_step_that_takes_just_that_or_says_why_not(
     state: type[OrchestratorState], event: type[states.Input]
 ) -> None:
-    match procedures.cell(procedures.TABLE, state, event):
-        case procedures.Taken(by, to):
+    match table.cell(table.TABLE, state, event):
+        case table.Taken(by, to):
             hints = get_type_hints(by)
             assert issubclass(state, hints["state"])
             assert issubclass(event, hints["event"])
-            assert getattr(procedures.Procedures, by.__name__) is by
-            assert set(to) <= set(procedures.TABLE)
+            assert getattr(table.Procedures, by.__name__) is by
+            assert set(to) <= set(table.TABLE)
         case found:
-            assert found in procedures.Unwanted
+            assert found in table.Unwanted
 
 
 @pytest.mark.parametrize("off", [(), ("fence-ack",), ("rotation-ack", "scrub-ack", "report-in-session")], ids=str)
 def test_the_table_of_a_weakened_design_believes_more_and_refuses_no_less(off: tuple[str, ...]) -> None:
-    weak: procedures.Table = table_without(frozenset(off))
-    assert set(weak) - set(procedures.TABLE) == {AwaitsReattachment}
+    weak: table.Table = table_without(frozenset(off))
+    assert set(weak) - set(table.TABLE) == {AwaitsReattachment}
     changed = [
-        (state.__name__, procedures.COLUMNS[event])
+        (state.__name__, table.COLUMNS[event])
         for state, event in PAIRS
-        if procedures.cell(weak, state, event) != procedures.cell(procedures.TABLE, state, event)
+        if table.cell(weak, state, event) != table.cell(table.TABLE, state, event)
     ]
     with_threat_model = {
         "report-in-session": [("AwaitsReport", "report")],
@@ -169,16 +170,14 @@ def test_the_table_of_a_weakened_design_believes_more_and_refuses_no_less(off: t
 def test_runs_come_to_every_state_by_the_ways_of_the_table_and_no_others() -> None:
     assert {type(state) for state in met(moves())} == STATES - {states.Stopped}
     for before, event, after in moves():
-        found = procedures.cell(procedures.TABLE, type(before), type(event))
-        if isinstance(found, procedures.Taken):
+        found = table.cell(table.TABLE, type(before), type(event))
+        if isinstance(found, table.Taken):
             assert type(after) in (found.to or (type(before),)), f"{found.by.__name__}: {before} -> {after}"
         else:
             assert after is before
     gone = {(type(before), type(event), type(after)) for before, event, after in moves()}
     drawn = {
-        (state, event, to)
-        for state, event in PAIRS
-        for to in getattr(procedures.cell(procedures.TABLE, state, event), "to", ())
+        (state, event, to) for state, event in PAIRS for to in getattr(table.cell(table.TABLE, state, event), "to", ())
     }
     assert {tuple(each.__name__ for each in way) for way in drawn - gone} == set()
 
@@ -192,12 +191,12 @@ def sample() -> dict[type[OrchestratorState], OrchestratorState]:
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_what_no_step_takes_is_ignored_remarked_or_refused(event: states.Input) -> None:
     for kind, state in sample().items():
-        match procedures.cell(procedures.TABLE, kind, type(event)):
-            case procedures.Unwanted.IGNORED:
+        match table.cell(table.TABLE, kind, type(event)):
+            case table.Unwanted.IGNORED:
                 assert SECURE.take(state, event) == (state, [])
-            case procedures.Unwanted.REMARKED:
+            case table.Unwanted.REMARKED:
                 assert SECURE.take(state, event) == (state, [Remark(event.left_aside)])
-            case procedures.Unwanted.REFUSED:
+            case table.Unwanted.REFUSED:
                 with pytest.raises(ProtocolError, match=f"{event.noun}, while the orchestrator {state}"):
                     SECURE.take(state, event)
 
