@@ -19,7 +19,7 @@ from typing import IO, Final
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
 from carnet_command.files import replacing
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from carnet_spec.trace import Header, Place, TraceCheck, TraceEnd, TraceEvent, TraceStep
 
 AHEAD: Final = 1 << 16

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from carnet_ref.crypto.primitives import TAG_BYTES
 from carnet_ref.keys import CHUNK_BYTES, IvCounter, KeyUsage, Opener, Sealer
-from carnet_ref.keys.iv import ONE_CHANNEL
+from carnet_ref.keys.schedule import ONE_CHANNEL
 
 KEY = bytes(range(32))
 CHUNKS = 24

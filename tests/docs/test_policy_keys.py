@@ -7,7 +7,7 @@ import re
 import pytest
 
 from carnet_ref.attestation.intel import policy as intel
-from carnet_ref.attestation.nvidia import node_policy, policy
+from carnet_ref.attestation.nvidia import policy
 from tests.repo.tracked import ROOT
 
 PAGE = (ROOT / "docs" / "how-to" / "appraise-evidence.md").read_text("utf-8")
@@ -20,7 +20,7 @@ TABLES = dict(
 )
 KEYS = {
     "gpu": set(policy.Policy.__dataclass_fields__),
-    "node": set(node_policy.KEYS),
+    "node": set(policy.NODE_KEYS),
     "tdx": set(intel.KEYS),
 }
 

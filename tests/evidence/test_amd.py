@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.attestation.amd.certificate_files import parse_certificates
-from carnet_ref.attestation.amd.certificates import known_authorities, parse_endorsement_key
+from carnet_ref.attestation.amd.certificates import known_authorities, parse_certificates, parse_endorsement_key
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
-from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, parse_report
-from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, Product, parse_report
 from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.crypto.primitives import sha256
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.evidence.amd_table import TABLE, table
 from tests.fixtures.simulated_reports import flipped
 from tests.fixtures.snp_evidence import (

@@ -12,8 +12,7 @@ from dataclasses import replace
 import pytest
 from cryptography import x509
 
-from carnet_ref.attestation.amd.certificate_files import parse_certificates
-from carnet_ref.attestation.amd.certificates import endorsement_key, endorsement_path
+from carnet_ref.attestation.amd.certificates import endorsement_key, endorsement_path, parse_certificates
 from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal

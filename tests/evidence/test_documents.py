@@ -16,16 +16,15 @@ from carnet_check.cli import main
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.intel.appraisal import appraise_quote
-from carnet_ref.attestation.intel.collateral import parse_collateral
-from carnet_ref.attestation.intel.collateral_files import collateral_of
+from carnet_ref.attestation.intel.collateral import collateral_of, parse_collateral
+from carnet_ref.attestation.intel.format import quote_evidence
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TD_POLICY
 from carnet_ref.attestation.intel.quote import parse_quote
-from carnet_ref.attestation.intel.wrappers import quote_evidence
 from carnet_ref.attestation.kinds import kind_of
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY as GPU_POLICY
 from carnet_ref.attestation.nvidia.wrappers import device_evidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures import intel_evidence as intel
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fixtures import snp_evidence as snp

@@ -14,9 +14,9 @@ from carnet_check.cli import main
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.node_policy import DEFAULT_POLICY, NodePolicy
+from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, NodePolicy
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures import nvidia_evidence as nvidia
 from tests.fuzz.test_parsers import mutated
 
@@ -32,7 +32,7 @@ def attest(*words: str) -> Any:
 
 
 def appraised(
-    devices: list[DeviceEvidence], policy: NodePolicy = DEFAULT_POLICY, nonce: bytes | None = None
+    devices: list[DeviceEvidence], policy: NodePolicy = DEFAULT_NODE_POLICY, nonce: bytes | None = None
 ) -> Appraisal:
     return appraise_node(devices, at=nvidia.RIM_OCSP_TIME, policy=policy, anchors=default_anchors(), nonce=nonce)
 

@@ -10,7 +10,7 @@ import pytest
 
 from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.encodings import decode
+from carnet_ref.attestation.documents import decode
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
 from carnet_ref.attestation.nvidia.report import parse_report

@@ -18,7 +18,8 @@ from carnet_ref.spdm import (
     Responder,
     ResponderConfig,
 )
-from carnet_ref.spdm.events import (
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.machine import (
     Beat,
     Begin,
     Closed,
@@ -32,7 +33,7 @@ from carnet_ref.spdm.events import (
     OpenSession,
     UpdateKeys,
 )
-from carnet_ref.spdm.messages import MutualRequest, Summary, Version
+from carnet_ref.spdm.messages import MutualRequest, Summary
 from tests.evidence import spdm_emulator as emulator
 from tests.fixtures.spdm_ends import BLOCKS
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.spdm.messages import Error, GetMeasurements, Layout, Measurements, Version, parse_message
-from carnet_ref.spdm.records import SecuredRecord
+from carnet_ref.spdm.layout import Layout, Version
+from carnet_ref.spdm.messages import Error, GetMeasurements, Measurements, parse_message
+from carnet_ref.spdm.secured import SecuredRecord
 from tests.fixtures.spdm_transcripts import events
 
 EVIDENCE = os.environ.get("CARNET_EVIDENCE")

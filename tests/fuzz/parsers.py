@@ -19,49 +19,43 @@ from carnet_check.certificates.file import read as read_certificates
 from carnet_check.kernel.checker import Refused
 from carnet_check.kernel.reader import read_obligation, read_refutation
 from carnet_command.errors import UsageError
-from carnet_ref.attestation.amd.certificate_files import VCEK as VCEK_GUID
-from carnet_ref.attestation.amd.certificate_files import parse_certificates
-from carnet_ref.attestation.amd.certificates import parse_endorsement_key
+from carnet_ref.attestation.amd.certificates import VCEK as VCEK_GUID
+from carnet_ref.attestation.amd.certificates import parse_certificates, parse_endorsement_key
 from carnet_ref.attestation.amd.evidence import parse_evidence as parse_snp_evidence
 from carnet_ref.attestation.amd.policy import parse_policy as parse_snp_policy
+from carnet_ref.attestation.amd.report import Product, parse_tcb
 from carnet_ref.attestation.amd.report import parse_report as parse_snp_report
-from carnet_ref.attestation.amd.tcb import Product, parse_tcb
 from carnet_ref.attestation.composite import Binding, CompositeEvidence, parse_evidence
-from carnet_ref.attestation.ear.claims import parse_claims
-from carnet_ref.attestation.ear.keys import verification_key
-from carnet_ref.attestation.ear.token import parse_token
-from carnet_ref.attestation.encodings import decode, decode_pem
+from carnet_ref.attestation.documents import decode, decode_pem
+from carnet_ref.attestation.ear import parse_claims, parse_token, verification_key
 from carnet_ref.attestation.intel.certificates import parse_issuer_chain, parse_pck_chain
 from carnet_ref.attestation.intel.collateral import (
     Collateral,
+    collateral_of,
     parse_collateral,
     parse_qe_identity,
     parse_tcb_info,
 )
-from carnet_ref.attestation.intel.collateral_files import collateral_of
 from carnet_ref.attestation.intel.event_log import parse_event_log
+from carnet_ref.attestation.intel.format import quote_evidence
 from carnet_ref.attestation.intel.policy import parse_policy as parse_tdx_policy
 from carnet_ref.attestation.intel.quote import parse_quote
-from carnet_ref.attestation.intel.wrappers import quote_evidence
 from carnet_ref.attestation.kinds import kind_of
-from carnet_ref.attestation.live.kept import parse_driver_words
-from carnet_ref.attestation.nvidia.device_mode import parse_device_mode
-from carnet_ref.attestation.nvidia.node_policy import parse_node_policy
+from carnet_ref.attestation.live.collection import parse_driver_words
 from carnet_ref.attestation.nvidia.ocsp import parse_ocsp
+from carnet_ref.attestation.nvidia.policy import parse_node_policy
 from carnet_ref.attestation.nvidia.policy import parse_policy as parse_gpu_policy
-from carnet_ref.attestation.nvidia.report import parse_report
+from carnet_ref.attestation.nvidia.report import parse_device_mode, parse_report
 from carnet_ref.attestation.nvidia.rim import parse_rim
 from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from carnet_ref.attestation.revocation_lists import parse_crl, parse_crl_file
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
-from carnet_ref.attestation.simulated.vendor import SimulatedVendor
+from carnet_ref.attestation.simulated.gpu import SimulatedGpu, SimulatedVendor, gpu_request
 from carnet_ref.crypto.certificate_path import parse_der_chain, parse_pem_chain
-from carnet_ref.device.programs import TRAINING_CODE
-from carnet_ref.device.programs import parse as parse_program
+from carnet_ref.device import TRAINING_CODE, parse_program
 from carnet_ref.keys import H100KeySchedule, OrderRefusedError
 from carnet_ref.spdm import DowngradeError, SpdmError, encode_chain
-from carnet_ref.spdm.chain import Chain
-from carnet_ref.spdm.records import SecuredRecord
+from carnet_ref.spdm.secured import SecuredRecord
+from carnet_ref.spdm.session import Chain
 from carnet_ref.systems.gpu_travelling.device.commands import parse_command, parse_reply
 from carnet_ref.systems.gpu_travelling.device.orders import parse_order
 from carnet_ref.systems.gpu_travelling.device.orders import parse_report as parse_firmware_report
@@ -69,11 +63,9 @@ from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_envelope
 from carnet_ref.systems.gpu_travelling.roles.channel_messages import parse_message as parse_role_message
-from carnet_ref.transport.frames import FrameKind, ProtocolError
+from carnet_ref.transport.frames import FrameKind, ProtocolError, parse_frame
 from carnet_ref.transport.greeting import NONCE_BYTES, parse_introduction
-from carnet_ref.transport.wire import parse_frame
-from carnet_ref.wire.fields import join, number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number
 from tests.fixtures import ear_tokens
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE
 from tests.fixtures.simulated_reports import certificate_table, der, endorsement

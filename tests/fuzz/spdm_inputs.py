@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from carnet_ref.spdm import NotReadyError, opaque
+from carnet_ref.spdm import NotReadyError, secured
+from carnet_ref.spdm.layout import MESSAGES, Layout, Message, Version
 from carnet_ref.spdm.messages import (
-    REQUESTS,
     ChunkGet,
     ChunkResponse,
     ChunkSend,
@@ -15,11 +15,8 @@ from carnet_ref.spdm.messages import (
     Error,
     ErrorCode,
     GetDigests,
-    Layout,
-    Message,
     NotReady,
     RespondIfReady,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.transfer import Answering, Asking, Sizes
@@ -53,7 +50,7 @@ def message_under_a_layout(data: bytes) -> Message:
 
 def messages_under_layouts() -> list[bytes]:
     seeds = [bytes([8 | message[0] - Version.V1_1 & 3]) + message for message in clear_messages()]
-    return seeds + [bytes([9, Version.V1_2, kind.CODE, 0, 0]) + bytes(160) for kind in REQUESTS]
+    return seeds + [bytes([9, Version.V1_2, code, 0, 0]) + bytes(160) for code in MESSAGES if code & 0x80]
 
 
 _SIZES: Final = Sizes(pieces=True, peer_transfer=64, peer_message=4096, own_message=4096)
@@ -116,12 +113,12 @@ def opaque_data(data: bytes) -> None:
     flags = data[0] if data else 0
     version = Version.V1_2 if flags & 1 else Version.V1_1
     if flags & 2:
-        opaque.check_selected(version, data[1:])
+        secured.check_selected(version, data[1:])
     else:
-        opaque.selected_version(version, data[1:])
+        secured.selected_version(version, data[1:])
 
 
 def opaque_seeds() -> list[bytes]:
-    offered = [(version, opaque.offered_versions(version)) for version in (Version.V1_1, Version.V1_2)]
-    selected = [opaque.selected_version(version, data) for version, data in offered]
+    offered = [(version, secured.offered_versions(version)) for version in (Version.V1_1, Version.V1_2)]
+    selected = [secured.selected_version(version, data) for version, data in offered]
     return [bytes([flags]) + data for flags, data in enumerate([*(data for _, data in offered), *selected])]

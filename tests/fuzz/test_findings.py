@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fuzz.parsers import PARSERS
 
 FINDINGS = {

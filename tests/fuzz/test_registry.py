@@ -12,7 +12,7 @@ PACKAGE = Path("reference_impl/carnet_ref")
 INSIDE_OTHERS = {
     "carnet_ref.attestation.documents.Document": "collateral, tcb-info and qe-identity are read with it",
     "carnet_ref.attestation.documents.parse_documents": "an event-log in JSON is read with it",
-    "carnet_ref.attestation.nvidia.bounded_xml.parse_bounded": "a rim is read with it",
+    "carnet_ref.attestation.nvidia.rim.parse_bounded": "a rim is read with it",
 }
 """Parsers that others of the registry call with bytes they were given."""
 

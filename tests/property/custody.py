@@ -18,8 +18,7 @@ from hypothesis.stateful import (
 )
 
 from carnet_ref.crypto.primitives import AesGcm, sha384
-from carnet_ref.device.memory import BASE, Region
-from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.device import BASE, TRAINING_CODE, Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Sealer
 from carnet_ref.systems.gpu_travelling.device.commands import Start, Write, encode
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR

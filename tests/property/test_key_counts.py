@@ -16,7 +16,7 @@ import pytest
 from cryptography.exceptions import InvalidTag
 
 from carnet_ref.crypto.primitives import Buffer, CryptoError
-from carnet_ref.device.engines import CopyEngines
+from carnet_ref.device import CopyEngines
 from carnet_ref.keys import Direction, H100KeySchedule, KeyLedger, KeysError, KeyUsage, LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload, Write, encode
@@ -36,7 +36,7 @@ from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link, SessionKeys
 from carnet_ref.transport.frames import ProtocolError
-from carnet_ref.wire.fields import number
+from carnet_ref.wire import number
 
 RUNS = 5_000
 """Runs of each of the two main schedules."""

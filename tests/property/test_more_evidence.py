@@ -23,7 +23,7 @@ import pytest
 
 from carnet_ref.attestation.appraisal import POLICY, Appraisal
 from carnet_ref.attestation.formats import FORMATS, OptionKind
-from carnet_ref.attestation.nvidia.links import SWITCHES
+from carnet_ref.attestation.nvidia.node import SWITCHES
 from tests.fixtures.given_parts import Situation, every_situation, of_this_machine
 from tests.fixtures.intel_evidence import FOLDER, MISSING
 from tests.fixtures.real_parts import real_situations

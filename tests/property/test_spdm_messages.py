@@ -12,13 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carnet_ref.spdm import opaque
-from carnet_ref.spdm.chain import Chain, encode_chain
+from carnet_ref.spdm import secured
 from carnet_ref.spdm.errors import DowngradeError, SpdmError
-from carnet_ref.spdm.key_schedule import DirectionSecret
+from carnet_ref.spdm.layout import MESSAGES, Layout, Message, Version
 from carnet_ref.spdm.messages import (
-    REQUESTS,
-    RESPONSES,
     Algorithms,
     AlgorithmTable,
     ChunkResponse,
@@ -32,20 +29,18 @@ from carnet_ref.spdm.messages import (
     Finish,
     FinishRsp,
     GetVersion,
-    Layout,
-    Message,
     NegotiateAlgorithms,
     Payload,
     PskFinish,
     PskFinishRsp,
     SlotKey,
     UpdateOperation,
-    Version,
     VersionList,
     parse_message,
 )
-from carnet_ref.spdm.records import RecordKeys, SecuredRecord
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.secured import DirectionSecret, RecordKeys, SecuredRecord
+from carnet_ref.spdm.session import Chain, encode_chain
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_ends import chain
 
 SIZES = {
@@ -164,7 +159,7 @@ TO_THE_END = {
 """Messages whose last field goes on to the end of the message."""
 
 
-@pytest.mark.parametrize("kind", [*REQUESTS, *RESPONSES], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", MESSAGES.values(), ids=lambda kind: kind.__name__)
 def test_a_message_is_read_back_as_it_was_written(kind: type[Message]) -> None:
     @settings(max_examples=40)
     @given(messages(kind))
@@ -187,7 +182,7 @@ def test_any_bytes_are_a_message_or_malformed(layout: Layout, data: bytes) -> No
     assert parse_message(message.encode(), layout) == message
 
 
-CODES = st.sampled_from([kind.CODE for kind in (*REQUESTS, *RESPONSES)])
+CODES = st.sampled_from(sorted(MESSAGES))
 
 
 @given(layouts, CODES, st.binary(max_size=300))
@@ -209,18 +204,18 @@ def test_any_bytes_are_a_record_or_malformed(data: bytes) -> None:
 
 @given(st.sampled_from(SPOKEN), st.binary(max_size=60), st.data())
 def test_any_opaque_data_is_answered_or_refused(version: Version, data: bytes, draw: st.DataObject) -> None:
-    offered = opaque.offered_versions(version)
+    offered = secured.offered_versions(version)
     place = draw.draw(st.integers(0, len(offered) - 1))
     for candidate in (data, offered[:place] + data[:1] + offered[place + 1 :]):
         try:
-            opaque.check_selected(version, opaque.selected_version(version, candidate))
+            secured.check_selected(version, secured.selected_version(version, candidate))
         except (MalformedError, DowngradeError):
             continue
 
 
 def test_what_is_offered_is_selected() -> None:
     for version in SPOKEN:
-        opaque.check_selected(version, opaque.selected_version(version, opaque.offered_versions(version)))
+        secured.check_selected(version, secured.selected_version(version, secured.offered_versions(version)))
 
 
 def test_a_chain_is_read_back_as_it_was_written() -> None:

@@ -7,9 +7,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from carnet_ref.spdm import H100, Requester, Responder
-from carnet_ref.spdm.events import ApplicationData, Begin, Closed, Measure, Measured, Received, Send, UpdateKeys
-from carnet_ref.spdm.machine import REFUSALS, Ended
-from carnet_ref.spdm.requester_session import Established
+from carnet_ref.spdm.machine import (
+    REFUSALS,
+    ApplicationData,
+    Begin,
+    Closed,
+    Ended,
+    Measure,
+    Measured,
+    Received,
+    Send,
+    UpdateKeys,
+)
+from carnet_ref.spdm.requester import Established
 from tests.fixtures.spdm_ends import deliver, requester, responder
 
 FORWARD, BACK = "to the device", "to the orchestrator"

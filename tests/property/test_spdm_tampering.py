@@ -11,8 +11,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from carnet_ref.spdm.events import ApplicationData, Closed, End, Measured, MeasuredOutside, Opened, SessionEffect
-from carnet_ref.spdm.machine import REFUSALS
+from carnet_ref.spdm.machine import (
+    REFUSALS,
+    ApplicationData,
+    Closed,
+    End,
+    Measured,
+    MeasuredOutside,
+    Opened,
+    SessionEffect,
+)
 from carnet_ref.spdm.session import GpuSession
 from tests.fixtures.spdm_ends import carry
 from tests.fixtures.spdm_traces import CONVERSATIONS, trace

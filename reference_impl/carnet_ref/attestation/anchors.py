@@ -16,7 +16,7 @@ from importlib import resources
 from cryptography import x509
 
 from carnet_ref.crypto.certificate_path import fingerprint, is_authority, name, parse_pem_chain
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 
 class AnchorRole(StrEnum):

@@ -31,7 +31,7 @@ from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import Policy as GpuPolicy
 from carnet_ref.crypto.primitives import sha256, sha384
 from carnet_ref.spdm.session import GpuSession
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
 
 _BINDING: Final = b"carnet composite binding 2\0"
 _EVIDENCE: Final = b"carnet composite evidence 1\0"
@@ -94,11 +94,7 @@ class CompositeEvidence:
 
 
 def parse_evidence(data: bytes) -> CompositeEvidence:
-    """Read composite evidence.
-
-    Raises:
-        MalformedError: it is something else.
-    """
+    """Read composite evidence. Raises MalformedError if it is something else."""
     reader = Reader(data, "composite evidence", "big")
     reader.constant(_EVIDENCE, "header")
     names = ("binding", "quote", "GPU report", "GPU certificates")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from carnet_ref.attestation.anchors import Anchors
     from carnet_ref.attestation.appraisal import Appraisal
-    from carnet_ref.attestation.results.trust import ResultProfile
+    from carnet_ref.attestation.results import ResultProfile
 
 _Parsed = TypeVar("_Parsed")
 Policy = TypeVar("Policy")
@@ -126,7 +126,7 @@ def appraise_files(
         UsageError: something that the evidence needs was not given.
     """
     from carnet_ref.attestation.appraisal import unparsable
-    from carnet_ref.wire.reader import MalformedError
+    from carnet_ref.wire import MalformedError
 
     try:
         recognised = [form.recognise(data, given) for data in files]
@@ -152,13 +152,13 @@ class Registered:
 
 FORMATS: Final[dict[str, Registered]] = {
     "gpu": Registered(
-        "carnet_ref.attestation.nvidia.format:FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
+        "carnet_ref.attestation.nvidia.format:DEVICE_FORMAT", "Appraise the report of an NVIDIA GPU or NVSwitch."
     ),
     "node": Registered(
-        "carnet_ref.attestation.nvidia.node_format:FORMAT", "Appraise every NVIDIA GPU and NVSwitch of a node."
+        "carnet_ref.attestation.nvidia.format:NODE_FORMAT", "Appraise every NVIDIA GPU and NVSwitch of a node."
     ),
     "rim": Registered(
-        "carnet_ref.attestation.nvidia.rim_format:FORMAT", "Appraise NVIDIA's reference values by themselves."
+        "carnet_ref.attestation.nvidia.format:RIM_FORMAT", "Appraise NVIDIA's reference values by themselves."
     ),
     "tdx": Registered(
         "carnet_ref.attestation.intel.format:FORMAT", "Appraise the quote of an Intel TDX virtual machine."
@@ -166,6 +166,6 @@ FORMATS: Final[dict[str, Registered]] = {
     "snp": Registered(
         "carnet_ref.attestation.amd.format:FORMAT", "Appraise the report of an AMD SEV-SNP virtual machine."
     ),
-    "ear": Registered("carnet_ref.attestation.ear.format:FORMAT", "Check a signed attestation result of a verifier."),
+    "ear": Registered("carnet_ref.attestation.ear:FORMAT", "Check a signed attestation result of a verifier."),
 }
 """Every format, by the name of its subcommand; adding one is a module and a line here."""

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from carnet_ref.attestation.encodings import PEM, PRINTABLE, decode
-from carnet_ref.wire.reader import MalformedError, json_value
+from carnet_ref.attestation.documents import PEM, PRINTABLE, decode
+from carnet_ref.wire import MalformedError, json_value
 
 INTEL_QE_VENDOR: Final = bytes.fromhex("939a7233f79c4ca9940a0db3957f0607")
 TDX_QUOTE: Final = "a quote of an Intel TDX virtual machine"
@@ -58,7 +58,10 @@ def known_kind(data: bytes) -> str | None:
     """Return what ``data`` seems to be, or nothing where it is of no known kind."""
     start = data.lstrip()[:1]
     if start in (b"{", b"["):
-        return _kind_of_json(data)
+        try:
+            return kind_of_value(json_value(data))
+        except ValueError:
+            return "broken JSON"
     if start == b"<":
         return "XML, such as NVIDIA's reference values"
     if PEM in data and PRINTABLE.issuperset(data):
@@ -108,13 +111,6 @@ _RAW_KINDS: Final[tuple[tuple[str, Callable[[bytes], bool]], ...]] = (
     ("XML, such as NVIDIA's reference values", lambda data: data.lstrip()[:1] == b"<"),
     ("PEM, such as certificates", lambda data: data[:11] == PEM),
 )
-
-
-def _kind_of_json(data: bytes) -> str:
-    try:
-        return kind_of_value(json_value(data))
-    except ValueError:
-        return "broken JSON"
 
 
 def kind_of_value(value: object) -> str:

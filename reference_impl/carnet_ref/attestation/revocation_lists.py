@@ -14,20 +14,16 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.encodings import PEM, decode
+from carnet_ref.attestation.documents import PEM, decode
 from carnet_ref.crypto.certificate_path import UNREADABLE
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 WHAT: Final = "revocation list"
 PEM_LIST: Final = b"-----BEGIN X509 CRL-----"
 
 
 def parse_crl(data: bytes) -> x509.CertificateRevocationList:
-    """Read a certificate revocation list from DER.
-
-    Raises:
-        MalformedError: it is something else.
-    """
+    """Read a certificate revocation list from DER. Raises MalformedError if it is something else."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -55,11 +51,7 @@ def parse_crl_file(data: bytes) -> x509.CertificateRevocationList:
 
 
 def crl_in_pem(data: bytes) -> bytes:
-    """Return the DER of a list in PEM.
-
-    Raises:
-        MalformedError: it is something else.
-    """
+    """Return the DER of a list in PEM. Raises MalformedError if it is something else."""
     try:
         return x509.load_pem_x509_crl(data).public_bytes(Encoding.DER)
     except ValueError as error:

@@ -104,7 +104,7 @@ def anchors_given(path: Path | None) -> Anchors:
         UsageError: the file has none.
     """
     from carnet_ref.attestation.anchors import anchors_from_pem, default_anchors
-    from carnet_ref.wire.reader import MalformedError
+    from carnet_ref.wire import MalformedError
 
     if path is None:
         return default_anchors()
@@ -122,7 +122,7 @@ def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
     Raises:
         UsageError: they stand for none, or for another number of bytes.
     """
-    from carnet_ref.attestation.encodings import from_hexadecimal
+    from carnet_ref.attestation.documents import from_hexadecimal
 
     if text is None:
         return None

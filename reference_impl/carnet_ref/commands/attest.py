@@ -28,8 +28,7 @@ from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_option
 
 if TYPE_CHECKING:
     from carnet_ref.attestation.appraisal import Appraisal
-    from carnet_ref.attestation.results.attesters import Profiles
-    from carnet_ref.attestation.results.result import Appraised
+    from carnet_ref.attestation.results import Appraised, Profiles
 
 FURTHER: Final = {
     "live": ("carnet_ref.commands.live:live", "Collect the evidence of this machine and appraise it (also --live)."),
@@ -139,7 +138,7 @@ def _result(
     policy_file: Path | None,
 ) -> tuple[Appraised, Profiles]:
     """Return what becomes the result of an appraisal."""
-    from carnet_ref.attestation.results.result import Appraised
+    from carnet_ref.attestation.results import Appraised
 
     profile = form.results
     assert profile is not None, "a format without results has no --ear"

@@ -55,7 +55,7 @@ def policy_given(form: AnyFormat, path: Path | None) -> object:
     Raises:
         UsageError: the file has none.
     """
-    from carnet_ref.wire.reader import MalformedError
+    from carnet_ref.wire import MalformedError
 
     if path is None or form.parse_policy is None:
         return form.default_policy

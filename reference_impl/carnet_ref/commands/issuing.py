@@ -16,9 +16,8 @@ from carnet_command.files import reason, replacing, require_apart, require_writa
 from carnet_ref.commands.appraisals import contents, readable
 
 if TYPE_CHECKING:
-    from carnet_ref.attestation.ear.keys import SigningKey
-    from carnet_ref.attestation.results.attesters import Profiles
-    from carnet_ref.attestation.results.result import Appraised
+    from carnet_ref.attestation.ear import SigningKey
+    from carnet_ref.attestation.results import Appraised, Profiles
 
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 """The times that a token can have; the last leaves room for an expiry."""
@@ -41,8 +40,8 @@ class Issuer:
         Raises:
             UsageError: no token can have it, or it could not be written.
         """
-        from carnet_ref.attestation.ear.token import signed_token
-        from carnet_ref.attestation.results.result import claims_set
+        from carnet_ref.attestation.ear import signed_token
+        from carnet_ref.attestation.results import claims_set
 
         if not EARLIEST <= appraised.at < LATEST:
             raise UsageError(f"--ear needs a time from {EARLIEST.year} to {LATEST.year - 1}")
@@ -64,7 +63,7 @@ def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
         return None
     if ear is None or key is None:
         raise UsageError("--ear and --key go together: the file to write, and the private key that signs it")
-    from carnet_ref.attestation.ear.keys import signing_key
+    from carnet_ref.attestation.ear import signing_key
 
     require_apart({"--ear": ear}, [key])
     signer = signing_key(contents(key))

@@ -18,7 +18,7 @@ from carnet_ref.datapath.key_budget import (
 )
 from carnet_ref.datapath.quantities import Size
 from carnet_ref.keys.bounds import log2, one_key_confidentiality, one_key_integrity, one_key_units
-from carnet_ref.keys.iv import LAST_CHANNEL, LAST_MESSAGE
+from carnet_ref.keys.schedule import LAST_CHANNEL, LAST_MESSAGE
 
 
 def shown(dataset: str, buffer: str, holders: int, model: str, exponent: int) -> dict[str, Any]:

@@ -15,10 +15,18 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal, unparsable
 from carnet_ref.attestation.formats import FORMATS, Option
 from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
-from carnet_ref.attestation.live.collection import KINDS, NONCE_BYTES, PROVIDED, Collection, collect, this_machine
-from carnet_ref.attestation.live.kept import keep, kept, prepare
-from carnet_ref.attestation.results.result import Appraised
-from carnet_ref.attestation.results.trust import HOUR
+from carnet_ref.attestation.live.collection import (
+    KINDS,
+    NONCE_BYTES,
+    PROVIDED,
+    Collection,
+    collect,
+    keep,
+    kept,
+    prepare,
+    this_machine,
+)
+from carnet_ref.attestation.results import HOUR, Appraised
 from carnet_ref.commands.appraisals import (
     anchor_option,
     anchors_given,
@@ -32,7 +40,7 @@ from carnet_ref.commands.appraisals import (
 )
 from carnet_ref.commands.format_options import click_option, parameter, policy_given, said, values
 from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 HELP: Final = """Collect the evidence of this machine and appraise it at once.
 

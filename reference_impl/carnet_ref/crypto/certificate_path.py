@@ -40,7 +40,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.utils import CryptographyDeprecationWarning
 
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 ONLY_PEM = re.compile(rb"(\s*-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]*-----END CERTIFICATE-----)+\s*")
 """RFC 7468 lets other text stand around certificates; nobody signs that, so it could be changed unnoticed."""
@@ -140,7 +140,9 @@ def _parsed(load: Callable[[], list[x509.Certificate]], zero_serial: bool) -> tu
                 read_everything(certificate)
             serials = [certificate.serial_number for certificate in certificates]
     except UNREADABLE as error:
-        raise MalformedError("certificate chain", "X.509 certificates", _one_line(error)) from None
+        raise MalformedError(
+            "certificate chain", "X.509 certificates", " ".join(str(error).split())[:200] or type(error).__name__
+        ) from None
     if min(serials) < 0:
         raise MalformedError("certificate chain", "serial numbers from 0", f"{min(serials)}")
     return certificates
@@ -175,10 +177,6 @@ class SignedCertificate:
     signature: asn1.BitString
 
 
-def _one_line(error: Exception | Warning) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
-
-
 def check_path(
     certificates: Sequence[x509.Certificate], anchors: Sequence[x509.Certificate], *, unstated_usage: bool = False
 ) -> x509.Certificate:
@@ -199,7 +197,11 @@ def check_path(
     last = certificates[-1]
     anchor = last if last in anchors else _issuer_among(anchors, last)
     path = [*certificates] if anchor is last else [*certificates, anchor]
-    _check_keys_differ(path)
+    # Insist that no key comes twice on a path: one that does is a circle, or a certificate too many
+    keys = [certificate.public_key().public_bytes(Encoding.DER, SUBJECT_KEY) for certificate in path]
+    twice = next((place for place, key in enumerate(keys) if key in keys[:place]), None)
+    if twice is not None:
+        raise PathError(f"the key of {name(path[twice])} comes twice on the path")
     _check_understood(anchor)
     for below, (issued, issuer) in enumerate(pairwise(path)):
         check_issued(issued, issuer)
@@ -213,14 +215,6 @@ def _issuer_among(anchors: Sequence[x509.Certificate], issued: x509.Certificate)
     if not named:
         raise PathError(f"{name(issued)} is issued by {name_of(issued.issuer)}, which is no trust anchor")
     return next((anchor for anchor in named if _is_issued_by(issued, anchor)), named[0])
-
-
-def _check_keys_differ(path: Sequence[x509.Certificate]) -> None:
-    """Insist that no key comes twice on a path: one that does is a circle, or a certificate too many."""
-    keys = [certificate.public_key().public_bytes(Encoding.DER, SUBJECT_KEY) for certificate in path]
-    twice = next((place for place, key in enumerate(keys) if key in keys[:place]), None)
-    if twice is not None:
-        raise PathError(f"the key of {name(path[twice])} comes twice on the path")
 
 
 def check_issued(issued: x509.Certificate, issuer: x509.Certificate) -> None:
@@ -301,12 +295,8 @@ def _check_purpose(certificate: x509.Certificate, purpose: x509.ObjectIdentifier
     except x509.ExtensionNotFound:
         return
     if not {purpose, x509.oid.ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}.intersection(listed):
-        shown = ", ".join(_purpose_name(each) for each in listed)[:200]
+        shown = ", ".join(PURPOSES.get(each, each.dotted_string) for each in listed)[:200]
         raise PathError(f"{name(certificate)} is for {shown}, and for nothing else")
-
-
-def _purpose_name(purpose: x509.ObjectIdentifier) -> str:
-    return PURPOSES.get(purpose, purpose.dotted_string)
 
 
 def _check_may_issue(issuer: x509.Certificate, below: int) -> None:

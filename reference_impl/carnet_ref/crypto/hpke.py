@@ -39,11 +39,7 @@ class Direction:
         return self._cipher.encrypt(self._nonce(), message)
 
     def open(self, sealed: bytes) -> bytes:
-        """Return what was sealed.
-
-        Raises:
-            AuthenticationError: it is not the next message.
-        """
+        """Return what was sealed. Raises AuthenticationError if it is not the next message."""
         return self._cipher.decrypt(self._nonce(), sealed)
 
     def _nonce(self) -> bytes:
@@ -83,11 +79,7 @@ def sender(recipient: bytes, ephemeral: bytes, info: bytes) -> tuple[bytes, Cont
 
 
 def recipient(own: X25519Share, encapsulated: bytes, info: bytes) -> Context:
-    """Return the recipient's context.
-
-    Raises:
-        KeyMaterialError: what was sent along is no public key.
-    """
+    """Return the recipient's context. Raises KeyMaterialError if what was sent along is no public key."""
     return Context(_shared(own.agree(encapsulated), encapsulated, own.public), info)
 
 

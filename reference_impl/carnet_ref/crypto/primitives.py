@@ -76,11 +76,7 @@ class AesGcm:
         self._cipher = AESGCM(key)
 
     def encrypt(self, nonce: bytes, plaintext: bytes, associated: bytes = b"") -> bytes:
-        """Return ciphertext and tag.
-
-        Raises:
-            KeyMaterialError: the nonce is not 12 bytes.
-        """
+        """Return ciphertext and tag. Raises KeyMaterialError if the nonce is not 12 bytes."""
         _check_nonce(nonce)
         return self._cipher.encrypt(nonce, plaintext, associated)
 
@@ -128,11 +124,7 @@ class AesGcmSiv:
         self._cipher = AESGCMSIV(key)
 
     def encrypt(self, nonce: bytes, plaintext: bytes, associated: bytes = b"") -> bytes:
-        """Return ciphertext and tag.
-
-        Raises:
-            KeyMaterialError: the nonce is not 12 bytes.
-        """
+        """Return ciphertext and tag. Raises KeyMaterialError if the nonce is not 12 bytes."""
         _check_nonce(nonce)
         return self._cipher.encrypt(nonce, plaintext, associated)
 
@@ -179,11 +171,7 @@ def hmac_sha384(key: bytes, data: bytes) -> bytes:
 
 
 def verify_hmac_sha384(key: bytes, data: bytes, tag: bytes, what: str = "HMAC-SHA-384") -> None:
-    """Check a whole HMAC-SHA-384 tag, in constant time.
-
-    Raises:
-        AuthenticationError: it is another.
-    """
+    """Check a whole HMAC-SHA-384 tag, in constant time. Raises AuthenticationError if it is another."""
     context = hmac.HMAC(key, hashes.SHA384())
     context.update(data)
     try:
@@ -193,20 +181,12 @@ def verify_hmac_sha384(key: bytes, data: bytes, tag: bytes, what: str = "HMAC-SH
 
 
 def hkdf_sha256(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
-    """Extract and expand.
-
-    Raises:
-        KeyMaterialError: more than 255 blocks are asked for.
-    """
+    """Extract and expand. Raises KeyMaterialError if more than 255 blocks are asked for."""
     return _hkdf(hashes.SHA256(), secret, salt, info, length)
 
 
 def hkdf_sha384(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
-    """Extract and expand.
-
-    Raises:
-        KeyMaterialError: more than 255 blocks are asked for.
-    """
+    """Extract and expand. Raises KeyMaterialError if more than 255 blocks are asked for."""
     return _hkdf(hashes.SHA384(), secret, salt, info, length)
 
 
@@ -221,21 +201,13 @@ def hkdf_extract_sha256(salt: bytes, secret: bytes) -> bytes:
 
 
 def hkdf_expand_sha256(key: bytes, info: bytes, length: int = KEY_BYTES) -> bytes:
-    """Expand a pseudorandom key.
-
-    Raises:
-        KeyMaterialError: more than 255 blocks are asked for.
-    """
+    """Expand a pseudorandom key. Raises KeyMaterialError if more than 255 blocks are asked for."""
     _check_hkdf_length(hashes.SHA256(), length)
     return HKDFExpand(hashes.SHA256(), length, info).derive(key)
 
 
 def hkdf_expand_sha384(key: bytes, info: bytes, length: int) -> bytes:
-    """Expand a pseudorandom key.
-
-    Raises:
-        KeyMaterialError: more than 255 blocks are asked for.
-    """
+    """Expand a pseudorandom key. Raises KeyMaterialError if more than 255 blocks are asked for."""
     _check_hkdf_length(hashes.SHA384(), length)
     return HKDFExpand(hashes.SHA384(), length, info).derive(key)
 

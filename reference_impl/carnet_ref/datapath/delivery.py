@@ -14,8 +14,8 @@ from typing import Protocol
 from carnet_ref.crypto.primitives import KEY_BYTES, CryptoError, Random
 from carnet_ref.datapath.maxplus import completion
 from carnet_ref.datapath.schedule import Schedule, Stage, Task
-from carnet_ref.keys.iv import ONE_CHANNEL, Iv, IvCounter
 from carnet_ref.keys.link import Opener, Sealer
+from carnet_ref.keys.schedule import ONE_CHANNEL, Iv, IvCounter
 from carnet_ref.keys.usage import KeyUsage
 
 SEALING = frozenset({Stage.HOLDER_ENCRYPT, Stage.RE_ENCRYPT, Stage.GPU_ENCRYPT})

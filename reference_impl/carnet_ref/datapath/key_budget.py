@@ -20,8 +20,8 @@ from typing import Final
 
 from carnet_ref.datapath.quantities import QuantityError, Size
 from carnet_ref.keys.bounds import Load
-from carnet_ref.keys.h100 import ENGINES
 from carnet_ref.keys.link import CHUNK_BYTES
+from carnet_ref.keys.schedule import ENGINES
 from carnet_ref.keys.usage import BLOCK_BYTES, Budget, UsageLimits
 
 FULL: Final = Budget.of([CHUNK_BYTES]).units

@@ -1,21 +1,27 @@
 """Link keys: where they come from, which IV comes next, how much a key has protected, and the link that uses them."""
 
-from carnet_ref.keys.errors import (
+from carnet_ref.keys.link import CHUNK_BYTES, Opener, Sealer
+from carnet_ref.keys.schedule import (
+    Direction,
+    EngineChannel,
     EnginesExhaustedError,
+    H100KeySchedule,
+    Iv,
+    IvCounter,
     IvExhaustedError,
     KeyExhaustedError,
+    KeySchedule,
     KeysError,
     LinkDeadError,
+    LinkKeys,
+    OneTimeSecret,
     OrderRefusedError,
     ResetNeededError,
     SecretTakenError,
+    engine_label,
+    ratchet,
 )
-from carnet_ref.keys.h100 import Direction, H100KeySchedule, OneTimeSecret, engine_label, ratchet
-from carnet_ref.keys.iv import EngineChannel, Iv, IvCounter
-from carnet_ref.keys.ledger import KeyLedger, KeyUse
-from carnet_ref.keys.link import CHUNK_BYTES, Opener, Sealer
-from carnet_ref.keys.schedule import KeySchedule, LinkKeys
-from carnet_ref.keys.usage import Budget, KeyUsage, UsageLimits, UsageState
+from carnet_ref.keys.usage import Budget, KeyLedger, KeyUsage, KeyUse, UsageLimits, UsageState
 
 __all__ = [
     "CHUNK_BYTES",

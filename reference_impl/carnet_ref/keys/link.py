@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from carnet_ref.crypto.primitives import KEY_BYTES, TAG_BYTES, AesGcm, Buffer, KeyMaterialError
-from carnet_ref.keys.errors import LinkDeadError
-from carnet_ref.keys.iv import IvCounter
+from carnet_ref.keys.schedule import IvCounter, LinkDeadError
 from carnet_ref.keys.usage import KeyUsage
 
 CHUNK_BYTES: Final = 1 << 20

@@ -1,11 +1,12 @@
-"""How much a key has protected, and how much it may.
+"""How much each AES key of one end has protected, and how much it may.
 
-A key is an AES key. How many epochs use it, and who encrypts or decrypts with it, makes no difference: its count goes
-on (`carnet_ref.keys.ledger`).
+However many epochs use a key, and whoever encrypts or decrypts with it, its count goes on. A key is looked for on its
+copy engine, by a name that says nothing about it. A rotation either keeps the key of an engine, and then its count goes
+on, or puts one there that was never used; no schedule goes back to a key that it left.
 
-Source: NVIDIA open-gpu-kernel-modules 595.45.04, conf_compute_key_rotation.c, conf_compute.c (192), ctrlc56f.h: the
-work unit is bytes / 16 plus encrypt operations; the limits follow draft-irtf-cfrg-aead-limits for an advantage, one key
-at a time (`carnet_ref.keys.bounds`).
+Source: NVIDIA open-gpu-kernel-modules 595.45.04, conf_compute_key_rotation.c (use is counted for each key pair, and
+cleared when the key changes), conf_compute.c (192), ctrlc56f.h: the work unit is bytes / 16 plus encrypt operations;
+the limits follow draft-irtf-cfrg-aead-limits for an advantage, one key at a time (`carnet_ref.keys.bounds`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
-from carnet_ref.crypto.primitives import KeyMaterialError
+from carnet_ref.crypto.primitives import KeyMaterialError, hkdf_expand_sha256
 from carnet_ref.keys.bounds import driver_units
-from carnet_ref.keys.errors import KeyExhaustedError
+from carnet_ref.keys.schedule import Direction, KeyExhaustedError, LinkKeys
 
 MARGIN: Final = 1_000_000_000
 """How many work units before its limit a key is due to rotate."""
@@ -97,7 +98,7 @@ class UsageState(Enum):
     ROTATION_DUE = "rotation due"
 
 
-class Standing(NamedTuple):
+class UsageSummary(NamedTuple):
     """How much a key protected, what was lent included, and how much it may."""
 
     messages: int
@@ -153,9 +154,9 @@ class KeyUsage:
         return UsageState.ROTATION_DUE if self.units >= self._limits.lower else UsageState.IDLE
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> UsageSummary:
         """What was used, beside what may be."""
-        return Standing(self.operations, self._limits.messages, self.units, self._limits.upper)
+        return UsageSummary(self.operations, self._limits.messages, self.units, self._limits.upper)
 
     def count(self, size: int, operations: int = 1) -> None:
         """Count ``operations`` that protect ``size`` bytes in all, before they are carried out.
@@ -193,3 +194,70 @@ class KeyUsage:
         if messages > self._limits.messages:
             raise KeyExhaustedError(messages, self._limits.messages, "messages")
         self._bytes, self._operations, self._lent = self._bytes + size, self._operations + operations, lent
+
+
+_NAME_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUse:
+    """How much one AES key protected, as one end counts it; a key of no copy engine has no ``engine``."""
+
+    engine: int | None
+    way: str
+    standing: UsageSummary
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON values; what has no limit has none."""
+        messages, most_messages, units, most_units = self.standing
+        return {
+            "engine": self.engine,
+            "direction": self.way,
+            "messages": messages,
+            "most_messages": None if most_messages == UNLIMITED else most_messages,
+            "units": units,
+            "most_units": most_units,
+            "within": self.standing.within,
+        }
+
+
+class KeyLedger:
+    """How much the keys of one end of a session have protected, by all who used them.
+
+    ``own`` are the counts of the session's own keys, which belong to no copy engine.
+    """
+
+    __slots__ = ("_accounts", "_limits", "_replaced", "own")
+
+    def __init__(self, limits: UsageLimits) -> None:
+        self._limits = limits
+        self._accounts: dict[tuple[int, Direction], tuple[bytes, KeyUsage]] = {}
+        self.own: dict[str, KeyUsage] = {}
+        self._replaced: list[tuple[int, Direction, KeyUsage]] = []
+
+    @property
+    def uses(self) -> list[KeyUse]:
+        """How much each key protected so far, those that were replaced first."""
+        live = [(*place, usage) for place, (_, usage) in self._accounts.items()]
+        links = [KeyUse(engine, way.value, usage.standing) for engine, way, usage in (*self._replaced, *live)]
+        return [*links, *(KeyUse(None, what, usage.standing) for what, usage in self.own.items())]
+
+    def usage(self, keys: LinkKeys, way: Direction) -> KeyUsage:
+        """Return the count of the key of one direction; it begins with the key, and not with an epoch."""
+        place, name = (keys.engine, way), key_name(keys.half(way))
+        known, usage = self._accounts.get(place, (b"", None))
+        if usage is None or known != name:
+            if usage is not None:
+                self._replaced.append((*place, usage))
+            usage = KeyUsage(self._limits)
+            self._accounts[place] = name, usage
+        return usage
+
+    def unused(self) -> KeyUsage:
+        """Return the count of a key that is still to be made."""
+        return KeyUsage(self._limits)
+
+
+def key_name(key: bytes) -> bytes:
+    """Return a name for a key: who does not have the key cannot tell the name from random bytes."""
+    return hkdf_expand_sha256(key, b"carnet_key_name", _NAME_BYTES)

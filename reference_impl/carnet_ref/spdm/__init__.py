@@ -4,7 +4,6 @@
 `Profile`. The established session is a `GpuSession`, and a report that came inside it a `SessionReport`.
 """
 
-from carnet_ref.spdm.chain import Chain, Trust, encode_chain
 from carnet_ref.spdm.endpoints import Requester, Responder
 from carnet_ref.spdm.errors import (
     BusyError,
@@ -23,10 +22,10 @@ from carnet_ref.spdm.errors import (
 )
 from carnet_ref.spdm.measuring import Block, BlockReporter, MeasurementRequest, Reporter
 from carnet_ref.spdm.profile import CURRENT, H100, H100_DEVICE, Profile
-from carnet_ref.spdm.records import MAX_PAYLOAD
-from carnet_ref.spdm.requester_config import RequesterConfig, RequesterIdentity
-from carnet_ref.spdm.responder_config import MutualAuthentication, ResponderConfig
-from carnet_ref.spdm.session import DeviceReport, GpuSession, SessionReport
+from carnet_ref.spdm.requester import RequesterConfig, RequesterIdentity
+from carnet_ref.spdm.responder import MutualAuthentication, ResponderConfig
+from carnet_ref.spdm.secured import MAX_PAYLOAD
+from carnet_ref.spdm.session import Chain, DeviceReport, GpuSession, SessionReport, Trust, encode_chain
 
 __all__ = [
     "CURRENT",

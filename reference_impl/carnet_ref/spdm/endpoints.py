@@ -8,42 +8,26 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from carnet_ref.keys.errors import SecretTakenError
-from carnet_ref.keys.h100 import OneTimeSecret
+from carnet_ref.keys.schedule import OneTimeSecret, SecretTakenError
+from carnet_ref.spdm import machine
 from carnet_ref.spdm.errors import UnexpectedMessageError
-from carnet_ref.spdm.events import (
-    ApplicationData,
-    Begin,
-    Closed,
-    Measure,
-    Measured,
-    Opened,
-    Received,
-    Send,
-    SendApplication,
-    SessionEffect,
-    SessionEvent,
-)
-from carnet_ref.spdm.machine import SessionState
-from carnet_ref.spdm.requester import AwaitBegin
-from carnet_ref.spdm.requester_config import RequesterConfig
-from carnet_ref.spdm.responder import AwaitGetVersion
-from carnet_ref.spdm.responder_config import ResponderConfig
+from carnet_ref.spdm.requester import AwaitBegin, RequesterConfig
+from carnet_ref.spdm.responder import AwaitGetVersion, ResponderConfig
 from carnet_ref.spdm.session import GpuSession, SessionReport
 
-Happened = TypeVar("Happened", ApplicationData, Measured)
+Happened = TypeVar("Happened", machine.ApplicationData, machine.Measured)
 
 
 class _Endpoint:
     __slots__ = ("_secret", "_session", "_state")
 
-    def __init__(self, state: SessionState) -> None:
+    def __init__(self, state: machine.SessionState) -> None:
         self._state = state
         self._session: GpuSession | None = None
         self._secret: OneTimeSecret | None = None
 
     @property
-    def state(self) -> SessionState:
+    def state(self) -> machine.SessionState:
         """The state of the machine; it is named by what it awaits."""
         return self._state
 
@@ -62,7 +46,7 @@ class _Endpoint:
         """A name of the session that both ends know; empty before it was opened."""
         return "" if self._session is None else self._session.label
 
-    def handle(self, event: SessionEvent) -> tuple[SessionEffect, ...]:
+    def handle(self, event: machine.SessionEvent) -> tuple[machine.SessionEffect, ...]:
         """Return what to do about an event.
 
         Raises:
@@ -70,9 +54,9 @@ class _Endpoint:
         """
         self._state, effects = self._state.handle(event)
         for effect in effects:
-            if isinstance(effect, Opened):
+            if isinstance(effect, machine.Opened):
                 self._session, self._secret = effect.session, effect.secret
-            elif isinstance(effect, Closed) and self._secret is not None:
+            elif isinstance(effect, machine.Closed) and self._secret is not None:
                 self._secret.wipe()
         return effects
 
@@ -93,9 +77,9 @@ class _Endpoint:
             SpdmError, CryptoError, MalformedError: the message ended the session, or holds what the caller did not
                 expect: the application's bytes, or a report.
         """
-        effects = self._checked(Received(message))
+        effects = self._checked(machine.Received(message))
         for effect in effects:
-            if isinstance(effect, ApplicationData | Measured):
+            if isinstance(effect, machine.ApplicationData | machine.Measured):
                 raise UnexpectedMessageError("a message that needs no taking", type(effect).__name__)
         return _sent(effects)
 
@@ -105,7 +89,7 @@ class _Endpoint:
         Raises:
             SpdmError: they are too many for one record, or the session is not open.
         """
-        (message,) = _sent(self._checked(SendApplication(payload)))
+        (message,) = _sent(self._checked(machine.SendApplication(payload)))
         return message
 
     def open(self, message: bytes) -> bytes:
@@ -114,25 +98,25 @@ class _Endpoint:
         Raises:
             SpdmError, CryptoError, MalformedError: the record ended the session, or holds something else.
         """
-        return self._only(ApplicationData, message).payload
+        return self._only(machine.ApplicationData, message).payload
 
     def _only(self, kind: type[Happened], message: bytes) -> Happened:
-        effects = self._checked(Received(message))
+        effects = self._checked(machine.Received(message))
         for effect in effects:
             if isinstance(effect, kind):
                 return effect
         raise UnexpectedMessageError(kind.__name__, "another message of the session")
 
-    def _checked(self, event: SessionEvent) -> tuple[SessionEffect, ...]:
+    def _checked(self, event: machine.SessionEvent) -> tuple[machine.SessionEffect, ...]:
         effects = self.handle(event)
         for effect in effects:
-            if isinstance(effect, Closed) and effect.error is not None:
+            if isinstance(effect, machine.Closed) and effect.error is not None:
                 raise effect.error
         return effects
 
 
-def _sent(effects: tuple[SessionEffect, ...]) -> list[bytes]:
-    return [effect.data for effect in effects if isinstance(effect, Send)]
+def _sent(effects: tuple[machine.SessionEffect, ...]) -> list[bytes]:
+    return [effect.data for effect in effects if isinstance(effect, machine.Send)]
 
 
 class Requester(_Endpoint):
@@ -145,11 +129,11 @@ class Requester(_Endpoint):
 
     def begin(self) -> list[bytes]:
         """Return the first messages."""
-        return _sent(self.handle(Begin()))
+        return _sent(self.handle(machine.Begin()))
 
     def ask_report(self, nonce: bytes) -> bytes:
         """Return the request, inside the session, for a report on ``nonce``."""
-        (message,) = _sent(self.handle(Measure(nonce)))
+        (message,) = _sent(self.handle(machine.Measure(nonce)))
         return message
 
     def take_report(self, message: bytes) -> SessionReport:
@@ -158,7 +142,7 @@ class Requester(_Endpoint):
         Raises:
             SpdmError, CryptoError, MalformedError: the message ended the session, or holds something else.
         """
-        return self._only(Measured, message).report
+        return self._only(machine.Measured, message).report
 
     @property
     def responder_key(self) -> bytes:

@@ -1,6 +1,6 @@
 """Why an SPDM session ends. What the peer sent is never the reason for any other exception than these.
 
-A message that cannot be read is a `carnet_ref.wire.reader.MalformedError`; a signature, a verify data or a share that
+A message that cannot be read is a `carnet_ref.wire.MalformedError`; a signature, a verify data or a share that
 is wrong is a `carnet_ref.crypto.primitives.CryptoError`.
 """
 

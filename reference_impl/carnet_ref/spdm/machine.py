@@ -1,8 +1,8 @@
-"""What the states of both ends share: how an event is handled, how messages are read, and how a session fails.
+"""What drives both ends' state machines, what these ask for, and what their states share.
 
-A state is a value. It is named by what it awaits, and handling an event returns the next state and what to do; the
-state that handled it is as it was. What the peer sends ends the session with a typed error or is what was awaited.
-A call that does not fit the state raises, and changes nothing.
+Neither end does any input or output itself. A state is a value. It is named by what it awaits, and handling an event
+returns the next state and what to do; the state that handled it is as it was. What the peer sends ends the session with
+a typed error or is what was awaited. A call that does not fit the state raises, and changes nothing.
 """
 
 from __future__ import annotations
@@ -11,27 +11,129 @@ from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Final, TypeVar
 
 from carnet_ref.crypto.primitives import CryptoError, Random
-from carnet_ref.spdm.errors import (
-    PeerError,
-    PskRefusedError,
-    SessionOverError,
-    SpdmError,
-    UnexpectedMessageError,
-)
-from carnet_ref.spdm.events import ApplicationData, Closed, Received, Send, SendApplication, SessionEffect, SessionEvent
-from carnet_ref.spdm.messages import (
-    Error,
-    Layout,
-    Message,
-    PskExchange,
-    PskExchangeRsp,
-    PskFinish,
-    PskFinishRsp,
-    parse_message,
-)
-from carnet_ref.spdm.records import SECURED, SPDM, VENDOR, RecordKeys, SecuredRecord
+from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.spdm.errors import PeerError, PskRefusedError, SessionOverError, SpdmError, UnexpectedMessageError
+from carnet_ref.spdm.layout import Layout, Message
+from carnet_ref.spdm.messages import Error, PskExchange, PskExchangeRsp, PskFinish, PskFinishRsp, parse_message
+from carnet_ref.spdm.secured import SECURED, SPDM, VENDOR, RecordKeys, SecuredRecord
+from carnet_ref.spdm.session import Chain, DeviceReport, GpuSession, SessionReport
 from carnet_ref.spdm.transfer import Answering, Asking, Crossing
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Open a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Bytes came from the peer: one message."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """Open a session with the device whose certificates were checked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Ask for a report on a nonce of 32 bytes, inside the session or, where there is none yet, outside of it."""
+
+    nonce: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SendApplication:
+    """Send bytes of the application's own inside the session."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Tell the peer that this end is alive."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateKeys:
+    """Move both directions, or the requester's alone, to the keys that follow; no fresh entropy enters."""
+
+    both: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """End the session."""
+
+
+SessionEvent = Begin | OpenSession | Received | Measure | SendApplication | Beat | UpdateKeys | End
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send one message to the peer, after a while if the peer asked for one."""
+
+    data: bytes
+    after: int = 0
+    """Microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """The device's certificates are trusted; if it was challenged, it has their key now."""
+
+    responder: Chain
+    challenged: bool
+    summary: bytes = b""
+    """What the device says of its measurements, if it was asked in the challenge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The session is open; its secret can be exported once."""
+
+    session: GpuSession
+    secret: OneTimeSecret
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The report that was asked for came inside the session."""
+
+    report: SessionReport
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredOutside:
+    """The report that was asked for came outside a session; its signature was checked."""
+
+    report: DeviceReport
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationData:
+    """Bytes of the application's own came inside the session."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KeysUpdated:
+    """The directions that were to be updated use the keys that followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The session is over: as agreed, or because of an error."""
+
+    error: Exception | None
+
+
+SessionEffect = Send | Identified | Opened | Measured | MeasuredOutside | ApplicationData | KeysUpdated | Closed
+
 
 REFUSALS: Final = (SpdmError, MalformedError, CryptoError)
 """Every error that a peer can cause."""

@@ -14,10 +14,17 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.spdm.errors import RequestRefusedError
-from carnet_ref.spdm.messages import ErrorCode, GetMeasurements, Measurements, Summary, Version
-from carnet_ref.spdm.messages.common import RANDOM_BYTES, u16
-from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS, COUNT_MEASUREMENTS, SIGNATURE_REQUESTED
-from carnet_ref.spdm.signing import Purpose, sign
+from carnet_ref.spdm.layout import RANDOM_BYTES, Version, u16
+from carnet_ref.spdm.messages import (
+    ALL_MEASUREMENTS,
+    COUNT_MEASUREMENTS,
+    SIGNATURE_REQUESTED,
+    ErrorCode,
+    GetMeasurements,
+    Measurements,
+    Summary,
+)
+from carnet_ref.spdm.session import Purpose, sign
 
 _DMTF_SPECIFICATION: Final = 1
 _IMMUTABLE_ROM: Final = 0
@@ -135,12 +142,14 @@ class BlockReporter:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class UnsignedMeasurements:
     """The unsigned measurements since the last signature, in one session or outside of any."""
 
     messages: bytes = b""
 
-    def answer(self, reporter: Reporter, vca: bytes, request: GetMeasurements, raw: bytes) -> tuple[Measured, bytes]:
+    def answer(
+        self, reporter: Reporter, vca: bytes, request: GetMeasurements, raw: bytes
+    ) -> tuple[UnsignedMeasurements, bytes]:
         """Return what is unsigned after a request, and the response to it.
 
         Raises:
@@ -154,7 +163,7 @@ class Measured:
         negotiated = vca if request.version >= Version.V1_2 else b""
         asked = MeasurementRequest(request, raw, negotiated + self.messages)
         response = reporter.report(asked)
-        return NOTHING_MEASURED if asked.signed else Measured(self.messages + raw + response), response
+        return NO_MEASUREMENTS if asked.signed else UnsignedMeasurements(self.messages + raw + response), response
 
 
-NOTHING_MEASURED: Final = Measured()
+NO_MEASUREMENTS: Final = UnsignedMeasurements()

@@ -13,19 +13,10 @@ from dataclasses import dataclass, replace
 from enum import IntFlag
 from typing import Final
 
-from carnet_ref.spdm.chunking import LEAST_TRANSFER
+from carnet_ref.spdm import messages
 from carnet_ref.spdm.errors import DowngradeError, PskRefusedError
-from carnet_ref.spdm.messages import (
-    Algorithms,
-    AlgorithmTable,
-    Capabilities,
-    GetCapabilities,
-    NegotiateAlgorithms,
-    Version,
-    VersionList,
-)
-from carnet_ref.spdm.messages.negotiation import AEAD, DHE, KEY_SCHEDULE, REQUESTER_ASYMMETRIC
-from carnet_ref.spdm.transfer import Sizes
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.transfer import LEAST_TRANSFER, Sizes
 
 
 class Capability(IntFlag):
@@ -67,10 +58,10 @@ _TRANSFER: Final = 0x1200
 _LONGEST: Final = 0x12000
 """A chain of the longest kind, and what stands around it."""
 _OFFERED: Final = (
-    AlgorithmTable(DHE, _SECP384R1),
-    AlgorithmTable(AEAD, _AES_256_GCM),
-    AlgorithmTable(REQUESTER_ASYMMETRIC, _RSAPSS_3072),
-    AlgorithmTable(KEY_SCHEDULE, _SPDM_SCHEDULE),
+    messages.AlgorithmTable(messages.DHE, _SECP384R1),
+    messages.AlgorithmTable(messages.AEAD, _AES_256_GCM),
+    messages.AlgorithmTable(messages.REQUESTER_ASYMMETRIC, _RSAPSS_3072),
+    messages.AlgorithmTable(messages.KEY_SCHEDULE, _SPDM_SCHEDULE),
 )
 
 
@@ -88,12 +79,8 @@ class Profile:
     transfer: int = _TRANSFER
     message: int = _TRANSFER
 
-    def choose(self, offered: VersionList) -> Version:
-        """Return the newest version that both ends speak.
-
-        Raises:
-            DowngradeError: there is none.
-        """
+    def choose(self, offered: messages.VersionList) -> Version:
+        """Return the newest version that both ends speak. Raises DowngradeError if there is none."""
         common = [version for version in self.versions if offered.offers(version)]
         if not common:
             entries = ", ".join(f"{entry >> 12}.{entry >> 8 & 15}" for entry in offered.entries) or "none"
@@ -101,31 +88,27 @@ class Profile:
         return max(common)
 
     def check_version(self, version: int) -> Version:
-        """Return the version that the peer chose.
-
-        Raises:
-            DowngradeError: the profile does not accept it.
-        """
+        """Return the version that the peer chose. Raises DowngradeError if the profile does not accept it."""
         if version not in self.versions:
             raise DowngradeError(f"{self.name} accepts SPDM {self._accepted()}, not {version >> 4}.{version & 15}")
         return Version(version)
 
-    def version_list(self) -> VersionList:
+    def version_list(self) -> messages.VersionList:
         """Return what a responder offers."""
-        return VersionList(Version.V1_0, tuple(version << 8 for version in sorted(self.versions)))
+        return messages.VersionList(Version.V1_0, tuple(version << 8 for version in sorted(self.versions)))
 
-    def get_capabilities(self, version: Version, *, mutual: bool = False) -> GetCapabilities:
+    def get_capabilities(self, version: Version, *, mutual: bool = False) -> messages.GetCapabilities:
         """Return what a requester says of itself; ``mutual``: it is able to prove who it is."""
         flags = _SESSION | Capability.CERT | self._pieces(version) | (_MUTUAL if mutual else 0)
-        return GetCapabilities(version, flags, 0, *self._sizes(version))
+        return messages.GetCapabilities(version, 0, flags, *self._sizes(version))
 
-    def capabilities(self, version: Version, *, mutual: bool = False) -> Capabilities:
+    def capabilities(self, version: Version, *, mutual: bool = False) -> messages.Capabilities:
         """Return what a responder says of itself; ``mutual``: it insists on knowing its requester."""
         flags = _SESSION | _MEASURING | self._pieces(version) | self.abilities & Capability.CHAL
-        return Capabilities(version, flags | (_MUTUAL if mutual else 0), 0, *self._sizes(version))
+        return messages.Capabilities(version, 0, flags | (_MUTUAL if mutual else 0), *self._sizes(version))
 
     def check_capabilities(
-        self, found: GetCapabilities | Capabilities, *, mutual: bool = False, challenge: bool = False
+        self, found: messages.GetCapabilities | messages.Capabilities, *, mutual: bool = False, challenge: bool = False
     ) -> Sizes:
         """Check what the peer is able to do, and return what it takes.
 
@@ -134,7 +117,7 @@ class Profile:
             PskRefusedError: it could open a session by pre-shared key.
         """
         needed = _SESSION | (_MUTUAL if mutual else 0) | (Capability.CHAL if challenge else 0)
-        if isinstance(found, Capabilities):
+        if isinstance(found, messages.Capabilities):
             if found.flags & Capability.PSK:
                 raise PskRefusedError("the responder is able to open sessions by pre-shared key")
             needed |= Capability.CERT | Capability.MEAS_SIGNED
@@ -147,11 +130,11 @@ class Profile:
         pieces = bool(found.flags & self._pieces(found.version))
         return Sizes(pieces, found.transfer_size, found.message_size, self.message)
 
-    def negotiate(self, version: Version) -> NegotiateAlgorithms:
+    def negotiate(self, version: Version) -> messages.NegotiateAlgorithms:
         """Return what a requester offers: one suite."""
-        return NegotiateAlgorithms(version, _DMTF, self._opaque_format(version), _P384, _SHA384, 0, _OFFERED)
+        return messages.NegotiateAlgorithms(version, _OFFERED, _DMTF, self._opaque_format(version), _P384, _SHA384)
 
-    def answer(self, offered: NegotiateAlgorithms, *, mutual: bool = False) -> Algorithms:
+    def answer(self, offered: messages.NegotiateAlgorithms, *, mutual: bool = False) -> messages.Algorithms:
         """Return what a responder chooses: its suite; ``mutual``: with an algorithm of the requester's.
 
         Raises:
@@ -171,7 +154,7 @@ class Profile:
             raise DowngradeError(f"the requester does not offer the algorithms of {self.name}")
         return self._chosen(offered.version)
 
-    def check_algorithms(self, chosen: Algorithms, *, mutual: bool = False) -> None:
+    def check_algorithms(self, chosen: messages.Algorithms, *, mutual: bool = False) -> None:
         """Check that the responder chose the suite that was offered; ``mutual``: with an algorithm of the requester's.
 
         Raises:
@@ -182,9 +165,9 @@ class Profile:
         if replace(chosen, tables=tables) != replace(wanted, tables=ours):
             raise DowngradeError(f"the responder chose other algorithms than those of {self.name}")
 
-    def _chosen(self, version: Version) -> Algorithms:
+    def _chosen(self, version: Version) -> messages.Algorithms:
         other = self._opaque_format(version)
-        return Algorithms(version, _DMTF, other, _MEASURED_BY_SHA384, _P384, _SHA384, 0, _OFFERED)
+        return messages.Algorithms(version, _OFFERED, _DMTF, other, _MEASURED_BY_SHA384, _P384, _SHA384)
 
     def _accepted(self) -> str:
         return " or ".join(version.label for version in sorted(self.versions))
@@ -200,9 +183,9 @@ class Profile:
         return self.abilities & Capability.CHUNK if version >= Version.V1_2 else _NONE
 
 
-def _needed(tables: tuple[AlgorithmTable, ...], *, mutual: bool) -> tuple[AlgorithmTable, ...]:
+def _needed(tables: tuple[messages.AlgorithmTable, ...], *, mutual: bool) -> tuple[messages.AlgorithmTable, ...]:
     """Return the algorithms that matter; those of a requester that signs nothing do not."""
-    return tuple(table for table in tables if mutual or table.kind != REQUESTER_ASYMMETRIC)
+    return tuple(table for table in tables if mutual or table.kind != messages.REQUESTER_ASYMMETRIC)
 
 
 H100: Final = Profile("h100", (Version.V1_1, Version.V1_2))

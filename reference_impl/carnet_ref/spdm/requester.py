@@ -1,56 +1,556 @@
 """The requester: the end that finds out who the device is, opens the session, and decides whether to trust it.
 
-Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange; DSP0277 1.2.0.
+Source: DMTF DSP0274 1.3.2, "SPDM messages" in the order of a session by key exchange, "Session-based mutual
+authentication" and "Transcript hash calculation rules"; DSP0277 1.2.0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
 
-from carnet_ref.spdm.chain import Chain
-from carnet_ref.spdm.errors import UnexpectedMessageError, UntrustedChainError
-from carnet_ref.spdm.events import Begin, Identified, Measure, MeasuredOutside, OpenSession, SessionEvent
-from carnet_ref.spdm.machine import Conversing, SessionStep, becoming, expect
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from carnet_ref.crypto.primitives import P384Share, Random, sha384
+from carnet_ref.keys.schedule import OneTimeSecret
+from carnet_ref.spdm import machine
+from carnet_ref.spdm.errors import (
+    DowngradeError,
+    RecordError,
+    SequenceError,
+    SpdmError,
+    TransferError,
+    UnexpectedMessageError,
+    UntrustedChainError,
+)
+from carnet_ref.spdm.layout import (
+    CONTEXT_BYTES,
+    HASH_BYTES,
+    RANDOM_BYTES,
+    REQUESTER_SIGNATURE_BYTES,
+    SIGNATURE_BYTES,
+    Layout,
+    Message,
+    Version,
+)
 from carnet_ref.spdm.messages import (
+    ALL_MEASUREMENTS,
+    MUTUAL_REQUESTED,
+    SIGNATURE_REQUESTED,
+    SLOT_MASK,
     Algorithms,
     Capabilities,
     Certificate,
     Challenge,
     ChallengeAuth,
+    DeliverEncapsulatedResponse,
     Digests,
+    EncapsulatedRequest,
+    EncapsulatedResponseAck,
+    EndSession,
+    EndSessionAck,
+    Finish,
+    FinishRsp,
     GetCertificate,
     GetDigests,
+    GetEncapsulatedRequest,
     GetMeasurements,
     GetVersion,
-    Layout,
+    Heartbeat,
+    HeartbeatAck,
+    KeyExchange,
+    KeyExchangeRsp,
+    KeyUpdate,
+    KeyUpdateAck,
     Measurements,
-    Message,
+    MutualRequest,
+    Payload,
     Summary,
-    Version,
+    UpdateOperation,
     VersionList,
+    parse_message,
 )
-from carnet_ref.spdm.messages.common import CONTEXT_BYTES, RANDOM_BYTES, SIGNATURE_BYTES
-from carnet_ref.spdm.messages.identity import MUTUAL_REQUESTED, SLOT_MASK
-from carnet_ref.spdm.requester_config import RequesterConfig
-from carnet_ref.spdm.requester_exchange import key_exchange
-from carnet_ref.spdm.requester_session import check_measurements, measure
-from carnet_ref.spdm.session import MINT, DeviceReport
-from carnet_ref.spdm.signing import Purpose, verify
-from carnet_ref.spdm.transfer import Asking
+from carnet_ref.spdm.profile import H100, Profile
+from carnet_ref.spdm.secured import (
+    VENDOR,
+    HandshakeSecrets,
+    RecordKeys,
+    SecuredRecord,
+    check_selected,
+    offered_versions,
+)
+from carnet_ref.spdm.session import (
+    MINT,
+    Chain,
+    DeviceReport,
+    GpuSession,
+    Purpose,
+    SessionReport,
+    Trust,
+    encode_chain,
+    sign_finish,
+    verify,
+)
+from carnet_ref.spdm.transfer import Asking, portion_of
+
+
+@dataclass(frozen=True, slots=True)
+class RequesterIdentity:
+    """Who the requester is: its certificates, root first, and the key of the last. It has one, in slot 0."""
+
+    certificates: tuple[x509.Certificate, ...]
+    key: rsa.RSAPrivateKey = field(repr=False)
+
+    @property
+    def chain(self) -> bytes:
+        """The chain as SPDM carries it."""
+        return encode_chain(self.certificates)
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the chain."""
+        return sha384(self.chain)
+
+
+@dataclass(frozen=True, slots=True)
+class RequesterConfig:
+    """What a requester is given: whom it trusts, where randomness comes from, its profile and the device's slot.
+
+    ``challenge``: the device has to prove that it has its key before anything else. ``session``: a session is opened
+    at once; without it, the requester waits to be told. ``summary``: which measurements the device has to sum up.
+    ``identity``: who the requester is. With one it insists on being asked, and without one on not being asked.
+    """
+
+    trust: Trust
+    random: Random
+    profile: Profile = H100
+    slot: int = 0
+    challenge: bool = False
+    session: bool = True
+    summary: Summary = Summary.NONE
+    identity: RequesterIdentity | None = None
+
+
+def measure(version: Version, nonce: bytes, slot: int) -> GetMeasurements:
+    """Return the request for a signed report of everything. Raises SpdmError if the nonce has another size."""
+    if len(nonce) != RANDOM_BYTES:
+        raise SpdmError(f"a measurement nonce of {len(nonce)} bytes, not {RANDOM_BYTES}")
+    context = bytes(CONTEXT_BYTES) if version >= Version.V1_3 else b""
+    return GetMeasurements(version, SIGNATURE_REQUESTED, ALL_MEASUREMENTS, nonce, slot, context)
+
+
+def check_measurements(found: Measurements, request: GetMeasurements) -> None:
+    """Check that a response is to this request.
+
+    Raises:
+        UnexpectedMessageError: it is signed by another slot, or to another context.
+    """
+    if (found.slot & SLOT_MASK, found.context) != (request.slot, request.context):
+        raise UnexpectedMessageError(
+            f"measurements of slot {request.slot}, context {request.context.hex()}",
+            f"slot {found.slot & SLOT_MASK}, context {found.context.hex()}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside(machine.Secured):
+    """The session is open; ``slot`` is where the device's chain is, ``vca`` what was negotiated."""
+
+    session: GpuSession
+    slot: int
+    vca: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Established(_Inside):
+    """The session is open and nothing was asked."""
+
+    awaits: ClassVar[str] = "a call"
+
+    def call(self, event: machine.SessionEvent) -> machine.SessionStep:
+        """Ask for a report, update keys, send, or end."""
+        version = self.layout.version
+        match event:
+            case machine.Measure(nonce):
+                return self._ask(AwaitMeasurements, measure(version, nonce, self.slot))
+            case machine.Beat():
+                return self._ask(AwaitHeartbeatAck, Heartbeat(version))
+            case machine.UpdateKeys(both):
+                operation = UpdateOperation.UPDATE_ALL_KEYS if both else UpdateOperation.UPDATE_KEY
+                return self._ask(AwaitKeyUpdateAck, KeyUpdate(version, operation, self.random(1)[0]))
+            case machine.End():
+                return self._ask(AwaitEndSessionAck, EndSession(version))
+            case _:
+                # Secured.call by name: a slotted dataclass has no cell for super() without arguments.
+                return machine.Secured.call(self, event)
+
+    def _ask(self, then: type[_Asked], request: Message) -> machine.SessionStep:
+        state, effects = machine.becoming(then, self, request=request).say(request.encode())
+        assert isinstance(state, _Asked)
+        return state.after_sending(), effects
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """Refuse: nothing was asked."""
+        raise UnexpectedMessageError(self.awaits, type(message).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked(_Inside):
+    """A request was sent inside the session."""
+
+    request: Message
+
+    def after_sending(self) -> _Asked:
+        """Return this state once the request is sent."""
+        return self
+
+    def answered(self, *effects: machine.SessionEffect) -> machine.SessionStep:
+        """Return to the open session."""
+        return machine.becoming(Established, self), effects
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitMeasurements(_Asked):
+    """GET_MEASUREMENTS was sent."""
+
+    awaits: ClassVar[str] = "MEASUREMENTS"
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """Hand out the report, marked with the session it came in."""
+        request = self.request
+        assert isinstance(request, GetMeasurements)
+        check_measurements(machine.expect(Measurements, message), request)
+        before = self.vca if self.layout.version >= Version.V1_2 else b""
+        return self.answered(
+            machine.Measured(SessionReport(request.nonce, request.encode(), raw, before, self.session, MINT))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitHeartbeatAck(_Asked):
+    """HEARTBEAT was sent."""
+
+    awaits: ClassVar[str] = "HEARTBEAT_ACK"
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """The peer is alive."""
+        machine.expect(HeartbeatAck, message)
+        return self.answered()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitKeyUpdateAck(_Asked):
+    """KEY_UPDATE was sent; if it was for both directions, it is acknowledged under the responder's next key.
+
+    Then what the responder's application sent before it saw the request still comes under ``before``.
+    """
+
+    awaits: ClassVar[str] = "KEY_UPDATE_ACK"
+
+    before: RecordKeys | None = None
+
+    @property
+    def carries_applications(self) -> bool:
+        """Between keys nothing but the update is carried."""
+        return False
+
+    @property
+    def takes_applications(self) -> bool:
+        """What the responder's application sent before comes under the same key, if that is not updated."""
+        return self.before is None
+
+    def after_sending(self) -> AwaitKeyUpdateAck:
+        """Expect the acknowledgement under the responder's next key, if that is updated, too."""
+        assert isinstance(self.request, KeyUpdate)
+        if self.request.operation is UpdateOperation.UPDATE_KEY:
+            return self
+        return replace(self, before=self.receiving, receiving=self.receiving.updated())
+
+    def receive(self, data: bytes) -> machine.SessionStep:
+        """Take the acknowledgement, or the application's bytes that were under way when the keys were updated."""
+        try:
+            # Secured.receive by name: a slotted dataclass has no cell for super() without arguments.
+            return machine.Secured.receive(self, data)
+        except (RecordError, SequenceError):
+            if self.before is None:
+                raise
+            before, kind, payload = self.before.open(SecuredRecord.parse(data))
+        if kind != VENDOR:
+            raise UnexpectedMessageError(self.awaits, f"a message of type {kind:#04x} under the key before")
+        return replace(self, before=before), (machine.ApplicationData(payload),)
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """Verify the requester's next key by using it."""
+        _check_update(machine.expect(KeyUpdateAck, message), self.request)
+        version, tag = self.layout.version, self.random(1)[0]
+        verifying = KeyUpdate(version, UpdateOperation.VERIFY_NEW_KEY, tag)
+        state = machine.becoming(AwaitNewKeyAck, self, request=verifying, sending=self.sending.updated())
+        return state.say(verifying.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitNewKeyAck(_Asked):
+    """The requester's next key was used."""
+
+    awaits: ClassVar[str] = "KEY_UPDATE_ACK for the new key"
+
+    @property
+    def carries_applications(self) -> bool:
+        """Between keys nothing but the update is carried."""
+        return False
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """The update is over."""
+        _check_update(machine.expect(KeyUpdateAck, message), self.request)
+        return self.answered(machine.KeysUpdated())
+
+
+def _check_update(found: KeyUpdateAck, request: Message) -> None:
+    assert isinstance(request, KeyUpdate)
+    if (found.operation, found.tag) != (request.operation, request.tag):
+        raise UnexpectedMessageError(
+            f"an acknowledgement of {request.operation.name}, tag {request.tag}",
+            f"one of {found.operation.name}, tag {found.tag}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEndSessionAck(_Asked):
+    """END_SESSION was sent."""
+
+    awaits: ClassVar[str] = "END_SESSION_ACK"
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """The session is over."""
+        machine.expect(EndSessionAck, message)
+        return machine.Ended(), (machine.Closed(None),)
+
+
+_SLOT: Final = 0
+"""The requester's only slot."""
+_IMPLICIT: Final = 0
+"""The number of a GET_DIGESTS that nobody sent."""
+_MOST_REQUESTS: Final = 256
+"""How many requests a responder may make before the session is open."""
+
+
+def key_exchange(state: machine.Conversing, config: RequesterConfig, vca: bytes, chain: Chain) -> machine.SessionStep:
+    """Send KEY_EXCHANGE."""
+    draw, version = config.random, state.layout.version
+    share, session = P384Share(draw), int.from_bytes(draw(2), "little")
+    request = KeyExchange(
+        version,
+        config.summary,
+        config.slot,
+        session,
+        0,
+        draw(RANDOM_BYTES),
+        share.public,
+        offered_versions(version),
+    ).encode()
+    layout = replace(state.layout, summary=config.summary is not Summary.NONE)
+    transcript = vca + chain.digest + request
+    return AwaitKeyExchangeRsp(
+        layout, state.transfer, config, vca, transcript, chain, share=share, requester_id=session
+    ).say(request)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitKeyExchangeRsp(machine.Conversing):
+    """KEY_EXCHANGE was sent."""
+
+    awaits: ClassVar[str] = "KEY_EXCHANGE_RSP"
+
+    config: RequesterConfig
+    vca: bytes
+    transcript: bytes
+    chain: Chain
+    share: P384Share = field(repr=False)
+    requester_id: int
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """Check the device's signature and verify data over all that was said; finish, or say who this end is."""
+        response = machine.expect(KeyExchangeRsp, message)
+        signed = self.transcript + raw[: -HASH_BYTES - SIGNATURE_BYTES]
+        key = self.chain.device_key()
+        verify(key, self.layout.version, Purpose.KEY_EXCHANGE_RSP, signed, response.signature)
+        identity = self._asked(response)
+        check_selected(self.layout.version, response.opaque)
+        transcript = signed + response.signature
+        shared = self.share.agree(response.exchange)
+        secrets = HandshakeSecrets.derive(self.layout.version, shared, sha384(transcript))
+        secrets.response.check_verify_data(sha384(transcript), response.verify_data, "ResponderVerifyData")
+        return self._go_on(response, transcript + response.verify_data, secrets, identity)
+
+    def _asked(self, response: KeyExchangeRsp) -> RequesterIdentity | None:
+        """Return who has to sign FINISH: whoever this end is, if it is anybody."""
+        identity = self.config.identity
+        if identity is None:
+            if response.mutual:
+                raise UnexpectedMessageError("no request for mutual authentication", f"{response.mutual:#04x}")
+            return None
+        if response.mutual not in set(MutualRequest):
+            raise DowngradeError(f"the responder does not ask who this end is: {response.mutual:#04x}")
+        if response.mutual == MutualRequest.PROVISIONED and response.requester_slot != _SLOT:
+            raise UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {response.requester_slot}")
+        return identity
+
+    def _go_on(
+        self, response: KeyExchangeRsp, transcript: bytes, secrets: HandshakeSecrets, identity: RequesterIdentity | None
+    ) -> machine.SessionStep:
+        session = self.requester_id | response.session << 16
+        shared = {
+            "sending": RecordKeys(session, secrets.request),
+            "receiving": RecordKeys(session, secrets.response),
+            "random": self.config.random,
+            "transcript": transcript,
+            "secrets": secrets,
+            "identity": identity,
+            "summary": response.summary,
+        }
+        match response.mutual:
+            case MutualRequest.ENCAPSULATED:
+                asking = machine.becoming(AwaitEncapsulatedRequest, self, **shared)
+                return asking.say(GetEncapsulatedRequest(self.layout.version).encode())
+            case MutualRequest.DIGESTS:
+                return machine.becoming(AwaitEncapsulatedAck, self, **shared).answer(
+                    _IMPLICIT, GetDigests(self.layout.version).encode()
+                )
+            case _:
+                return machine.becoming(_Finishing, self, **shared).finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Finishing(machine.Secured):
+    """The key exchange is over, and the handshake is not."""
+
+    awaits: ClassVar[str] = ""
+
+    config: RequesterConfig
+    vca: bytes
+    transcript: bytes
+    chain: Chain
+    secrets: HandshakeSecrets = field(repr=False)
+    identity: RequesterIdentity | None
+    summary: bytes
+
+    @property
+    def carries_applications(self) -> bool:
+        """Nothing but the handshake is carried before it is over."""
+        return False
+
+    def finish(self) -> machine.SessionStep:
+        """Send FINISH: signed, if this end has to say who it is."""
+        version, transcript = self.layout.version, self.transcript
+        place = bytes(REQUESTER_SIGNATURE_BYTES) if self.identity else b""
+        draft = Finish(version, _SLOT, place, bytes(HASH_BYTES))
+        if self.identity is not None:
+            transcript += self.identity.digest
+            signature = sign_finish(self.identity.key, version, transcript + draft.unsigned())
+            draft = replace(draft, signature=signature)
+        transcript += draft.unsigned() + draft.signature
+        finish = replace(draft, verify_data=self.secrets.request.verify_data(sha384(transcript)))
+        state = machine.becoming(AwaitFinishRsp, self, transcript=transcript + finish.verify_data)
+        return state.say(finish.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEncapsulatedRequest(_Finishing):
+    """GET_ENCAPSULATED_REQUEST was sent."""
+
+    awaits: ClassVar[str] = "ENCAPSULATED_REQUEST"
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """Answer the responder's first request."""
+        request = machine.expect(EncapsulatedRequest, message)
+        return machine.becoming(AwaitEncapsulatedAck, self).answer(request.request_id, request.carried)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEncapsulatedAck(_Finishing):
+    """DELIVER_ENCAPSULATED_RESPONSE was sent: the response to the request of that number."""
+
+    awaits: ClassVar[str] = "ENCAPSULATED_RESPONSE_ACK"
+
+    request_id: int = _IMPLICIT
+    answered: int = 0
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """Answer the responder's next request, or finish when there is none."""
+        ack = machine.expect(EncapsulatedResponseAck, message)
+        if self.layout.version >= Version.V1_2 and ack.acknowledged != self.request_id:
+            raise UnexpectedMessageError(
+                f"an acknowledgement of request {self.request_id}", f"one of {ack.acknowledged}"
+            )
+        if ack.kind is Payload.REQUEST:
+            return self.answer(ack.request_id, ack.payload)
+        if ack.kind is Payload.SLOT and ack.payload[0] != _SLOT:
+            raise UnexpectedMessageError(f"the requester's slot {_SLOT}", f"slot {ack.payload[0]}")
+        return self.finish()
+
+    def answer(self, request_id: int, carried: bytes) -> machine.SessionStep:
+        """Deliver the response to a request of the responder.
+
+        Raises:
+            UnexpectedMessageError: it asks for something else than the requester's certificates.
+            TransferError: it asks once too often.
+        """
+        if self.answered == _MOST_REQUESTS:
+            raise TransferError(f"the responder makes more than {_MOST_REQUESTS} requests before the session is open")
+        response = self._response(parse_message(carried, self.layout)).encode()
+        state = replace(self, request_id=request_id, answered=self.answered + 1)
+        return state.say(DeliverEncapsulatedResponse(self.layout.version, request_id, response).encode())
+
+    def _response(self, request: Message) -> Message:
+        assert self.identity is not None
+        version = self.layout.version
+        match request:
+            case GetDigests():
+                supported = 1 << _SLOT if version >= Version.V1_3 else 0
+                return Digests(version, supported, 1 << _SLOT, (self.identity.digest,))
+            case GetCertificate():
+                return portion_of(self.identity.chain, request, self.transfer.sizes, carried=True)
+            case _:
+                raise UnexpectedMessageError("GET_DIGESTS or GET_CERTIFICATE, encapsulated", type(request).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitFinishRsp(_Finishing):
+    """FINISH was sent, inside the session."""
+
+    awaits: ClassVar[str] = "FINISH_RSP"
+
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
+        """Open the session."""
+        machine.expect(FinishRsp, message)
+        th2 = sha384(self.transcript + raw)
+        secrets = self.secrets.session(th2)
+        own = None if self.identity is None else Chain.parse(self.identity.chain)
+        session = GpuSession(self.sending.session, self.layout.version, th2, self.chain, MINT, own, self.summary)
+        established = machine.becoming(
+            Established,
+            self,
+            sending=RecordKeys(session.id, secrets.request),
+            receiving=RecordKeys(session.id, secrets.response),
+            session=session,
+            slot=self.config.slot,
+        )
+        return established, (machine.Opened(session, OneTimeSecret(secrets.export)),)
+
 
 _PORTION = 0x0FFF
 _LONGEST_CHAIN = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class _Handshake(Conversing):
+class _Handshake(machine.Conversing):
     """A state before the session; ``vca`` is what was negotiated so far, which everything later is bound to."""
 
     config: RequesterConfig
     vca: bytes
 
-    def ask(self, request: Message) -> SessionStep:
+    def ask(self, request: Message) -> machine.SessionStep:
         """Negotiate further: a request whose bytes count as negotiated."""
         raw = request.encode()
         return replace(self, vca=self.vca + raw).say(raw)
@@ -67,13 +567,13 @@ class AwaitBegin(_Handshake):
         """Return the state that a requester begins in."""
         return cls(Layout(), Asking(), config, b"")
 
-    def call(self, event: SessionEvent) -> SessionStep:
+    def call(self, event: machine.SessionEvent) -> machine.SessionStep:
         """Begin by asking for versions."""
-        if not isinstance(event, Begin):
+        if not isinstance(event, machine.Begin):
             raise UnexpectedMessageError(self.awaits, type(event).__name__)
-        return becoming(AwaitVersion, self).ask(GetVersion(Version.V1_0))
+        return machine.becoming(AwaitVersion, self).ask(GetVersion(Version.V1_0))
 
-    def receive(self, data: bytes) -> SessionStep:
+    def receive(self, data: bytes) -> machine.SessionStep:
         """Refuse: a responder does not speak first."""
         raise UnexpectedMessageError(self.awaits, f"{len(data)} bytes of the peer")
 
@@ -84,12 +584,12 @@ class AwaitVersion(_Handshake):
 
     awaits: ClassVar[str] = "VERSION"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Choose the newest version of both."""
         profile, mutual = self.config.profile, self.config.identity is not None
-        version = profile.choose(expect(VersionList, message))
+        version = profile.choose(machine.expect(VersionList, message))
         transfer = self.transfer.agreed(version)
-        state = becoming(AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw)
+        state = machine.becoming(AwaitCapabilities, self, layout=Layout(version), transfer=transfer, vca=self.vca + raw)
         return state.ask(profile.get_capabilities(version, mutual=mutual))
 
 
@@ -99,16 +599,16 @@ class AwaitCapabilities(_Handshake):
 
     awaits: ClassVar[str] = "CAPABILITIES"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check what the device is able to do, and offer one suite."""
         profile, version = self.config.profile, self.layout.version
         sizes = profile.check_capabilities(
-            expect(Capabilities, message),
+            machine.expect(Capabilities, message),
             mutual=self.config.identity is not None,
             challenge=self.config.challenge,
         )
         transfer = self.transfer.agreed(version, sizes)
-        state = becoming(AwaitAlgorithms, self, transfer=transfer, vca=self.vca + raw)
+        state = machine.becoming(AwaitAlgorithms, self, transfer=transfer, vca=self.vca + raw)
         return state.ask(profile.negotiate(version))
 
 
@@ -118,10 +618,12 @@ class AwaitAlgorithms(_Handshake):
 
     awaits: ClassVar[str] = "ALGORITHMS"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check that it is the suite; what was said up to here is signed later."""
-        self.config.profile.check_algorithms(expect(Algorithms, message), mutual=self.config.identity is not None)
-        return becoming(AwaitDigests, self, vca=self.vca + raw, shown=b"").look(GetDigests(self.layout.version))
+        self.config.profile.check_algorithms(
+            machine.expect(Algorithms, message), mutual=self.config.identity is not None
+        )
+        return machine.becoming(AwaitDigests, self, vca=self.vca + raw, shown=b"").look(GetDigests(self.layout.version))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +632,7 @@ class _Looking(_Handshake):
 
     shown: bytes
 
-    def look(self, request: Message) -> SessionStep:
+    def look(self, request: Message) -> machine.SessionStep:
         """Ask to be shown something."""
         raw = request.encode()
         return replace(self, shown=self.shown + raw).say(raw)
@@ -142,9 +644,9 @@ class AwaitDigests(_Looking):
 
     awaits: ClassVar[str] = "DIGESTS"
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Remember the digest of the slot's chain and ask for the chain."""
-        digests, slot, version = expect(Digests, message), self.config.slot, self.layout.version
+        digests, slot, version = machine.expect(Digests, message), self.config.slot, self.layout.version
         if version >= Version.V1_3 and digests.slots & ~digests.supported:
             raise UntrustedChainError(
                 f"slots {digests.slots:#04x} have certificates, and only {digests.supported:#04x} are supported"
@@ -152,7 +654,7 @@ class AwaitDigests(_Looking):
         if not digests.slots >> slot & 1:
             raise UntrustedChainError(f"the device has no certificate in slot {slot}")
         digest = digests.digests[(digests.slots & ((1 << slot) - 1)).bit_count()]
-        state = becoming(AwaitCertificate, self, digest=digest, slots=digests.slots, shown=self.shown + raw)
+        state = machine.becoming(AwaitCertificate, self, digest=digest, slots=digests.slots, shown=self.shown + raw)
         return state.look(GetCertificate(version, slot, 0, _PORTION))
 
 
@@ -166,9 +668,9 @@ class AwaitCertificate(_Looking):
     slots: int
     portions: bytes = b""
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Collect the chain; whole, it has to be trusted."""
-        part = expect(Certificate, message)
+        part = machine.expect(Certificate, message)
         chain = self.portions + part.portion
         if part.slot != self.config.slot or not 0 < len(part.portion) <= _PORTION:
             raise UntrustedChainError(f"a portion of {len(part.portion)} bytes of slot {part.slot}")
@@ -180,14 +682,16 @@ class AwaitCertificate(_Looking):
             return state.look(GetCertificate(self.layout.version, part.slot, len(chain), wanted))
         return state._whole(Chain.parse(chain))
 
-    def _whole(self, chain: Chain) -> SessionStep:
+    def _whole(self, chain: Chain) -> machine.SessionStep:
         if chain.digest != self.digest:
             raise UntrustedChainError("the chain has another digest than DIGESTS said")
         self.config.trust(chain.certificates)
         chain.device_key()
         if self.config.challenge:
-            return becoming(AwaitChallengeAuth, self, chain=chain).challenge()
-        return identified(becoming(AwaitOpenSession, self, chain=chain), Identified(chain, challenged=False))
+            return machine.becoming(AwaitChallengeAuth, self, chain=chain).challenge()
+        return identified(
+            machine.becoming(AwaitOpenSession, self, chain=chain), machine.Identified(chain, challenged=False)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +704,7 @@ class AwaitChallengeAuth(_Looking):
     slots: int
     context: bytes = b""
 
-    def challenge(self) -> SessionStep:
+    def challenge(self) -> machine.SessionStep:
         """Ask the device to prove that it has the key of its certificate, and agrees on all that was said."""
         version, draw = self.layout.version, self.config.random
         context = draw(CONTEXT_BYTES) if version >= Version.V1_3 else b""
@@ -208,9 +712,9 @@ class AwaitChallengeAuth(_Looking):
         layout = replace(self.layout, summary=self.config.summary is not Summary.NONE)
         return replace(self, context=context, layout=layout).look(request)
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check what the device says of itself, and its signature."""
-        proof = expect(ChallengeAuth, message)
+        proof = machine.expect(ChallengeAuth, message)
         if proof.slot & MUTUAL_REQUESTED:
             raise UnexpectedMessageError("no request for mutual authentication", f"{proof.slot:#04x}")
         if proof.slot & SLOT_MASK != self.config.slot or proof.slots != self.slots:
@@ -222,15 +726,15 @@ class AwaitChallengeAuth(_Looking):
         signed = self.vca + self.shown + raw[:-SIGNATURE_BYTES]
         key = self.chain.device_key()
         verify(key, self.layout.version, Purpose.CHALLENGE_AUTH, signed, proof.signature)
-        found = Identified(self.chain, challenged=True, summary=proof.summary)
-        return identified(becoming(AwaitOpenSession, self), found)
+        found = machine.Identified(self.chain, challenged=True, summary=proof.summary)
+        return identified(machine.becoming(AwaitOpenSession, self), found)
 
 
-def identified(state: AwaitOpenSession, found: Identified) -> SessionStep:
+def identified(state: AwaitOpenSession, found: machine.Identified) -> machine.SessionStep:
     """Go on to the session, unless the requester was told to wait."""
     if not state.config.session:
         return state, (found,)
-    after, effects = state.call(OpenSession())
+    after, effects = state.call(machine.OpenSession())
     return after, (found, *effects)
 
 
@@ -242,18 +746,18 @@ class AwaitOpenSession(_Handshake):
 
     chain: Chain
 
-    def call(self, event: SessionEvent) -> SessionStep:
+    def call(self, event: machine.SessionEvent) -> machine.SessionStep:
         """Open a session, or ask for a report outside of any."""
         match event:
-            case OpenSession():
+            case machine.OpenSession():
                 return key_exchange(self, self.config, self.vca, self.chain)
-            case Measure(nonce):
+            case machine.Measure(nonce):
                 request = measure(self.layout.version, nonce, self.config.slot)
-                return becoming(AwaitReport, self, request=request).say(request.encode())
+                return machine.becoming(AwaitReport, self, request=request).say(request.encode())
             case _:
                 raise UnexpectedMessageError(self.awaits, type(event).__name__)
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Refuse: nothing was asked."""
         raise UnexpectedMessageError(self.awaits, type(message).__name__)
 
@@ -267,11 +771,11 @@ class AwaitReport(_Handshake):
     chain: Chain
     request: GetMeasurements
 
-    def message(self, message: Message, raw: bytes) -> SessionStep:
+    def message(self, message: Message, raw: bytes) -> machine.SessionStep:
         """Check who signed the report; nothing else binds it to the device."""
-        check_measurements(expect(Measurements, message), self.request)
+        check_measurements(machine.expect(Measurements, message), self.request)
         before = self.vca if self.layout.version >= Version.V1_2 else b""
         report = DeviceReport(
             self.request.nonce, self.request.encode(), raw, before, self.chain, self.layout.version, MINT
         )
-        return becoming(AwaitOpenSession, self), (MeasuredOutside(report),)
+        return machine.becoming(AwaitOpenSession, self), (machine.MeasuredOutside(report),)

@@ -2,8 +2,8 @@
 
 What is in pieces or put off is not part of any transcript: the states see whole messages, and each once.
 
-Source: DMTF DSP0274 1.3.2, sections "Large SPDM message transfer mechanism", "ERROR response message" and
-"RESPOND_IF_READY request message".
+Source: DMTF DSP0274 1.3.2, sections "Large SPDM message transfer mechanism", "ERROR response message",
+"RESPOND_IF_READY request message" and "CERTIFICATE response".
 """
 
 from __future__ import annotations
@@ -11,26 +11,87 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
-from carnet_ref.spdm.chunking import Incoming, Outgoing
+from carnet_ref.spdm import messages
 from carnet_ref.spdm.errors import BusyError, NotReadyError, PutOffError, TransferError, UnexpectedMessageError
-from carnet_ref.spdm.messages import (
-    ChunkGet,
-    ChunkResponse,
-    ChunkSend,
-    ChunkSendAck,
-    Error,
-    ErrorCode,
-    GetCapabilities,
-    GetVersion,
-    Layout,
-    Message,
-    NegotiateAlgorithms,
-    NotReady,
-    RespondIfReady,
-    Version,
-    parse_message,
-)
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.wire import MalformedError
+
+LEAST_TRANSFER: Final = 42
+"""The least DataTransferSize that SPDM allows."""
+LEAST_CHUNK: Final = LEAST_TRANSFER - messages.CHUNK_HEADER_BYTES - messages.SIZE_BYTES
+"""What a piece holds at least, unless it is the last; so a message of so many bytes has a bounded number of pieces."""
+_LAST_SEQUENCE: Final = 0xFFFF
+
+_Piece = TypeVar("_Piece", messages.ChunkSend, messages.ChunkResponse)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message that goes out in pieces of at most ``transfer`` bytes each."""
+
+    data: bytes
+    handle: int
+    transfer: int
+    sequence: int = 0
+    sent: int = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all of it went out."""
+        return self.sent == len(self.data)
+
+    def piece(self, kind: type[_Piece], version: Version) -> tuple[Outgoing, _Piece]:
+        """Return what is left after the next piece, and the piece.
+
+        Raises:
+            TransferError: there are more pieces than numbers.
+        """
+        if self.sequence > _LAST_SEQUENCE:
+            raise TransferError(f"a message of {len(self.data)} bytes in pieces of {self.transfer}")
+        first = self.sequence == 0
+        room = self.transfer - messages.CHUNK_HEADER_BYTES - (messages.SIZE_BYTES if first else 0)
+        chunk = self.data[self.sent : self.sent + room]
+        after = replace(self, sequence=self.sequence + 1, sent=self.sent + len(chunk))
+        whole = len(self.data) if first else None
+        return after, kind(version, self.handle, self.sequence, after.finished, chunk, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message that comes in pieces, and is ``most`` bytes long at most."""
+
+    handle: int
+    most: int
+    whole: int = 0
+    data: bytes = b""
+    sequence: int = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all of it came."""
+        return bool(self.sequence) and len(self.data) == self.whole
+
+    def add(self, piece: messages.ChunkSend | messages.ChunkResponse) -> Incoming:
+        """Return what came with the next piece.
+
+        Raises:
+            TransferError: it is another piece than the next, too small, too long, or of a message that is too long.
+        """
+        if (piece.handle, piece.sequence) != (self.handle, self.sequence):
+            raise TransferError(
+                f"piece {self.sequence} of message {self.handle} comes next, "
+                f"and piece {piece.sequence} of message {piece.handle} came"
+            )
+        whole = self.whole if piece.whole_size is None else piece.whole_size
+        if whole > self.most:
+            raise TransferError(f"a message of {whole} bytes, and {self.most} are taken")
+        data = self.data + piece.chunk
+        if len(data) > whole or piece.last != (len(data) == whole):
+            raise TransferError(f"{len(data)} bytes of a message of {whole} after piece {piece.sequence}")
+        if not piece.chunk or (len(piece.chunk) < LEAST_CHUNK and not piece.last):
+            raise TransferError(f"a piece of {len(piece.chunk)} bytes")
+        return replace(self, whole=whole, data=data, sequence=self.sequence + 1)
+
 
 MOST_TRIES: Final = 8
 """How often one request is sent again, or asked after."""
@@ -39,10 +100,19 @@ LONGEST_EXPONENT: Final = 23
 _FIRST_PAUSE: Final = 1 << 10
 _MULTIPLIER: Final = 255
 """A response that is not ready is kept as long as the standard can say."""
-_NEVER_LATE: Final = frozenset({GetVersion.CODE, GetCapabilities.CODE, NegotiateAlgorithms.CODE})
+_NEVER_LATE: Final = frozenset(
+    {messages.GetVersion.CODE, messages.GetCapabilities.CODE, messages.NegotiateAlgorithms.CODE}
+)
 """Requests that take no time to answer."""
 _OF_TRANSFERS: Final = frozenset(
-    kind.CODE for kind in (ChunkSend, ChunkSendAck, ChunkGet, ChunkResponse, RespondIfReady)
+    kind.CODE
+    for kind in (
+        messages.ChunkSend,
+        messages.ChunkSendAck,
+        messages.ChunkGet,
+        messages.ChunkResponse,
+        messages.RespondIfReady,
+    )
 )
 _CODE_AT: Final = 1
 
@@ -76,11 +146,7 @@ class Sizes:
         return self.peer_message if self.pieces else self.peer_transfer
 
     def fits(self, message: bytes) -> bool:
-        """Whether a message goes at once.
-
-        Raises:
-            TransferError: the peer takes it in no way.
-        """
+        """Whether a message goes at once. Raises TransferError if the peer takes it in no way."""
         if self.peer_transfer is None or len(message) <= self.peer_transfer:
             return True
         if self.longest is None or len(message) > self.longest:
@@ -103,7 +169,7 @@ class _Crossing:
         return replace(self, version=version, sizes=sizes)
 
     def _read(self, data: bytes) -> Message:
-        return parse_message(data, Layout(self.version))
+        return messages.parse_message(data, Layout(self.version))
 
     def _in_pieces(self, data: bytes) -> Outgoing:
         assert self.sizes.peer_transfer is not None
@@ -127,17 +193,13 @@ class Asking(_Crossing):
     tries: int = 0
 
     def put(self, request: bytes) -> Crossing[Asking]:
-        """Send a request.
-
-        Raises:
-            TransferError: it is too long for the peer.
-        """
+        """Send a request. Raises TransferError if it is too long for the peer."""
         return replace(self, request=request, tries=0, outgoing=None, incoming=None)._send()
 
     def _send(self, after: int = 0) -> Crossing[Asking]:
         if self.sizes.fits(self.request):
             return Crossing(self, self.request, after=after)
-        outgoing, piece = self._in_pieces(self.request).piece(ChunkSend, self.version)
+        outgoing, piece = self._in_pieces(self.request).piece(messages.ChunkSend, self.version)
         moved = replace(self, outgoing=outgoing, handle=self.handle + 1 & 0xFF)
         return Crossing(moved, piece.encode(), after=after)
 
@@ -153,19 +215,21 @@ class Asking(_Crossing):
             return self._acknowledged(self.outgoing, data)
         if self.incoming is not None:
             return self._more(self.incoming, data)
-        if _code(data) != Error.CODE:
+        if _code(data) != messages.Error.CODE:
             _insist_plain(data)
             return Crossing(self, whole=data)
         error = self._read(data)
-        assert isinstance(error, Error)
-        if error.code == ErrorCode.BUSY:
+        assert isinstance(error, messages.Error)
+        if error.code == messages.ErrorCode.BUSY:
             if error.extended:
                 raise MalformedError("Busy", "nothing more", f"{len(error.extended)} bytes", 4)
             return self._again()._send(_FIRST_PAUSE << self.tries)
-        if error.code == ErrorCode.RESPONSE_NOT_READY and self.request[_CODE_AT] not in _NEVER_LATE:
-            return self._ask_later(NotReady.of(error))
-        if error.code == ErrorCode.LARGE_RESPONSE and self.sizes.pieces:
-            return self._large(error)
+        if error.code == messages.ErrorCode.RESPONSE_NOT_READY and self.request[_CODE_AT] not in _NEVER_LATE:
+            return self._ask_later(messages.NotReady.of(error))
+        if error.code == messages.ErrorCode.LARGE_RESPONSE and self.sizes.pieces:
+            if len(error.extended) != 1:
+                raise TransferError(f"a large response whose handle has {len(error.extended)} bytes")
+            return self._get(Incoming(error.extended[0], self.sizes.own_message))
         return Crossing(self, whole=data)
 
     def _again(self) -> Asking:
@@ -173,7 +237,7 @@ class Asking(_Crossing):
             raise TransferError(f"the peer put the same request off more than {MOST_TRIES} times")
         return replace(self, tries=self.tries + 1)
 
-    def _ask_later(self, late: NotReady) -> Crossing[Asking]:
+    def _ask_later(self, late: messages.NotReady) -> Crossing[Asking]:
         if late.request_code != self.request[_CODE_AT]:
             raise UnexpectedMessageError(
                 f"request {self.request[_CODE_AT]:#04x}", f"{late.request_code:#04x} not ready"
@@ -182,39 +246,34 @@ class Asking(_Crossing):
             raise TransferError(
                 f"a response after 2^{late.exponent} microseconds, kept {late.multiplier} times as long"
             )
-        again = RespondIfReady(self.version, late.request_code, late.token)
+        again = messages.RespondIfReady(self.version, late.request_code, late.token)
         return Crossing(self._again(), again.encode(), after=1 << late.exponent)
 
     def _acknowledged(self, outgoing: Outgoing, data: bytes) -> Crossing[Asking]:
         ack = self._read(data)
-        if not isinstance(ack, ChunkSendAck):
-            if isinstance(ack, Error):
+        if not isinstance(ack, messages.ChunkSendAck):
+            if isinstance(ack, messages.Error):
                 return Crossing(replace(self, outgoing=None), whole=data)
             raise UnexpectedMessageError("CHUNK_SEND_ACK", type(ack).__name__)
         if (ack.handle, ack.sequence) != (outgoing.handle, outgoing.sequence - 1):
             raise TransferError(f"an acknowledgement of piece {ack.sequence} of message {ack.handle}")
         if ack.early_error or outgoing.finished:
-            if ack.early_error and _code(ack.response) != Error.CODE:
+            if ack.early_error and _code(ack.response) != messages.Error.CODE:
                 raise UnexpectedMessageError("an ERROR, early", "another response")
             return replace(self, outgoing=None).take(ack.response)
         if ack.response:
             raise UnexpectedMessageError("an acknowledgement of a piece", "a response before the last piece")
-        moved, piece = outgoing.piece(ChunkSend, self.version)
+        moved, piece = outgoing.piece(messages.ChunkSend, self.version)
         return Crossing(replace(self, outgoing=moved), piece.encode())
 
-    def _large(self, error: Error) -> Crossing[Asking]:
-        if len(error.extended) != 1:
-            raise TransferError(f"a large response whose handle has {len(error.extended)} bytes")
-        return self._get(Incoming(error.extended[0], self.sizes.own_message))
-
     def _get(self, incoming: Incoming) -> Crossing[Asking]:
-        ask = ChunkGet(self.version, incoming.handle, incoming.sequence)
+        ask = messages.ChunkGet(self.version, incoming.handle, incoming.sequence)
         return Crossing(replace(self, incoming=incoming), ask.encode())
 
     def _more(self, incoming: Incoming, data: bytes) -> Crossing[Asking]:
         piece = self._read(data)
-        if not isinstance(piece, ChunkResponse):
-            if isinstance(piece, Error):
+        if not isinstance(piece, messages.ChunkResponse):
+            if isinstance(piece, messages.Error):
                 return Crossing(replace(self, incoming=None), whole=data)
             raise UnexpectedMessageError("CHUNK_RESPONSE", type(piece).__name__)
         incoming = incoming.add(piece)
@@ -228,7 +287,7 @@ class Asking(_Crossing):
 class Answering(_Crossing):
     """The responder's part: the request that is in pieces or waits, and the response that is collected in pieces."""
 
-    acknowledging: ChunkSend | None = None
+    acknowledging: messages.ChunkSend | None = None
     """The last piece of the request that is to be answered."""
     waiting: bytes = b""
     """The request that was put off."""
@@ -244,38 +303,35 @@ class Answering(_Crossing):
             MalformedError: it cannot be read.
         """
         code = _code(data)
-        if code == ChunkSend.CODE and self.sizes.pieces and self.outgoing is None and not self.waiting:
-            return self._piece(data)
-        if code == ChunkGet.CODE and self.outgoing is not None:
+        if code == messages.ChunkSend.CODE and self.sizes.pieces and self.outgoing is None and not self.waiting:
+            piece = self._read(data)
+            assert isinstance(piece, messages.ChunkSend)
+            incoming = (self.incoming or Incoming(piece.handle, self.sizes.own_message)).add(piece)
+            if not incoming.finished:
+                ack = messages.ChunkSendAck(self.version, piece.handle, piece.sequence)
+                return Crossing(replace(self, incoming=incoming), ack.encode())
+            _insist_plain(incoming.data)
+            return Crossing(replace(self, incoming=None, acknowledging=piece), whole=incoming.data)
+        if code == messages.ChunkGet.CODE and self.outgoing is not None:
             return self._hand_out(self.outgoing, data)
-        if code == RespondIfReady.CODE and self.waiting:
+        if code == messages.RespondIfReady.CODE and self.waiting:
             return self._asked_again(data)
         _insist_plain(data)
         if self.incoming is not None or self.outgoing is not None or self.waiting:
             raise UnexpectedMessageError("the rest of a message, or RESPOND_IF_READY", f"message {code}")
         return Crossing(self, whole=data)
 
-    def _piece(self, data: bytes) -> Crossing[Answering]:
-        piece = self._read(data)
-        assert isinstance(piece, ChunkSend)
-        incoming = (self.incoming or Incoming(piece.handle, self.sizes.own_message)).add(piece)
-        if not incoming.finished:
-            ack = ChunkSendAck(self.version, piece.handle, piece.sequence)
-            return Crossing(replace(self, incoming=incoming), ack.encode())
-        _insist_plain(incoming.data)
-        return Crossing(replace(self, incoming=None, acknowledging=piece), whole=incoming.data)
-
     def _hand_out(self, outgoing: Outgoing, data: bytes) -> Crossing[Answering]:
         asked = self._read(data)
-        assert isinstance(asked, ChunkGet)
+        assert isinstance(asked, messages.ChunkGet)
         if (asked.handle, asked.sequence) != (outgoing.handle, outgoing.sequence):
             raise TransferError(f"asked for piece {asked.sequence} of message {asked.handle}")
-        moved, piece = outgoing.piece(ChunkResponse, self.version)
+        moved, piece = outgoing.piece(messages.ChunkResponse, self.version)
         return Crossing(replace(self, outgoing=None if moved.finished else moved), piece.encode())
 
     def _asked_again(self, data: bytes) -> Crossing[Answering]:
         asked = self._read(data)
-        assert isinstance(asked, RespondIfReady)
+        assert isinstance(asked, messages.RespondIfReady)
         if (asked.request_code, asked.token) != (_code(self.waiting), self.token):
             raise UnexpectedMessageError(
                 f"request {_code(self.waiting)}, token {self.token}", f"{asked.request_code}, token {asked.token}"
@@ -283,33 +339,27 @@ class Answering(_Crossing):
         return Crossing(replace(self, waiting=b""), whole=self.waiting)
 
     def put(self, response: bytes) -> Crossing[Answering]:
-        """Send the response to the request that was taken last.
-
-        Raises:
-            TransferError: it is too long for the peer.
-        """
+        """Send the response to the request that was taken last. Raises TransferError if it is too long for the peer."""
         return replace(self, deferrals=0)._answer(response)
 
     def put_off(self, request: bytes, why: PutOffError) -> Crossing[Answering]:
-        """Say that a request is answered later.
-
-        Raises:
-            TransferError: it was put off too often.
-        """
+        """Say that a request is answered later. Raises TransferError if it was put off too often."""
         if self.deferrals == MOST_TRIES or request[_CODE_AT] in _NEVER_LATE:
             raise TransferError(f"{why}, for request {request[_CODE_AT]:#04x}, {self.deferrals} times") from why
         counted = replace(self, deferrals=self.deferrals + 1)
         if isinstance(why, BusyError):
-            return counted._answer(Error(self.version, ErrorCode.BUSY).encode())
+            return counted._answer(messages.Error(self.version, messages.ErrorCode.BUSY).encode())
         assert isinstance(why, NotReadyError)
-        late = NotReady(why.exponent, request[_CODE_AT], (self.token + 1) & 0xFF, _MULTIPLIER)
+        late = messages.NotReady(why.exponent, request[_CODE_AT], (self.token + 1) & 0xFF, _MULTIPLIER)
         waiting = replace(counted, waiting=request, token=late.token)
-        return waiting._answer(Error(self.version, ErrorCode.RESPONSE_NOT_READY, extended=late.encode()).encode())
+        return waiting._answer(
+            messages.Error(self.version, messages.ErrorCode.RESPONSE_NOT_READY, extended=late.encode()).encode()
+        )
 
     def _answer(self, response: bytes) -> Crossing[Answering]:
         if self.acknowledging is None:
-            return self._respond(response)
-        ack = ChunkSendAck(self.version, self.acknowledging.handle, self.acknowledging.sequence, response)
+            return Crossing(self, response) if self.sizes.fits(response) else self._announce(response)
+        ack = messages.ChunkSendAck(self.version, self.acknowledging.handle, self.acknowledging.sequence, response)
         plain = replace(self, acknowledging=None)
         if self.sizes.fits(ack.encode()):
             return Crossing(plain, ack.encode())
@@ -317,10 +367,29 @@ class Answering(_Crossing):
         assert announced.send is not None
         return announced._replace(send=replace(ack, response=announced.send).encode())
 
-    def _respond(self, response: bytes) -> Crossing[Answering]:
-        return Crossing(self, response) if self.sizes.fits(response) else self._announce(response)
-
     def _announce(self, response: bytes) -> Crossing[Answering]:
-        error = Error(self.version, ErrorCode.LARGE_RESPONSE, extended=bytes([self.handle]))
+        error = messages.Error(self.version, messages.ErrorCode.LARGE_RESPONSE, extended=bytes([self.handle]))
         kept = replace(self, outgoing=self._in_pieces(response), handle=self.handle + 1 & 0xFF)
         return Crossing(kept, error.encode())
+
+
+_HEADER_BYTES: Final = 8
+_CARRIER_BYTES: Final = 8
+"""What an encapsulated message has around it, at most."""
+
+
+def portion_of(
+    chain: bytes, request: messages.GetCertificate, sizes: Sizes, *, carried: bool = False
+) -> messages.Certificate:
+    """Return the portion that was asked for, or as much of it as the peer takes.
+
+    Raises:
+        MalformedError: there is no such portion.
+    """
+    if request.slot or request.offset >= len(chain) or not request.length:
+        raise MalformedError("GET_CERTIFICATE", "a portion of slot 0", f"{request.length} bytes at {request.offset}")
+    length = request.length
+    if (longest := sizes.longest) is not None:
+        length = min(length, longest - _HEADER_BYTES - (_CARRIER_BYTES if carried else 0))
+    portion = chain[request.offset : request.offset + length]
+    return messages.Certificate(request.version, 0, portion, len(chain) - request.offset - len(portion))

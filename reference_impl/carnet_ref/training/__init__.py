@@ -1,9 +1,12 @@
-"""Training as a plug-in: what turns a model and a dataset into the next model."""
+"""Training as a plug-in: what turns a model and a dataset into the next model, and texts to train on."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
+
+from carnet_command.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +40,50 @@ class Trainer(Protocol):
             MalformedError: ``model`` is no model of this trainer.
         """
         ...
+
+
+TRAINERS: Final = ("numpy", "torch")
+
+
+MOST_HIDDEN: Final = 256
+"""Units of a hidden layer at most: the model is brought to the GPU in one message, of at most 1 MiB."""
+
+
+def trainer_named(name: str, hidden: int | None = None) -> Trainer:
+    """Return a trainer, with so many units in its hidden layer if that is said; the first one is always there.
+
+    Raises:
+        UsageError: what it is made of is not installed.
+        LookupError: there is none of that name.
+    """
+    if name == "numpy":
+        from carnet_ref.training.characters import CharacterModel
+
+        return CharacterModel() if hidden is None else CharacterModel(hidden=hidden)
+    if name != "torch":
+        raise LookupError(f"no trainer is called {name!r}")
+    try:
+        from carnet_ref.training.pytorch import TorchModel
+    except ModuleNotFoundError as error:
+        raise UsageError(f"the trainer 'torch' needs PyTorch ({error}): pip install 'carnet[train]'") from error
+    return TorchModel() if hidden is None else TorchModel(hidden=hidden)
+
+
+_SUBJECTS = ("the patient", "the nurse", "the doctor", "the ward", "the family", "the surgeon", "the clinic")
+_VERBS = ("reported", "noticed", "recorded", "described", "expected", "measured", "confirmed")
+_OBJECTS = ("a mild fever", "a strong pulse", "steady breathing", "some pain", "good sleep", "a slow recovery")
+_WHEN = ("in the morning", "at noon", "before the visit", "after the meal", "during the night", "on arrival")
+_SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "ra", "se", "ti", "vo", "za", "fe")
+
+
+def text_of(writer: str, size: int) -> bytes:
+    """Return ``size`` bytes of text that ``writer`` alone has."""
+    source = random.Random(f"text of {writer}")  # text for training, no secret of cryptography
+    people = ["".join(source.choices(_SYLLABLES, k=4)) for _ in range(40)]
+    parts: list[str] = []
+    length = 0
+    while length < size:
+        sentence = " ".join(source.choice(words) for words in (_SUBJECTS, people, _VERBS, _OBJECTS, _WHEN)) + ".\n"
+        parts.append(sentence)
+        length += len(sentence)
+    return "".join(parts).encode("ascii")[:size]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from carnet_ref.training import Outcome
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 Array = npt.NDArray[np.float32]
 
@@ -54,7 +54,16 @@ class CharacterModel:
         Raises:
             MalformedError: ``model`` has the wrong length for this trainer.
         """
-        updates, arrays = self._unpack(model)
+        shapes = self._shapes * 3
+        sizes = [int(np.prod(shape)) for shape in shapes]
+        if len(model) != 8 + 4 * sum(sizes):
+            raise MalformedError("character model", f"{8 + 4 * sum(sizes)} bytes", f"{len(model)}")
+        flat = np.frombuffer(model, np.float32, offset=8).copy()
+        parts = np.split(flat, np.cumsum(sizes)[:-1])
+        updates, arrays = (
+            int.from_bytes(model[:8], "little"),
+            [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)],
+        )
         weights, means, squares = arrays[:4], arrays[4:8], arrays[8:]
         losses: list[float] = []
         residue = b""
@@ -84,17 +93,6 @@ class CharacterModel:
 
     def _pack(self, updates: int, arrays: list[Array]) -> bytes:
         return updates.to_bytes(8, "little") + b"".join(each.tobytes() for each in arrays)
-
-    def _unpack(self, model: bytes) -> tuple[int, list[Array]]:
-        shapes = self._shapes * 3
-        sizes = [int(np.prod(shape)) for shape in shapes]
-        if len(model) != 8 + 4 * sum(sizes):
-            raise MalformedError("character model", f"{8 + 4 * sum(sizes)} bytes", f"{len(model)}")
-        flat = np.frombuffer(model, np.float32, offset=8).copy()
-        parts = np.split(flat, np.cumsum(sizes)[:-1])
-        return int.from_bytes(model[:8], "little"), [
-            part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)
-        ]
 
 
 def characters(data: bytes) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ import torch
 
 from carnet_ref.training import Outcome
 from carnet_ref.training.characters import VOCABULARY, characters
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 _HEAD = 8
 _COPIES = 3

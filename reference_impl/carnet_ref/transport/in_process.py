@@ -13,7 +13,7 @@ from carnet_ref.recorder import Recorder
 from carnet_ref.transport.frames import PLATFORM, Frame, Tick
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Platform
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 
 class StuckError(Exception):
@@ -44,11 +44,7 @@ class World:
         return self.nodes[self.platform.owner].ended is not None
 
     def run(self, limit: int = 1_000_000) -> None:
-        """Go on until the device's owner is done.
-
-        Raises:
-            StuckError: it never is.
-        """
+        """Go on until the device's owner is done. Raises StuckError if it never is."""
         idle = 0.0
         for _ in range(limit):
             if self.over:

@@ -1,18 +1,30 @@
 """The platform: hypervisor, MUX, bus and network in one. Every byte passes it; only availability rests on it.
 
-This one does as it is asked: it routes the device, carries frames, resets on request, and sees everything.
+This one does as it is asked: it routes the device, carries frames, resets on request, and sees everything. Its process
+relays every frame between the parties that connect, and has the device.
 
 Source: deck, Enabler (PCIe/SXM MUX): one physical GPU is routed to several VMs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from carnet_ref.recorder import step
+from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
+from carnet_ref.crypto.primitives import Random
+from carnet_ref.recorder import Recorder, step
 from carnet_ref.transport.crossings import Crossings
-from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
+from carnet_ref.transport.frames import LARGEST_FRAME, PLATFORM, Frame, FrameKind, encode_frame, read_frame
+from carnet_ref.transport.greeting import BACKLOG, Acceptor
+from carnet_ref.transport.node import Node
+from carnet_ref.wire import MalformedError
 from carnet_spec.trace import TraceStep
 
 _FOR_THE_PLATFORM = frozenset({FrameKind.ROUTE, FrameKind.RESET})
@@ -95,3 +107,132 @@ class Platform:
             case FrameKind.SESSION:
                 return frame.source in {self.owner, self.device}
         return True
+
+
+class ListenError(CarnetError):
+    """The platform cannot listen."""
+
+    kind = "network"
+    exit_code = ExitCode.USAGE
+
+
+TAKEOVERS: Final = 3
+"""How often a name may pass to a newer connection before the one that has it keeps it for as long as it stays."""
+OUTGOING: Final = 1 << 22
+"""Bytes that may wait for a party to take them, before a party that sends it more has to wait."""
+STALLED_SECONDS: Final = 5.0
+"""How long a party may take nothing while others wait for it."""
+
+
+def listen(port: int) -> socket.socket:
+    """Listen on loopback; port 0 stands for any. Raises ListenError if the port is in use."""
+    try:
+        listening = socket.create_server(("127.0.0.1", port), backlog=BACKLOG)
+    except OSError as error:
+        raise ListenError(f"cannot listen on port {port} of 127.0.0.1: {error.strerror or error}") from error
+    listening.setblocking(False)
+    return listening
+
+
+@dataclass(slots=True)
+class Relay:
+    """Parties by name, as they connect.
+
+    Each is known by its key in ``keys``, and sends no frame of more than ``largest`` bytes. No claim rests on the
+    greeting, for the platform is not trusted: it keeps the runs on one machine apart, and keeps out what is in none.
+    """
+
+    platform: Platform
+    device: Node
+    recorder: Recorder
+    keys: Mapping[str, bytes]
+    random: Random
+    remark: Callable[[str], None]
+    largest: int = LARGEST_FRAME
+    _acceptor: Acceptor = field(init=False)
+    _writers: dict[str, asyncio.StreamWriter] = field(default_factory=dict)
+    _takeovers: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._acceptor = Acceptor(self.keys, self.random, self.remark, self._serve)
+
+    async def serve(self, listening: socket.socket) -> None:
+        """Let parties in, and carry their frames, for ever."""
+        await self._acceptor.keep(listening)
+
+    async def _serve(self, name: str, connection: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=connection)
+        try:
+            if self._claimed(name, writer):
+                await self._listen_to(name, reader, writer)
+        except MalformedError as error:
+            self.remark(f"platform: {name} is cut off: {error}")
+        finally:
+            if self._writers.get(name) is writer:
+                del self._writers[name]
+                self._takeovers.pop(name, None)
+            writer.close()
+
+    async def _listen_to(self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Carry what a party sends, and read on once those it is for have taken enough of it.
+
+        Raises:
+            MalformedError: it sent what is no frame, or one whose clock cannot be.
+        """
+        writer.transport.set_write_buffer_limits(OUTGOING)
+        while (frame := await read_frame(reader, self.largest)) is not None and self._writers.get(name) is writer:
+            self.recorder.check(frame.clock)
+            self.recorder.witness(frame.clock)
+            for target in self._carry(Frame(name, frame.target, frame.kind, frame.body, frame.clock)):
+                await self._taken(target)
+
+    def _claimed(self, name: str, writer: asyncio.StreamWriter) -> bool:
+        """Give a name to the connection that greeted under it, close the one that had it, and return whether it did.
+
+        A party that comes back after a crash has to be heard, though its old connection may still look alive; and if it
+        was not gone, it connects again. Two that both live would take the name from each other for ever, so that after
+        some times the one that has it keeps it.
+        """
+        before = self._writers.get(name)
+        if before is not None:
+            if self._takeovers.get(name, 0) == TAKEOVERS:
+                self._acceptor.turn_away(f"{name} is connected, and stays so")
+                return False
+            self._takeovers[name] = self._takeovers.get(name, 0) + 1
+            self.remark(f"platform: {name} connected again, and its earlier connection is closed")
+            before.transport.abort()
+        self._writers[name] = writer
+        return True
+
+    def _carry(self, frame: Frame) -> set[str]:
+        """Carry a frame and all that the device answers, and return whom something was sent to."""
+        queue, targets = deque([frame]), set()
+        while queue:
+            carried = self.platform.carry(queue.popleft())
+            if carried.step is not None:
+                self.recorder.record(carried.step, PLATFORM)
+            for delivered in carried.frames:
+                targets.add(delivered.target)
+                queue.extend(self._deliver(delivered))
+        return targets
+
+    def _deliver(self, frame: Frame) -> Iterable[Frame]:
+        if frame.target == self.device.name:
+            return self.device.deliver(frame)
+        writer = self._writers.get(frame.target)
+        if writer is not None and not writer.is_closing():
+            writer.write(encode_frame(frame))
+        return ()
+
+    async def _taken(self, name: str) -> None:
+        """Wait until little enough is on its way to a party; one that takes nothing for long is cut off."""
+        writer = self._writers.get(name)
+        if writer is None:
+            return
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                with contextlib.suppress(ConnectionError):
+                    await writer.drain()
+        except TimeoutError:
+            self.remark(f"platform: {name} is cut off: it took nothing for {STALLED_SECONDS:g} s")
+            writer.transport.abort()

@@ -18,12 +18,11 @@ from carnet_command.exit_codes import ExitCode
 from carnet_command.interrupts import undisturbed
 from carnet_command.processes import environment, interpreter
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.transport.crossings import Traffic
+from carnet_ref.transport.crossings import Tally, Traffic
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.greeting import key_of_party
+from carnet_ref.transport.node import RoleFactory
 from carnet_ref.transport.process import TOLD, Assignment
-from carnet_ref.transport.roles import RoleFactory
-from carnet_ref.transport.tally import Tally
 
 _POLL_SECONDS = 0.05
 _DISMISSAL_SECONDS = 5.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.journal.store import Journal, JournalError
+from carnet_ref.journal import Journal, JournalError
 from tests.fixtures.worlds import draws
 
 KEY = bytes(range(32))

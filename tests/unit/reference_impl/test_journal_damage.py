@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.journal.head import HeadFile, Mark
-from carnet_ref.journal.store import CHECKPOINT, KEPT_WHOLE, MOST_ENTRIES, MOST_GROWTH, Journal, JournalError
+from carnet_ref.journal import CHECKPOINT, KEPT_WHOLE, MOST_ENTRIES, MOST_GROWTH, HeadFile, Journal, JournalError, Mark
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.faults import KILLED, faulty, forked
@@ -220,7 +219,7 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
         database = connect(*args, **more, factory=Unsynced)
         return database
 
-    monkeypatch.setattr("carnet_ref.journal.store.sqlite3.connect", connected)
+    monkeypatch.setattr("carnet_ref.journal.sqlite3.connect", connected)
     monkeypatch.setattr(os, "fsync", lambda _: None)
 
 

@@ -15,8 +15,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_command.files import create_durably, write_durably
-from carnet_ref.journal.key import kept_key
-from carnet_ref.journal.store import Journal, JournalError
+from carnet_ref.journal import Journal, JournalError, kept_key
 from tests.fixtures.faults import KILLED, faulty, forked
 
 SMALL = ("run", "--holders", "1", "--rounds", "1", "--json")
@@ -131,7 +130,7 @@ def test_of_two_runs_that_make_a_key_both_use_that_of_the_first(
             create_durably(tmp_path / "key", first.hex().encode())
         return drawn(size)
 
-    monkeypatch.setattr("carnet_ref.journal.key.secrets.token_hex", while_another_is_first)
+    monkeypatch.setattr("carnet_ref.journal.secrets.token_hex", while_another_is_first)
     assert kept_key(tmp_path / "key", []) == first
 
 

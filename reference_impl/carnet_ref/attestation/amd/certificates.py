@@ -4,11 +4,17 @@ The path has three certificates: endorsement key, the line's signing key (ASK fo
 root (ARK). The signing keys of AMD are at hand here, so the endorsement key alone suffices; they are no trust anchors,
 and each path is followed to a root.
 
-Source: AMD, Versioned Chip Endorsement Key (VCEK) Certificate and KDS Interface Specification 57230, chapter 3.
+Files have certificates in PEM, DER, several DER in a row, or the certificate table of an extended report, which a guest
+gets beside its report from its host: entries of a GUID, an offset and a length, the last one zero, then certificates in
+DER. Entries of other kinds than certificates are passed over.
+
+Source: AMD, Versioned Chip Endorsement Key (VCEK) Certificate and KDS Interface Specification 57230, chapter 3; AMD,
+SEV-ES Guest-Hypervisor Communication Block Standardization 56421, SNP Extended Guest Request.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,17 +27,90 @@ from cryptography.hazmat import asn1
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 
-from carnet_ref.attestation.amd.tcb import Product, TcbVersion, tcb_parts
+from carnet_ref.attestation.amd.report import Product, TcbVersion, tcb_parts
 from carnet_ref.attestation.anchors import certificate_table
+from carnet_ref.attestation.documents import PEM, decode
 from carnet_ref.crypto.certificate_path import (
+    LONGEST_PATH,
     PathError,
     check_path,
     check_signature_is_whole,
     is_authority,
     name,
     name_of,
+    parse_der_chain,
+    parse_pem_chain,
 )
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, Reader
+
+AMD_CERTIFICATES: Final = "certificates of AMD"
+TABLE: Final = "certificate table"
+LARGEST_FILE: Final = 64 * 1024
+VCEK: Final = uuid.UUID("63da758d-e664-4564-adc5-f4b93be8accd")
+VLEK: Final = uuid.UUID("a8074bc2-a25a-483e-aae6-39c045a0b8a1")
+ASK: Final = uuid.UUID("4ab7b379-bbac-4fe4-a02f-05aef327c782")
+ARK: Final = uuid.UUID("c0b406a4-a803-4952-9743-3fb6014cd0ae")
+CERTIFICATES: Final = frozenset({VCEK, VLEK, ASK, ARK})
+ENTRY_BYTES: Final = 24
+MOST_ENTRIES: Final = 64
+SEQUENCE: Final = b"\x30\x82"
+"""How the DER of anything from 256 to 65535 bytes begins, as every certificate here does."""
+
+
+def parse_certificates(data: bytes) -> tuple[x509.Certificate, ...]:
+    """Return the certificates in a file, in its order.
+
+    Raises:
+        MalformedError: it has none, or something else is in it.
+    """
+    raw = data if PEM in data else decode(data, AMD_CERTIFICATES)
+    if len(raw) > LARGEST_FILE:
+        raise MalformedError(AMD_CERTIFICATES, f"at most {LARGEST_FILE} bytes", f"{len(raw)}")
+    if PEM in raw:
+        if not raw.isascii():
+            raise MalformedError(AMD_CERTIFICATES, "PEM and nothing but text around it", "raw bytes")
+        return parse_pem_chain(raw, zero_serial=True)
+    encoded = _in_a_row(raw) if raw.startswith(SEQUENCE) else _in_a_table(raw)
+    return parse_der_chain(encoded, zero_serial=True)
+
+
+def _in_a_row(data: bytes) -> list[bytes]:
+    """Split DER encodings that follow each other at the lengths that they state."""
+    reader = Reader(data, AMD_CERTIFICATES, "big")
+    found: list[bytes] = []
+    while reader.remaining and len(found) <= LONGEST_PATH:
+        reader.constant(SEQUENCE, "the start of a certificate")
+        length = reader.take(2, "length")
+        found.append(SEQUENCE + length + reader.take(int.from_bytes(length, "big"), "certificate"))
+    return found
+
+
+def _in_a_table(data: bytes) -> list[bytes]:
+    """Return the certificates that the table has, by the places that its entries name."""
+    reader = Reader(data, TABLE)
+    found: list[bytes] = []
+    kinds: list[uuid.UUID] = []
+    for _ in range(MOST_ENTRIES):
+        entry = reader.take(ENTRY_BYTES, "entry")
+        if not any(entry):
+            break
+        kind = uuid.UUID(bytes=entry[:16])
+        offset, length = (int.from_bytes(entry[place : place + 4], "little") for place in (16, 20))
+        if kind in kinds:
+            raise MalformedError(TABLE, "each kind of certificate once", f"{kind} twice")
+        if offset + length > len(data):
+            raise MalformedError(TABLE, f"entries inside its {len(data)} bytes", f"{offset + length}")
+        kinds.append(kind)
+        if kind in CERTIFICATES:
+            found.append(data[offset : offset + length])
+    else:
+        raise MalformedError(TABLE, f"at most {MOST_ENTRIES} entries", "more")
+    if not found:
+        raise MalformedError(
+            AMD_CERTIFICATES, "PEM, DER or a certificate table with certificates of AMD", "none of them"
+        )
+    return found
+
 
 WHAT: Final = "endorsement key certificate"
 ARC: Final = "1.3.6.1.4.1.3704.1"
@@ -134,7 +213,11 @@ def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP384R1):
         raise MalformedError(WHAT, "a key on secp384r1", type(key).__name__)
     product_name = _decoded(ours, PRODUCT_NAME, asn1.IA5String).as_str()
-    product = _product(product_name)
+    # The line out of a product name, which may have a stepping behind it, as in ``Milan-B0``
+    line = product_name.partition("-")[0]
+    if line not in set(Product):
+        raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", ascii(product_name)[:100])
+    product = Product(line)
     hardware_id = _hardware_id(ours[HARDWARE_ID], product) if HARDWARE_ID in ours else None
     cloud = _decoded(ours, CLOUD, asn1.IA5String).as_str() if CLOUD in ours else None
     if (hardware_id is None) == (cloud is None):
@@ -142,14 +225,6 @@ def parse_endorsement_key(certificate: x509.Certificate) -> EndorsementKey:
         raise MalformedError(WHAT, "either a hardware id (VCEK) or a cloud (VLEK)", both)
     kind = KeyKind.VLEK if hardware_id is None else KeyKind.VCEK
     return EndorsementKey(certificate, kind, product, product_name, _tcb(ours, product), hardware_id, cloud)
-
-
-def _product(text: str) -> Product:
-    """Return the line out of a product name, which may have a stepping behind it, as in ``Milan-B0``."""
-    line = text.partition("-")[0]
-    if line not in set(Product):
-        raise MalformedError(WHAT, f"a product out of {', '.join(Product)}", ascii(text)[:100])
-    return Product(line)
 
 
 def _hardware_id(value: bytes, product: Product) -> bytes:

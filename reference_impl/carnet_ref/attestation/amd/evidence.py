@@ -15,9 +15,8 @@ from typing import Final
 
 from carnet_ref.attestation.amd.report import REPORT_BYTES
 from carnet_ref.attestation.appraisal import NO_VTPM_QUOTE, Unread
-from carnet_ref.attestation.documents import Document
-from carnet_ref.attestation.encodings import PEM, decode
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.attestation.documents import PEM, Document, decode
+from carnet_ref.wire import MalformedError, Reader
 
 WHAT: Final = "SNP evidence"
 HCL: Final = "Azure HCL document"

@@ -1,7 +1,11 @@
-"""The format of AMD SEV-SNP reports: ``carnet attest snp``."""
+"""The format of AMD SEV-SNP reports: ``carnet attest snp``, and what the steps about a guest say of it to others.
+
+Nothing is said of the instance: AMD's revocation lists speak of signing keys, and of no chip.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -9,9 +13,57 @@ from carnet_command.errors import UsageError
 from carnet_ref.attestation.amd.appraisal import appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence, parse_evidence
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, Policy, parse_policy
-from carnet_ref.attestation.amd.results import RESULTS
+from carnet_ref.attestation.amd.report import DEBUG
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
+from carnet_ref.attestation.results import (
+    BOOTED,
+    CONTRADICTED,
+    NOT_VERIFIED,
+    UNRECOGNISED,
+    ResultProfile,
+    TrustClaim,
+    TrustRow,
+)
+
+
+def _noted(claims: Mapping[str, object]) -> Mapping[TrustClaim, int]:
+    words = claims["guest_policy"]
+    assert isinstance(words, list), "the guest's policy is told as words"
+    return {TrustClaim.RUNTIME_OPAQUE: CONTRADICTED} if DEBUG in words else {}
+
+
+PLATFORM: Final = ("product", "certificate-tcb", "tcb-order", "minimum-tcb")
+RESULTS: Final = ResultProfile(
+    (
+        TrustRow(
+            TrustClaim.HARDWARE,
+            {
+                "chain": UNRECOGNISED,
+                **dict.fromkeys(("validity", "signature", "signing-key"), NOT_VERIFIED),
+                **dict.fromkeys(PLATFORM, CONTRADICTED),
+            },
+            dict.fromkeys(("chip-id", "revocation"), CONTRADICTED),
+        ),
+        TrustRow(
+            TrustClaim.EXECUTABLES,
+            {"measurement": CONTRADICTED},
+            dict.fromkeys(("guest-svn", "id-keys"), CONTRADICTED),
+            affirmed=BOOTED,
+        ),
+        TrustRow(TrustClaim.RUNTIME_OPAQUE, dict.fromkeys(("debug", "migration"), CONTRADICTED)),
+        TrustRow(
+            TrustClaim.CONFIGURATION,
+            dict.fromkeys(("guest-policy", "platform-info"), CONTRADICTED),
+            dict.fromkeys(("vmpl", "host-data"), CONTRADICTED),
+        ),
+    ),
+    "report-data",
+    "report_data",
+    _noted,
+)
+"""Of an SNP guest."""
+
 
 REPORT_DATA_BYTES: Final = 64
 

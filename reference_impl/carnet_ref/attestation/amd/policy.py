@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from carnet_ref.attestation.amd.report import CXL_ALLOW, DEBUG, MIGRATE_MA, PLATFORM_BITS, POLICY_BITS, SMT
-from carnet_ref.attestation.amd.tcb import Product, tcb_parts
+from carnet_ref.attestation.amd import report
 from carnet_ref.attestation.documents import Document
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 WHAT: Final = "policy"
 STEPS: Final = (
@@ -59,11 +58,13 @@ DEFAULT_STEPS: Final = frozenset(
 )
 HIGHEST_VMPL: Final = 3
 PROTECTING: Final = tuple(
-    word for bit, word in POLICY_BITS.items() if word not in {SMT, MIGRATE_MA, DEBUG, CXL_ALLOW} and bit != 17
+    word
+    for bit, word in report.POLICY_BITS.items()
+    if word not in {report.SMT, report.MIGRATE_MA, report.DEBUG, report.CXL_ALLOW} and bit != 17
 )
 """The bits of a guest policy that keep the host from something, so that a relying party may ask for them."""
 
-Minimum = Mapping[Product, Mapping[str, int]]
+Minimum = Mapping[report.Product, Mapping[str, int]]
 """For each line that is accepted, the oldest version of each part that is asked for."""
 
 
@@ -128,7 +129,7 @@ def parse_policy(data: bytes) -> Policy:
         allow_cxl=_flag(document, "allow_cxl", True),
         allow_masked_chip_id=_flag(document, "allow_masked_chip_id", False),
         required_guest_policy=_words(document, "required_guest_policy", PROTECTING),
-        required_platform_info=_words(document, "required_platform_info", tuple(PLATFORM_BITS.values())),
+        required_platform_info=_words(document, "required_platform_info", tuple(report.PLATFORM_BITS.values())),
         maximum_vmpl=_vmpl(document),
         minimum_guest_svn=document.number("minimum_guest_svn") if document.has("minimum_guest_svn") else None,
         minimum_tcb=_minimum(document, "minimum_tcb"),
@@ -168,12 +169,12 @@ def _minimum(document: Document, name: str) -> Minimum | None:
     if not document.has(name):
         return None
     lines = document.document(name)
-    _check_words(f"product of {name}", lines.names(), tuple(Product))
-    return {Product(line): _parts(lines.document(line), Product(line)) for line in lines.names()}
+    _check_words(f"product of {name}", lines.names(), tuple(report.Product))
+    return {report.Product(line): _parts(lines.document(line), report.Product(line)) for line in lines.names()}
 
 
-def _parts(document: Document, product: Product) -> Mapping[str, int]:
-    _check_words(f"part of {product}", document.names(), tcb_parts(product))
+def _parts(document: Document, product: report.Product) -> Mapping[str, int]:
+    _check_words(f"part of {product}", document.names(), report.tcb_parts(product))
     return {part: document.number(part) for part in document.names()}
 
 

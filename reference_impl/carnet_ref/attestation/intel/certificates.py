@@ -1,4 +1,6 @@
-"""The certificate of a platform's provisioning certification key (PCK), and what it says of the platform.
+"""The certificate of a platform's provisioning certification key (PCK), what it says, and signatures over P-256.
+
+Signatures and points are raw, as Intel writes them: big-endian halves of 32 bytes.
 
 Source: Intel SGX PCK Certificate and CRL Profile Specification, section 1.3.5 (SGX extensions).
 """
@@ -9,12 +11,52 @@ from dataclasses import dataclass, fields
 from typing import Final, TypeVar
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat import asn1
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_ref.crypto.certificate_path import check_signature_is_whole, name, parse_pem_chain
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
+from carnet_ref.wire import MalformedError
+
+HALF: Final = 32
+
+
+def p256_point(raw: bytes) -> ec.EllipticCurvePublicKey:
+    """Return the key whose point is x and y in ``raw``. Raises KeyMaterialError if the point is not on the curve."""
+    try:
+        return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), b"\x04" + raw)
+    except ValueError:
+        raise KeyMaterialError("attestation key", "not a point of secp256r1") from None
+
+
+def raw_point(key: ec.EllipticCurvePublicKey) -> bytes:
+    """Return x and y of a key's point."""
+    return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)[1:]
+
+
+def verify_p256(key: ec.EllipticCurvePublicKey, signature: bytes, data: bytes, what: str) -> None:
+    """Check a raw signature. Raises AuthenticationError if it is not 64 bytes or does not verify."""
+    if len(signature) != 2 * HALF:
+        raise AuthenticationError(what)
+    r, s = (int.from_bytes(half, "big") for half in (signature[:HALF], signature[HALF:]))
+    try:
+        key.verify(encode_dss_signature(r, s), data, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        raise AuthenticationError(what) from None
+
+
+def sign_p256(key: ec.EllipticCurvePrivateKey, data: bytes) -> bytes:
+    """Return a raw signature, the same for the same key and data.
+
+    Source: RFC 6979 (deterministic ECDSA).
+    """
+    r, s = decode_dss_signature(key.sign(data, ec.ECDSA(hashes.SHA256(), deterministic_signing=True)))
+    return r.to_bytes(HALF, "big") + s.to_bytes(HALF, "big")
+
 
 SGX_EXTENSION: Final = "1.2.840.113741.1.13.1"
 PCK_CERTIFICATE: Final = "Intel SGX PCK Certificate"
@@ -128,11 +170,7 @@ def parse_pck_certificate(certificate: x509.Certificate) -> PckCertificate:
 
 
 def p256_key(certificate: x509.Certificate) -> ec.EllipticCurvePublicKey:
-    """Return the P-256 key of a certificate.
-
-    Raises:
-        MalformedError: its key is of another kind.
-    """
+    """Return the P-256 key of a certificate. Raises MalformedError if its key is of another kind."""
     key = certificate.public_key()
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise MalformedError("certificate", "a key on secp256r1", type(key).__name__)

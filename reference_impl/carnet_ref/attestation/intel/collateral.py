@@ -1,32 +1,252 @@
 """What Intel publishes to judge a quote by: TCB info, the quoting enclave's identity, revocation lists.
 
-Signatures of the two JSON documents are over the exact bytes of the value, so those bytes are kept as they came. The
-file read here is one JSON object with the fields of `QuoteCollateral` that collateral services hand out.
+Signatures of the two JSON documents are over the exact bytes of the value, so those bytes are kept as they came. What
+is read is one JSON object with the fields of `QuoteCollateral` that collateral services hand out, or each reply of
+Intel's service in a file of its own, told by what is in it. Nothing is checked here: a file that is put in the wrong
+place, or that belongs to another platform, is refused by the appraisal.
 
-Source: Intel SGX and TDX Provisioning Certification Service API, version 4; Intel SGX DCAP Quote Verification
-Library, `sgx_ql_qve_collateral_t`.
+How up to date a platform is: Intel's published levels are matched against what the platform says it runs.
+
+Source: Intel SGX and TDX Provisioning Certification Service API, version 4: "Get TDX TCB Info" and "Enclave Identity"
+(with the procedures for determining a TCB status), "Get PCK Cert CRL", "Get Root CA CRL"; the issuer chains are headers
+of the replies, percent-encoded. Intel SGX DCAP Quote Verification Library, `sgx_ql_qve_collateral_t`.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from cryptography import x509
 
-from carnet_ref.attestation.documents import Document
-from carnet_ref.attestation.intel.certificates import parse_issuer_chain
-from carnet_ref.attestation.intel.tcb import (
-    Level,
-    ModuleIdentity,
-    PlatformLevel,
-    QeIdentity,
-    SvnLevel,
-    TcbInfo,
-    TcbStatus,
+from carnet_ref.attestation.documents import PEM, Document, decode
+from carnet_ref.attestation.intel.certificates import PCK_AUTHORITIES, TCB_SIGNING, PlatformTcb, parse_issuer_chain
+from carnet_ref.attestation.intel.quote import EnclaveReport, TdReport
+from carnet_ref.attestation.kinds import kind_of
+from carnet_ref.attestation.revocation_lists import PEM_LIST, crl_in_pem, parse_crl
+from carnet_ref.crypto.certificate_path import common_name, only_common_name
+from carnet_ref.wire import MalformedError
+
+
+class TcbStatus(StrEnum):
+    """What Intel says of a TCB level."""
+
+    UP_TO_DATE = "UpToDate"
+    SW_HARDENING_NEEDED = "SWHardeningNeeded"
+    CONFIGURATION_NEEDED = "ConfigurationNeeded"
+    CONFIGURATION_AND_SW_HARDENING_NEEDED = "ConfigurationAndSWHardeningNeeded"
+    OUT_OF_DATE = "OutOfDate"
+    OUT_OF_DATE_CONFIGURATION_NEEDED = "OutOfDateConfigurationNeeded"
+    REVOKED = "Revoked"
+
+
+CONFIGURATION_STATUSES: Final = frozenset(
+    {
+        TcbStatus.CONFIGURATION_NEEDED,
+        TcbStatus.CONFIGURATION_AND_SW_HARDENING_NEEDED,
+        TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED,
+    }
 )
-from carnet_ref.attestation.revocation_lists import parse_crl
-from carnet_ref.wire.reader import MalformedError
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What holds of whoever reaches a TCB level."""
+
+    status: TcbStatus
+    date: datetime
+    advisories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformLevel:
+    """The security versions a platform needs for a level: 16 for SGX, 16 for TDX, and that of the PCE."""
+
+    sgx: tuple[int, ...]
+    tdx: tuple[int, ...]
+    pcesvn: int
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class SvnLevel:
+    """The one security version that a TDX module or an enclave needs for a level."""
+
+    isvsvn: int
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleIdentity:
+    """Who signed a TDX module and which attributes it may have: ``id`` is empty for the module of TDX 1.0."""
+
+    id: str
+    mrsigner: bytes
+    attributes: bytes
+    attributes_mask: bytes
+    levels: tuple[SvnLevel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TcbInfo:
+    """What Intel publishes for the platforms of one FMSPC."""
+
+    fmspc: bytes
+    pceid: bytes
+    issued: datetime
+    next_update: datetime
+    evaluation_number: int
+    module: ModuleIdentity
+    module_identities: tuple[ModuleIdentity, ...]
+    levels: tuple[PlatformLevel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EnclaveIdentity:
+    """Which enclave one is, of whatever version: who signed it, which product it is, and what it may do."""
+
+    miscselect: int
+    miscselect_mask: int
+    attributes: bytes
+    attributes_mask: bytes
+    mrsigner: bytes
+    isvprodid: int
+
+
+TD_QUOTING_ENCLAVE: Final = EnclaveIdentity(
+    miscselect=0,
+    miscselect_mask=0xFFFFFFFF,
+    attributes=bytes.fromhex("11000000000000000000000000000000"),
+    attributes_mask=bytes.fromhex("fbffffffffffffff0000000000000000"),
+    mrsigner=bytes.fromhex("dc9e2a7c6f948f17474e34a7fc43ed030f7c1563f1babddf6340c82e0e54a8c5"),
+    isvprodid=2,
+)
+"""Intel's quoting enclave for TDs. The attributes have DEBUG (bit 1) unset, and leave open whether MODE64BIT is set.
+
+Source: Intel PCS API, version 4, "Enclave Identity" of TDX. The replies that Intel signed from 2023-06-08 (TCB
+evaluation data number 15) to 2026-03-16 (number 18) are the same in all of this.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class QeIdentity(EnclaveIdentity):
+    """What Intel publishes of the quoting enclave for TDs."""
+
+    issued: datetime
+    next_update: datetime
+    evaluation_number: int
+    levels: tuple[SvnLevel, ...]
+
+
+class NoMatchError(ValueError):
+    """A platform, a TDX module or an enclave that the published levels do not speak of."""
+
+
+def platform_level(info: TcbInfo, tcb: PlatformTcb, report: TdReport) -> Level:
+    """Return the first, which is the highest, level whose every security version the platform reaches.
+
+    The first two TDX versions are left to the identity of the TDX module where the module has one (TDX 1.5).
+
+    Raises:
+        NoMatchError: the platform reaches none.
+    """
+    first = 2 if report.tee_tcb_svn[1] > 0 else 0
+    for entry in info.levels:
+        if (
+            _reaches(tcb.components, entry.sgx)
+            and tcb.pcesvn >= entry.pcesvn
+            and _reaches(tuple(report.tee_tcb_svn[first:]), entry.tdx[first:])
+        ):
+            return entry.level
+    raise NoMatchError("the platform reaches no published TCB level")
+
+
+def _reaches(versions: Sequence[int], needed: Sequence[int]) -> bool:
+    return all(version >= least for version, least in zip(versions, needed, strict=True))
+
+
+def module_level(info: TcbInfo, report: TdReport) -> Level | None:
+    """Return the level of the TDX module that measured the TD; ``None`` for TDX 1.0, whose platform level covers it.
+
+    Raises:
+        NoMatchError: the module's version, signer or attributes are none that Intel publishes.
+    """
+    isvsvn, version = report.tee_tcb_svn[0], report.tee_tcb_svn[1]
+    if version == 0:
+        _check_module(info.module, report)
+        return None
+    name = f"TDX_{version:02X}"
+    identity = next((identity for identity in info.module_identities if identity.id.upper() == name), None)
+    if identity is None:
+        raise NoMatchError(f"no TDX module identity {name} is published")
+    _check_module(identity, report)
+    return _svn_level(identity.levels, isvsvn, f"TDX module {name}")
+
+
+def _check_module(identity: ModuleIdentity, report: TdReport) -> None:
+    if report.mrsignerseam != identity.mrsigner:
+        raise NoMatchError(f"MRSIGNERSEAM is {report.mrsignerseam.hex()}, published {identity.mrsigner.hex()}")
+    if _masked(report.seam_attributes, identity.attributes_mask) != identity.attributes:
+        raise NoMatchError(f"SEAMATTRIBUTES are {report.seam_attributes.hex()}, published {identity.attributes.hex()}")
+
+
+def check_enclave(identity: EnclaveIdentity, report: EnclaveReport) -> None:
+    """Insist that a report is of an enclave. Raises NoMatchError if it is of another."""
+    if report.miscselect & identity.miscselect_mask != identity.miscselect:
+        raise NoMatchError(f"MISCSELECT is {report.miscselect:#x}, published {identity.miscselect:#x}")
+    if _masked(report.attributes, identity.attributes_mask) != identity.attributes:
+        raise NoMatchError(f"ATTRIBUTES are {report.attributes.hex()}, published {identity.attributes.hex()}")
+    if report.mrsigner != identity.mrsigner:
+        raise NoMatchError(f"MRSIGNER is {report.mrsigner.hex()}, published {identity.mrsigner.hex()}")
+    if report.isvprodid != identity.isvprodid:
+        raise NoMatchError(f"ISVPRODID is {report.isvprodid}, published {identity.isvprodid}")
+
+
+def qe_level(identity: QeIdentity, report: EnclaveReport) -> Level:
+    """Return the level of the quoting enclave.
+
+    Raises:
+        NoMatchError: it is not the enclave that Intel publishes, or is older than every version published.
+    """
+    check_enclave(identity, report)
+    return _svn_level(identity.levels, report.isvsvn, "quoting enclave")
+
+
+def _svn_level(levels: Sequence[SvnLevel], isvsvn: int, what: str) -> Level:
+    level = next((entry.level for entry in levels if isvsvn >= entry.isvsvn), None)
+    if level is None:
+        raise NoMatchError(f"the {what} of version {isvsvn} reaches no published TCB level")
+    return level
+
+
+def _masked(value: bytes, mask: bytes) -> bytes:
+    return bytes(a & b for a, b in zip(value, mask, strict=True))
+
+
+def combined(platform: Level, *others: Level | None) -> Level:
+    """Return the status of a platform together with its TDX module and quoting enclave, and all their advisories.
+
+    A part that is out of date makes the whole so; a revoked part revokes it.
+    """
+    parts = [other for other in others if other is not None]
+    statuses = {part.status for part in (platform, *parts)}
+    out_of_date = {TcbStatus.OUT_OF_DATE, TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED}
+    status = platform.status
+    if TcbStatus.REVOKED in statuses:
+        status = TcbStatus.REVOKED
+    elif statuses & out_of_date:
+        needs_configuration = bool(statuses & CONFIGURATION_STATUSES)
+        status = TcbStatus.OUT_OF_DATE_CONFIGURATION_NEEDED if needs_configuration else TcbStatus.OUT_OF_DATE
+    else:
+        status = max(statuses, key=list(TcbStatus).index)
+    advisories = dict.fromkeys(advisory for part in (platform, *parts) for advisory in part.advisories)
+    return Level(status, min(part.date for part in (platform, *parts)), tuple(advisories))
+
 
 COMPONENTS: Final = 16
 LARGEST_SVN: Final = 255
@@ -113,11 +333,7 @@ def split_reply(reply: bytes, key: str) -> SignedDocument:
 
 
 def parse_tcb_info(body: bytes) -> TcbInfo:
-    """Read the TCB info of TDX platforms.
-
-    Raises:
-        MalformedError: it is something else, such as that of SGX.
-    """
+    """Read the TCB info of TDX platforms. Raises MalformedError if it is something else, such as that of SGX."""
     document = Document.parse(body, "TCB info")
     _expect(document, "TDX", TCB_INFO_VERSION, "TCB info")
     if document.number("tcbType") != TCB_TYPE:
@@ -205,3 +421,79 @@ def _level(document: Document, statuses: frozenset[TcbStatus] = frozenset(TcbSta
     if status not in statuses:
         raise MalformedError("TCB level", "a published status", repr(status)[:80])
     return Level(TcbStatus(status), document.time("tcbDate"), document.texts("advisoryIDs"))
+
+
+WHAT: Final = "collateral"
+EXPECTED: Final = "a reply of Intel's service: TCB info, QE identity, a revocation list or an issuer chain in PEM"
+PERCENT_PEM: Final = b"-----BEGIN%20"
+PARTS: Final = {
+    "tcb_info": "the TCB info",
+    "qe_identity": "the identity of the quoting enclave",
+    "tcb_info_issuer_chain": "the issuer chain of the TCB info and the identity",
+    "root_ca_crl": "the revocation list of the root",
+    "pck_crl": "the revocation list of the PCK authority",
+}
+"""What has to be there, by its name in the JSON object; the chain of the PCK authority may be, since quotes have it."""
+
+
+def collateral_of(files: Sequence[bytes]) -> bytes:
+    """Return collateral as one JSON object, out of one file that is such an object, or of one file for each part.
+
+    A part may come twice if it is the same, byte for byte.
+
+    Raises:
+        MalformedError: a file is something else, a part is missing, or two files differ about the same part.
+    """
+    if len(files) == 1 and _is_bundle(files[0]):
+        return files[0]
+    found: dict[str, str] = {}
+    for data in files:
+        name, text = _part(data)
+        if found.setdefault(name, text) != text:
+            raise MalformedError(WHAT, f"one file for {PARTS.get(name, 'the issuer chain of PCK lists')}", "two")
+    missing = [what for name, what in PARTS.items() if name not in found]
+    if missing:
+        raise MalformedError(WHAT, ", ".join(PARTS.values()), f"{len(files)} files without {', '.join(missing)}")
+    chains = {"qe_identity_issuer_chain": found["tcb_info_issuer_chain"], PCK_CHAIN: found.get(PCK_CHAIN, "")}
+    return json.dumps({**found, **chains}).encode()
+
+
+def _is_bundle(data: bytes) -> bool:
+    return data.lstrip()[:1] == b"{" and not _reply_kind(data)
+
+
+def _reply_kind(data: bytes) -> str | None:
+    """Return which of Intel's two signed replies a JSON text is, if any."""
+    document = Document.parse(data, WHAT)
+    kinds = {"tcbInfo": "tcb_info", "enclaveIdentity": "qe_identity"}
+    return next((name for key, name in kinds.items() if document.has(key)), None)
+
+
+def _part(data: bytes) -> tuple[str, str]:
+    """Return which part a file is, and what stands for it in the JSON object."""
+    if data.lstrip()[:1] in (b"{", b"["):
+        name = _reply_kind(data) if data.lstrip()[:1] == b"{" else None
+        if name is None:
+            raise MalformedError(WHAT, EXPECTED, kind_of(data))
+        return name, data.decode()
+    text = unquote_to_bytes(data.strip()) if data.lstrip().startswith(PERCENT_PEM) else data
+    if text.lstrip().startswith(PEM_LIST):
+        return _list(crl_in_pem(text))
+    if text.lstrip().startswith(PEM):
+        return _chain(text)
+    der = decode(text, WHAT)
+    if der[:1] != b"\x30":
+        raise MalformedError(WHAT, EXPECTED, kind_of(data))
+    return _list(der)
+
+
+def _list(der: bytes) -> tuple[str, str]:
+    issuer = only_common_name(parse_crl(der).issuer)
+    return "pck_crl" if issuer in PCK_AUTHORITIES else "root_ca_crl", der.hex()
+
+
+def _chain(pem: bytes) -> tuple[str, str]:
+    subject = common_name(parse_issuer_chain(pem)[0])
+    if subject != TCB_SIGNING and subject not in PCK_AUTHORITIES:
+        raise MalformedError(WHAT, EXPECTED, f"certificates that begin with {subject!r}")
+    return "tcb_info_issuer_chain" if subject == TCB_SIGNING else PCK_CHAIN, pem.decode("ascii", "replace")

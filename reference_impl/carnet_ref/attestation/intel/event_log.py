@@ -18,7 +18,7 @@ from typing import Final
 
 from carnet_ref.attestation.documents import Document, parse_documents
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
 
 LARGEST_LOG: Final = 4 << 20
 NO_ACTION: Final = 3
@@ -49,11 +49,7 @@ class MeasuredEvent:
 
 
 def parse_event_log(data: bytes) -> tuple[MeasuredEvent, ...]:
-    """Read a log of either form.
-
-    Raises:
-        MalformedError: it is something else, or has no SHA-384 digests.
-    """
+    """Read a log of either form. Raises MalformedError if it is something else, or has no SHA-384 digests."""
     if len(data) > LARGEST_LOG:
         raise MalformedError("event log", f"at most {LARGEST_LOG} bytes", f"{len(data)}")
     return _json_log(data) if data.lstrip()[:1] == b"[" else _binary_log(data)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.attestation.documents import Document
-from carnet_ref.attestation.encodings import PREFIX
-from carnet_ref.attestation.intel.tcb import TcbStatus
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.documents import PREFIX, Document
+from carnet_ref.attestation.intel.collateral import TcbStatus
+from carnet_ref.wire import MalformedError
 
 STEPS: Final = (
     "parse",

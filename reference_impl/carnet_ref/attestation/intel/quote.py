@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR, is_sgx_quote
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
 
 PADDING_LIMIT: Final = 4096
 """How many zero bytes may follow a quote: guests hand out whole buffers (3065 zeros have been seen)."""

@@ -20,9 +20,9 @@ from carnet_ref.attestation.anchors import Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.formats import FORMATS, Against, Format, Given, OptionKind, Value, appraise_files
 from carnet_ref.attestation.live.collection import KINDS, NODE, Collection, Part
-from carnet_ref.attestation.live.nvml import StatedGpu
-from carnet_ref.attestation.nvidia.node_policy import NodePolicy
-from carnet_ref.attestation.results.trust import ResultProfile
+from carnet_ref.attestation.live.sources import StatedGpu
+from carnet_ref.attestation.nvidia.policy import NodePolicy
+from carnet_ref.attestation.results import ResultProfile
 
 NVML: Final = "NVML API Reference, Confidential Computing"
 ITSELF: Final = "appraised by the machine itself"
@@ -57,7 +57,16 @@ def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
     steps = Checklist()
     claims: dict[str, object] = {}
     try:
-        _tell_what_is_here(steps, collection, terms)
+        steps.passed("collected", f"with one nonce: {' and '.join(collection.kinds)}")
+        if terms.itself:
+            steps.left_out("appraiser", "the machine appraises itself", lacking=ITSELF)
+        for what, why in collection.absent.items():
+            steps.left_out(what, why, lacking=LACKING[what])
+        if collection.driver is not None:
+            steps.left_out("switches", "NVSwitches are not collected", NVML, lacking=NO_SWITCHES)
+        missing = next((kind for kind in terms.policies if kind not in collection.kinds), None)
+        if missing is not None:
+            steps.refuse("expected", f"a policy asks for evidence of the format {missing}, and there is none")
         for part in collection.parts:
             appraisal = _appraised(part, terms)
             steps.adopt(appraisal, part.kind)
@@ -68,19 +77,6 @@ def appraise_collection(collection: Collection, terms: Terms) -> Appraisal:
     except RefusedError:
         return steps.concluded({})
     return steps.concluded({"nonce": collection.nonce.hex(), **claims})
-
-
-def _tell_what_is_here(steps: Checklist, collection: Collection, terms: Terms) -> None:
-    steps.passed("collected", f"with one nonce: {' and '.join(collection.kinds)}")
-    if terms.itself:
-        steps.left_out("appraiser", "the machine appraises itself", lacking=ITSELF)
-    for what, why in collection.absent.items():
-        steps.left_out(what, why, lacking=LACKING[what])
-    if collection.driver is not None:
-        steps.left_out("switches", "NVSwitches are not collected", NVML, lacking=NO_SWITCHES)
-    missing = next((kind for kind in terms.policies if kind not in collection.kinds), None)
-    if missing is not None:
-        steps.refuse("expected", f"a policy asks for evidence of the format {missing}, and there is none")
 
 
 def _appraised(part: Part, terms: Terms) -> Appraisal:

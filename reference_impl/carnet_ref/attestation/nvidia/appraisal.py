@@ -30,14 +30,22 @@ from carnet_ref.attestation.appraisal import (
     RefusedError,
 )
 from carnet_ref.attestation.nvidia.certificates import firmware_id, product, unit
-from carnet_ref.attestation.nvidia.ocsp import TIME, OcspReply, parse_ocsp
+from carnet_ref.attestation.nvidia.ocsp import (
+    OCSP,
+    TIME,
+    OcspReply,
+    check_replies,
+    device_pairs,
+    parse_ocsp,
+    rim_pairs,
+    with_issuers,
+)
 from carnet_ref.attestation.nvidia.policy import Policy, at_least
 from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, OpaqueType, parse_report
-from carnet_ref.attestation.nvidia.revocation import OCSP, check_replies, device_pairs, rim_pairs, with_issuers
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, check_rim, parse_rim
 from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import CryptoError, verify_p384
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 X509_PATH = "RFC 5280, section 6.1"
 SPDM_SIGNATURE = "DMTF DSP0274 1.1.0, MEASUREMENTS response, Signature"
@@ -231,7 +239,10 @@ def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime,
     for kind, version in versions.items():
         rim = evidence.rim(kind)
         if rim is None:
-            _leave_rim_out(steps, kind, evidence)
+            if kind is RimKind.DRIVER and evidence.report.kind is DeviceKind.SWITCH:
+                steps.left_out("driver-rim", "a switch has no driver", without=("rim",))
+            else:
+                steps.not_requested(f"{kind}-rim", "rim", lacking=NO_RIM[kind] if evidence.rims else NO_FIRMWARE)
         else:
             _check_rim(steps, rim, version, product(evidence.chain[0]), at, anchors)
     _check_signers_revocation(steps, evidence, at, anchors)
@@ -239,13 +250,6 @@ def _check_reference_values(steps: Checklist, evidence: _Evidence, at: datetime,
         _check_measurements(steps, report, evidence.rims, evidence.without)
     else:
         steps.not_requested("measurements", "rim", lacking=NO_FIRMWARE)
-
-
-def _leave_rim_out(steps: Checklist, kind: RimKind, evidence: _Evidence) -> None:
-    if kind is RimKind.DRIVER and evidence.report.kind is DeviceKind.SWITCH:
-        steps.left_out("driver-rim", "a switch has no driver", without=("rim",))
-    else:
-        steps.not_requested(f"{kind}-rim", "rim", lacking=NO_RIM[kind] if evidence.rims else NO_FIRMWARE)
 
 
 def _check_signers_revocation(steps: Checklist, evidence: _Evidence, at: datetime, anchors: Anchors) -> None:
@@ -288,7 +292,11 @@ def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim]
     if twice:
         steps.refuse("measurements", f"index {twice[0]} is active in both RIMs")
     golden = {index: values for rim in rims for index, values in rim.golden.items()}
-    wrong = [index for index, values in sorted(golden.items()) if not _matches(report, index, values)]
+    wrong = [
+        index
+        for index, values in sorted(golden.items())
+        if not (index < len(report.measurements) and report.measurements[index] in values)
+    ]
     ignored = [index for index in wrong if index == NVDEC0_INDEX and report.nvdec0_disabled]
     counted = [index for index in wrong if index not in ignored]
     detail = f"{len(golden) - len(wrong)} of {len(golden)} match"
@@ -297,10 +305,6 @@ def _check_measurements(steps: Checklist, report: GpuReport, rims: Sequence[Rim]
     if counted:
         steps.refuse("measurements", f"{detail}; wrong: {', '.join(map(str, counted))}", GOLDEN)
     steps.passed("measurements", detail, GOLDEN, without=without)
-
-
-def _matches(report: GpuReport, index: int, values: Sequence[bytes]) -> bool:
-    return index < len(report.measurements) and report.measurements[index] in values
 
 
 def _check_policy(steps: Checklist, evidence: _Evidence, policy: Policy) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated
 from cryptography import x509
 from cryptography.hazmat import asn1
 
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 HOPPER_DICE = x509.ObjectIdentifier("2.23.133.5.4.1")
 BLACKWELL_DICE = x509.ObjectIdentifier("2.23.133.5.4.1.1")

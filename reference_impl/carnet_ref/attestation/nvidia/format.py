@@ -1,18 +1,68 @@
-"""The format of NVIDIA's reports: ``carnet attest gpu``."""
+"""The formats of NVIDIA's evidence: ``carnet attest gpu``, ``carnet attest node`` and ``carnet attest rim``.
+
+Of run-time memory only a debug mode says something to others: a GPU keeps others out of its memory and does not encrypt
+it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from carnet_command.errors import UsageError
+from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.encodings import decode, decode_pem
+from carnet_ref.attestation.documents import decode, decode_pem
 from carnet_ref.attestation.formats import Against, Format, Given, Option, OptionKind
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy, parse_policy
-from carnet_ref.attestation.nvidia.results import DEVICE
-from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence, device_evidence
+from carnet_ref.attestation.nvidia.node import appraise_node
+from carnet_ref.attestation.nvidia.policy import (
+    DEFAULT_NODE_POLICY,
+    DEFAULT_POLICY,
+    NodePolicy,
+    Policy,
+    parse_node_policy,
+    parse_policy,
+)
+from carnet_ref.attestation.nvidia.rim import appraise_rim
+from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
+from carnet_ref.attestation.results import (
+    BOOTED,
+    CONTRADICTED,
+    NOT_VERIFIED,
+    UNRECOGNISED,
+    ResultProfile,
+    TrustClaim,
+    TrustRow,
+)
+from carnet_ref.wire import MalformedError
+
+
+def _noted(claims: Mapping[str, object]) -> Mapping[TrustClaim, int]:
+    return {TrustClaim.RUNTIME_OPAQUE: CONTRADICTED} if claims["debugged"] else {}
+
+
+def _lasting(policy: Policy) -> int:
+    return policy.result_ttl
+
+
+def _lasting_of_node(policy: NodePolicy) -> int:
+    return policy.device.result_ttl
+
+
+FIRMWARE: Final = ("firmware-id", "driver-rim", "vbios-rim", "rim-revocation", "measurements")
+ROWS: Final = (
+    TrustRow(TrustClaim.HARDWARE, {"chain": UNRECOGNISED, "validity": NOT_VERIFIED, "signature": NOT_VERIFIED}),
+    TrustRow(TrustClaim.INSTANCE_IDENTITY, {"revocation": CONTRADICTED}),
+    TrustRow(TrustClaim.EXECUTABLES, dict.fromkeys(FIRMWARE, CONTRADICTED), affirmed=BOOTED),
+    TrustRow(TrustClaim.CONFIGURATION, dict.fromkeys(("mode", "debug"), CONTRADICTED)),
+)
+DEVICE: Final = ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting)
+"""Of one device."""
+NODE: Final = ResultProfile(ROWS, "nonce", "nonce", _noted, _lasting_of_node, grouped=True)
+"""Of every device of a node."""
+
 
 NONCE_BYTES: Final = 32
 REFERENCES: Final = (
@@ -32,7 +82,7 @@ class ReportEvidence:
     found_in: str | None
 
 
-def recognise(data: bytes, given: Given) -> ReportEvidence:
+def recognise_report(data: bytes, given: Given) -> ReportEvidence:
     """Return the report that is asked for, with its certificates.
 
     Raises:
@@ -48,7 +98,7 @@ def recognise(data: bytes, given: Given) -> ReportEvidence:
     return ReportEvidence(device.report, certificates, replies, device.found_in)
 
 
-def appraise(evidence: ReportEvidence, given: Given, against: Against[Policy]) -> Appraisal:
+def appraise_report(evidence: ReportEvidence, given: Given, against: Against[Policy]) -> Appraisal:
     """Appraise the report, its certificates and the replies."""
     appraisal = appraise_gpu(
         evidence.report,
@@ -71,7 +121,7 @@ def _chosen(devices: tuple[DeviceEvidence, ...], device: int | None) -> DeviceEv
     return devices[device or 0]
 
 
-FORMAT: Final = Format(
+DEVICE_FORMAT: Final = Format(
     argument="report",
     help="""Appraise REPORT: raw, hexadecimal or base64, or a JSON document with one or several devices.
 
@@ -90,8 +140,101 @@ FORMAT: Final = Format(
     ),
     default_policy=DEFAULT_POLICY,
     parse_policy=parse_policy,
-    recognise=recognise,
-    appraise=appraise,
+    recognise=recognise_report,
+    appraise=appraise_report,
     results=DEVICE,
 )
 """NVIDIA's reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvidence:
+    """The devices of a node, and what OCSP responders said of their certificates."""
+
+    devices: tuple[DeviceEvidence, ...]
+    ocsp: tuple[bytes, ...]
+
+
+def recognise_node(data: bytes, given: Given) -> NodeEvidence:
+    """Return the devices in one file.
+
+    Raises:
+        MalformedError: ``data`` or a reply has no known form.
+        UsageError: ``data`` is a report without its certificates.
+    """
+    devices = device_evidence(data)
+    if any(device.chain is None for device in devices):
+        raise UsageError("a report alone has no certificates: give documents that have both")
+    return NodeEvidence(devices, tuple(decode(reply, "OCSP reply") for reply in given.files("ocsp")))
+
+
+def combine_nodes(files: Sequence[NodeEvidence]) -> NodeEvidence:
+    """Return the devices of all files as one node. Raises MalformedError if they are more than any node has."""
+    devices = tuple(device for file in files for device in file.devices)
+    if len(devices) > MOST_DEVICES:
+        raise MalformedError("node", f"at most {MOST_DEVICES} devices", f"{len(devices)}")
+    return NodeEvidence(devices, files[0].ocsp)
+
+
+def appraise_node_evidence(evidence: NodeEvidence, given: Given, against: Against[NodePolicy]) -> Appraisal:
+    """Appraise the devices and what they are together."""
+    return appraise_node(
+        evidence.devices,
+        at=against.at,
+        policy=against.policy,
+        anchors=against.anchors,
+        nonce=given.octets("nonce"),
+        rims=given.files("rim"),
+        ocsp=evidence.ocsp,
+    )
+
+
+NODE_FORMAT: Final = Format(
+    argument="evidence",
+    help="""Appraise every GPU and NVSwitch of a node: EVIDENCE is one or several JSON documents with their reports.
+
+    The node is accepted if every device is, no device comes twice, all answer the same nonce, and the GPUs have the
+    same driver and mode. Where reports say how devices are linked, as in protected PCIe mode, GPUs and switches have to
+    name each other. Give --rim and --ocsp once for the node: each device gets what is about it.
+
+    The policy has the keys of one for `carnet attest gpu`, and gpus, switches and require_links.
+    """,
+    options=(
+        Option("nonce", OptionKind.HEX, "The nonce that every device was asked with.", NONCE_BYTES),
+        *REFERENCES,
+    ),
+    default_policy=DEFAULT_NODE_POLICY,
+    parse_policy=parse_node_policy,
+    recognise=recognise_node,
+    combine=combine_nodes,
+    appraise=appraise_node_evidence,
+    results=NODE,
+)
+"""Nodes of NVIDIA devices."""
+
+
+def recognise_rim(data: bytes, given: Given) -> bytes:
+    """Return the manifest as it is: the appraisal reads it in its first step."""
+    del given
+    return data
+
+
+def appraise_rim_file(evidence: bytes, given: Given, against: Against[None]) -> Appraisal:
+    """Appraise the manifest: its certificates and its signature."""
+    del given
+    return appraise_rim(evidence, at=against.at, anchors=against.anchors.of(AnchorRole.NVIDIA_RIM))
+
+
+RIM_FORMAT: Final = Format(
+    argument="rim",
+    help="""Appraise RIM: one file of reference values, as NVIDIA publishes them in XML.
+
+    It is accepted if NVIDIA signed it, by certificates valid at --at. What a GPU measured is compared with it by
+    `carnet attest gpu --rim`.
+    """,
+    options=(),
+    default_policy=None,
+    recognise=recognise_rim,
+    appraise=appraise_rim_file,
+)
+"""NVIDIA's reference values, by themselves."""

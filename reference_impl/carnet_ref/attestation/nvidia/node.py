@@ -6,7 +6,13 @@ they answer the same question, run the same driver in the same mode, and are lin
 Reference values and OCSP replies are given once for the node. Each device gets those that are about it, and one that is
 about no device is refused.
 
-Source: as for `carnet_ref.attestation.nvidia.appraisal`; NVIDIA nvtrust, PPCIE verifier.
+A GPU's signed report names the switch at the other end of each of its links, by the switch's device identifier (PDI). A
+switch's report has its own identifier and those of eight GPUs. Hopper's reports do not state the GPU's own identifier,
+so only the number of GPUs that a switch names can be compared. What follows the identifiers in a switch's list, a byte
+for each port, is not read: its meaning is not public.
+
+Source: as for `carnet_ref.attestation.nvidia.appraisal`; NVIDIA nvtrust, PPCIE verifier, "topology checks"; an unused
+link has the identifier zero, and a switch writes its own with its bytes the other way round.
 """
 
 from __future__ import annotations
@@ -22,16 +28,94 @@ from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal, Checklist, RefusedError
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.certificates import product, unit
-from carnet_ref.attestation.nvidia.links import STEP as LINKS
-from carnet_ref.attestation.nvidia.links import SWITCHES, check_links
-from carnet_ref.attestation.nvidia.node_policy import NodePolicy
-from carnet_ref.attestation.nvidia.ocsp import OcspReply, parse_ocsp
-from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, Mode, parse_report
-from carnet_ref.attestation.nvidia.revocation import device_pairs, rim_pairs
+from carnet_ref.attestation.nvidia.ocsp import OcspReply, device_pairs, parse_ocsp, rim_pairs
+from carnet_ref.attestation.nvidia.policy import NodePolicy
+from carnet_ref.attestation.nvidia.report import DeviceKind, GpuReport, Mode, OpaqueType, parse_report
 from carnet_ref.attestation.nvidia.rim import Rim, RimKind, parse_rim
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
+
+LINKS: Final = "links"
+TOPOLOGY: Final = "NVIDIA nvtrust, PPCIE verifier, topology checks"
+NO_LINKS: Final = "links not compared"
+SWITCHES: Final = "evidence"
+"""The argument by which evidence of switches is given."""
+PDI_BYTES: Final = 8
+UNUSED: Final = bytes(PDI_BYTES)
+GPUS_OF_A_SWITCH: Final = 8 * PDI_BYTES
+PORTS: Final = 64
+"""The sizes of the two parts of what a switch says of its links."""
+
+Names = frozenset[bytes]
+
+
+def check_links(steps: Checklist, gpus: Sequence[GpuReport], switches: Sequence[GpuReport]) -> None:
+    """Insist that the GPUs are linked to the switches that are here, and the switches to as many GPUs as are here.
+
+    Where no GPU names a switch, or no switch is here, the step is left out.
+
+    Raises:
+        RefusedError: devices differ about their links, or do not say how they are linked.
+    """
+    named = [_identifiers(steps, gpu.field(OpaqueType.SWITCH_PDI) or b"") for gpu in gpus]
+    if not any(named):
+        steps.left_out(LINKS, "no GPU names a switch that it is linked to", TOPOLOGY, lacking=NO_LINKS)
+        return
+    if len(set(named)) > 1:
+        steps.refuse(LINKS, "the GPUs differ in which switches they are linked to", TOPOLOGY)
+    if not switches:
+        why = f"the GPUs name {len(named[0])} switches, of which no evidence is given"
+        steps.left_out(LINKS, why, TOPOLOGY, lacking=NO_LINKS, without=(SWITCHES,))
+        return
+    _check_switches(steps, named[0], switches)
+    _check_gpus(steps, len(gpus), switches)
+    steps.passed(LINKS, f"every GPU to the {len(switches)} switches, every switch to {len(gpus)} GPUs", TOPOLOGY)
+
+
+def _check_switches(steps: Checklist, named: Names, switches: Sequence[GpuReport]) -> None:
+    own = [_own(steps, switch) for switch in switches]
+    if len(set(own)) < len(own):
+        steps.refuse(LINKS, "two switches have the same identifier", TOPOLOGY)
+    absent = sorted(named - set(own))
+    if absent:
+        steps.refuse(LINKS, f"the GPUs are linked to switch {absent[0].hex()}, which shows no evidence", TOPOLOGY)
+    foreign = sorted(set(own) - named)
+    if foreign:
+        steps.refuse(LINKS, f"switch {foreign[0].hex()} is linked to none of the GPUs", TOPOLOGY)
+
+
+def _check_gpus(steps: Checklist, gpus: int, switches: Sequence[GpuReport]) -> None:
+    ends = [_gpus_of(steps, switch) for switch in switches]
+    if len(set(ends)) > 1:
+        steps.refuse(LINKS, "the switches differ in which GPUs they are linked to", TOPOLOGY)
+    if len(ends[0]) != gpus:
+        steps.refuse(LINKS, f"the switches are linked to {len(ends[0])} GPUs, and {gpus} show evidence", TOPOLOGY)
+
+
+def _own(steps: Checklist, switch: GpuReport) -> bytes:
+    """Return the identifier of a switch as GPUs write it."""
+    value = switch.field(OpaqueType.SWITCH_PDI)
+    if value is None or len(value) != PDI_BYTES:
+        steps.refuse(LINKS, "a switch does not state its identifier", TOPOLOGY)
+    return value[::-1]
+
+
+def _gpus_of(steps: Checklist, switch: GpuReport) -> Names:
+    """Return the identifiers of the GPUs that a switch is linked to."""
+    value = switch.field(OpaqueType.SWITCH_GPU_PDIS) or b""
+    if len(value) != GPUS_OF_A_SWITCH + PORTS:
+        steps.refuse(LINKS, "a switch does not say which GPUs it is linked to", TOPOLOGY)
+    return _identifiers(steps, value[:GPUS_OF_A_SWITCH])
+
+
+def _identifiers(steps: Checklist, value: bytes) -> Names:
+    """Return the identifiers in a list of them, without those of unused links."""
+    if len(value) % PDI_BYTES:
+        steps.refuse(LINKS, f"{len(value)} bytes are no list of identifiers of {PDI_BYTES} bytes", TOPOLOGY)
+    every = (value[place : place + PDI_BYTES] for place in range(0, len(value), PDI_BYTES))
+    return frozenset(each for each in every if each != UNUSED)
+
 
 SOURCE: Final = "NVIDIA nvtrust, PPCIE verifier"
 

@@ -1,4 +1,4 @@
-"""OCSP replies: whether an authority has revoked a certificate of a device or of a RIM signer.
+"""OCSP replies: which certificates they have to be about, and whether an authority has revoked one of these.
 
 A reply counts from ``thisUpdate`` until ``nextUpdate`` and not a second longer; a reply without ``nextUpdate``
 never counts, since nothing says how old it may be.
@@ -9,8 +9,11 @@ Source: RFC 6960, sections 3.2, 4.2.2.1 and 4.2.2.2.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
+from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -18,17 +21,21 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import ocsp
 
+from carnet_ref.attestation.anchors import AnchorRole, Anchors
+from carnet_ref.attestation.appraisal import Checklist
+from carnet_ref.attestation.nvidia.rim import Rim
 from carnet_ref.crypto.certificate_path import (
     HASHES,
     UNREADABLE,
     PathError,
     check_issued,
+    check_path,
     check_signer,
     name,
     read_everything,
     validity,
 )
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 WHAT = "OCSP reply"
 LARGEST = 64 * 1024
@@ -79,11 +86,7 @@ class OcspReply:
 
 
 def parse_ocsp(data: bytes) -> OcspReply:
-    """Read a successful reply about one certificate.
-
-    Raises:
-        MalformedError: ``data`` is something else.
-    """
+    """Read a successful reply about one certificate. Raises MalformedError if ``data`` is something else."""
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:
@@ -170,3 +173,63 @@ def _has_signed(signer: x509.Certificate, reply: OcspReply) -> bool:
     except InvalidSignature:
         return False
     return True
+
+
+OCSP: Final = "RFC 6960, section 3.2"
+
+Pairs = Sequence[tuple[x509.Certificate, x509.Certificate]]
+"""Certificates, each with its issuer."""
+
+
+def with_issuers(chain: Sequence[x509.Certificate], anchor: x509.Certificate) -> Pairs:
+    """Return each certificate below the anchor with its issuer."""
+    return [(issued, issuer) for issued, issuer in pairwise([*chain, anchor]) if issued != anchor]
+
+
+def device_pairs(chain: Sequence[x509.Certificate], anchor: x509.Certificate) -> Pairs:
+    """Return the certificates of a device that an authority answers for: all but the leaf, which the device makes."""
+    return [pair for pair in with_issuers(chain, anchor) if pair[0] != chain[0]]
+
+
+def rim_pairs(rims: Iterable[Rim], anchors: Anchors) -> Pairs:
+    """Return the certificates of the signers of RIMs; of a RIM under no root there are none, and its step says why."""
+    return [pair for rim in rims for pair in _signers(rim, anchors)]
+
+
+def _signers(rim: Rim, anchors: Anchors) -> Pairs:
+    try:
+        return with_issuers(rim.certificates, check_path(rim.certificates, anchors.of(AnchorRole.NVIDIA_RIM)))
+    except PathError:
+        return []
+
+
+def check_replies(
+    steps: Checklist,
+    step: str,
+    needed: Pairs,
+    replies: Sequence[OcspReply],
+    at: datetime,
+    lacking: str,
+    without: tuple[str, ...] = (),
+) -> str | None:
+    """Check the replies about the certificates that are ``needed``; return the name of one that none is about.
+
+    ``lacking`` is what an acceptance lacks without them, and ``without`` options that would make more needed.
+
+    Raises:
+        RefusedError: a reply does not say that its certificate is good.
+    """
+    given = [(reply, pair) for reply in replies for pair in needed if reply.is_about(*pair)]
+    if not given:
+        steps.not_requested(step, "ocsp", OCSP, lacking=lacking)
+        return None
+    for reply, pair in given:
+        try:
+            check_not_revoked(reply, *pair, at)
+        except RevocationError as error:
+            steps.refuse(step, str(error), OCSP)
+    answered = {pair[0] for _, pair in given}
+    missing = next((name(certificate) for certificate, _ in needed if certificate not in answered), None)
+    if missing is None:
+        steps.passed(step, f"{len(answered)} certificates are good", OCSP, without=("ocsp", *without))
+    return missing

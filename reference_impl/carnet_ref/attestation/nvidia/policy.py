@@ -1,4 +1,4 @@
-"""What a relying party asks of a GPU or switch, as data.
+"""What a relying party asks of a GPU or switch, and of a whole node, as data.
 
 A policy that asks for no step accepts nothing. The steps ``parse``, ``chain``, ``validity`` and ``signature`` are taken
 whatever the policy says, and so is every step that evidence was given for; a policy names the steps without which it
@@ -8,10 +8,11 @@ will not accept.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from carnet_ref.attestation.nvidia.report import Mode
-from carnet_ref.wire.reader import MalformedError, json_value
+from carnet_ref.wire import MalformedError, json_value
 
 WHAT = "policy"
 LARGEST = 64 * 1024
@@ -82,11 +83,7 @@ def parse_policy(data: bytes) -> Policy:
 
 
 def policy_object(data: bytes) -> dict[str, object]:
-    """Read the JSON object that every policy is.
-
-    Raises:
-        MalformedError: ``data`` is something else.
-    """
+    """Read the JSON object that every policy is. Raises MalformedError if ``data`` is something else."""
     if len(data) > LARGEST:
         raise MalformedError(WHAT, f"at most {LARGEST} bytes", f"{len(data)}")
     try:
@@ -160,3 +157,58 @@ def at_least(version: str | None, minimum: str, base: int) -> bool:
         return [int(part, base) for part in version.split(".")] >= [int(part, base) for part in minimum.split(".")]
     except ValueError:
         return False
+
+
+NODE_KEYS: Final = ("gpus", "switches", "require_links")
+"""What a node's policy has beside the keys of a device's."""
+ONLY_GPUS: Final = frozenset({"driver-rim", "mode", "firmware-id"})
+"""Steps for which the reports of switches have nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePolicy:
+    """What is asked.
+
+    Attributes:
+        device: what is asked of each GPU.
+        gpus: how many GPUs there have to be; ``None``: any number from one.
+        switches: how many switches there have to be; ``None``: any number.
+        require_links: whether the links between GPUs and switches have to be compared; ``None``: in protected PCIe
+            mode, where all that GPUs say to each other goes over switches.
+    """
+
+    device: Policy = field(default=DEFAULT_POLICY)
+    gpus: int | None = None
+    switches: int | None = None
+    require_links: bool | None = None
+
+    @property
+    def switch(self) -> Policy:
+        """What is asked of each switch: the same, but for what only GPUs state; always that it signed its report."""
+        asked = self.device.require and (self.device.require - ONLY_GPUS) | {"signature"}
+        return replace(self.device, require=asked, modes=None)
+
+
+DEFAULT_NODE_POLICY: Final = NodePolicy()
+
+
+def parse_node_policy(data: bytes) -> NodePolicy:
+    """Read a policy from a JSON object with the keys of `carnet_ref.attestation.nvidia.policy.Policy` and ``KEYS``.
+
+    Raises:
+        MalformedError: ``data`` is something else.
+    """
+    given = policy_object(data)
+    of_device = {key: value for key, value in given.items() if key not in NODE_KEYS}
+    links = given.get("require_links")
+    if not isinstance(links, bool | None):
+        raise MalformedError(WHAT, "require_links to be true or false", ascii(links)[:100])
+    device = policy_of(of_device)
+    return NodePolicy(device, _count(given, "gpus", 1), _count(given, "switches", 0), links)
+
+
+def _count(given: dict[str, object], key: str, least: int) -> int | None:
+    value = given.get(key)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+        raise MalformedError(WHAT, f"{key} to be a number from {least}", ascii(value)[:100])
+    return value

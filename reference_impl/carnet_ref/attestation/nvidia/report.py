@@ -3,18 +3,94 @@
 A report is a GET_MEASUREMENTS request and its MEASUREMENTS response, one after the other and little-endian. The
 device signs everything before the signature, the request with the caller's nonce included.
 
-Source: DMTF DSP0274 1.1.0, "GET_MEASUREMENTS request and MEASUREMENTS response messages"; the types of opaque fields:
-NVIDIA nvtrust, ``local_gpu_verifier/src/verifier/attestation/spdm_msrt_resp_msg.py``.
+A report may state the device mode: which operational mode a device is in, and whether it was debugged. That is a
+measurement block of its own, at an index that no firmware uses. SPDM defines it from version 1.2 on; none of NVIDIA's
+reports at hand has one, and there a debug fuse or debug firmware shows as a measurement that matches no reference
+value. Simulated devices state it, so that a debug flag can be told from other firmware.
+
+Source: DMTF DSP0274 1.1.0, "GET_MEASUREMENTS request and MEASUREMENTS response messages"; DSP0274 1.2.1, "Device mode
+field of a measurement block" and index 0xFE of the measurement blocks; the types of opaque fields: NVIDIA nvtrust,
+``local_gpu_verifier/src/verifier/attestation/spdm_msrt_resp_msg.py``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import IntEnum, IntFlag, StrEnum
+from typing import Final
 
-from carnet_ref.attestation.nvidia import device_mode
-from carnet_ref.attestation.nvidia.device_mode import DeviceMode, parse_device_mode
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
+
+MODE_INDEX: Final = b"\xfe"
+MODE_VALUE_TYPE: Final = b"\x85"
+"""A raw bit stream (bit 7), of the type "structured representation of debug and device mode" (5)."""
+MODE_LENGTH: Final = 16
+_MODE: Final = "device mode"
+_MODE_WORD: Final = 4
+
+
+class DebugState(IntFlag):
+    """Which debug modes a device is in, or was in since its last reset."""
+
+    NONE = 0
+    NON_INVASIVE = 1
+    INVASIVE = 2
+    NON_INVASIVE_SINCE_RESET = 4
+    INVASIVE_SINCE_RESET = 8
+    INVASIVE_SINCE_MANUFACTURING = 16
+
+
+SINCE_RESET: Final = (
+    DebugState.NON_INVASIVE
+    | DebugState.INVASIVE
+    | DebugState.NON_INVASIVE_SINCE_RESET
+    | DebugState.INVASIVE_SINCE_RESET
+)
+"""States in which whoever debugs may have read what is in the device now; a reset wipes what came before."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMode:
+    """What a device says of its modes; capabilities say which states it can be in.
+
+    Attributes:
+        operational_capabilities: the operational modes that the device has.
+        operational: the operational mode that it is in.
+        debug_capabilities: the debug modes that the device has.
+        debug: the debug modes that it is or was in.
+    """
+
+    operational_capabilities: int
+    operational: int
+    debug_capabilities: int
+    debug: DebugState
+
+    @property
+    def debugged(self) -> bool:
+        """Whether a debug mode is active, or was since the last reset."""
+        return bool(self.debug & SINCE_RESET)
+
+    def encode(self) -> bytes:
+        """Return the value of the measurement block."""
+        words = (self.operational_capabilities, self.operational, self.debug_capabilities, self.debug.value)
+        return b"".join(word.to_bytes(_MODE_WORD, "little") for word in words)
+
+
+def parse_device_mode(value: bytes) -> DeviceMode:
+    """Read the value of the measurement block.
+
+    Raises:
+        MalformedError: it is something else; a bit that stands for nothing could hide a state, so it is refused.
+    """
+    reader = Reader(value, _MODE)
+    names = ("operational capabilities", "operational state", "debug capabilities", "debug state")
+    capabilities, operational, can_debug, debug = (reader.number(_MODE_WORD, name) for name in names)
+    reader.end()
+    known = sum(state.value for state in DebugState)
+    if debug & ~known:
+        raise MalformedError(_MODE, "debug states that are defined", f"{debug:#010x}")
+    return DeviceMode(capabilities, operational, can_debug, DebugState(debug))
+
 
 WHAT = "attestation report"
 NONCE_LENGTH = 32
@@ -146,13 +222,13 @@ def _text(value: bytes | None) -> str | None:
 
 
 def parse_report(data: bytes) -> GpuReport:
-    """Read a report; nothing may follow its signature.
-
-    Raises:
-        MalformedError: ``data`` is something else.
-    """
+    """Read a report; nothing may follow its signature. Raises MalformedError if ``data`` is something else."""
     reader = Reader(data, WHAT)
-    nonce, slot = _read_request(reader)
+    reader.constant(SPDM_1_1, "SPDM version of the request")
+    reader.constant(GET_MEASUREMENTS, "request code GET_MEASUREMENTS")
+    reader.constant(SIGNATURE_REQUESTED, "attributes asking for a signature")
+    reader.constant(ALL_BLOCKS, "operation asking for all blocks")
+    nonce, slot = reader.take(NONCE_LENGTH, "requester nonce"), reader.number(1, "slot")
     measurements, stated = _read_measurements(reader)
     responder_nonce = reader.take(NONCE_LENGTH, "responder nonce")
     opaque = _read_opaque(reader.take(reader.number(2, "length of opaque data"), "opaque data"))
@@ -160,14 +236,6 @@ def parse_report(data: bytes) -> GpuReport:
     signature = reader.take(SIGNATURE_LENGTH, "signature")
     reader.end()
     return GpuReport(signed, signature, nonce, slot, responder_nonce, measurements, opaque, stated)
-
-
-def _read_request(reader: Reader) -> tuple[bytes, int]:
-    reader.constant(SPDM_1_1, "SPDM version of the request")
-    reader.constant(GET_MEASUREMENTS, "request code GET_MEASUREMENTS")
-    reader.constant(SIGNATURE_REQUESTED, "attributes asking for a signature")
-    reader.constant(ALL_BLOCKS, "operation asking for all blocks")
-    return reader.take(NONCE_LENGTH, "requester nonce"), reader.number(1, "slot")
 
 
 def _read_measurements(reader: Reader) -> tuple[tuple[bytes, ...], DeviceMode | None]:
@@ -186,12 +254,12 @@ def _read_measurements(reader: Reader) -> tuple[tuple[bytes, ...], DeviceMode | 
 
 def _read_device_mode(record: Reader) -> DeviceMode:
     """Read the last block, which is no digest."""
-    record.constant(device_mode.INDEX, "index of the device mode")
+    record.constant(MODE_INDEX, "index of the device mode")
     record.constant(DMTF_MEASUREMENT, "measurement specification")
-    record.constant((3 + device_mode.LENGTH).to_bytes(2, "little"), "block size")
-    record.constant(device_mode.VALUE_TYPE, "value type")
-    record.constant(device_mode.LENGTH.to_bytes(2, "little"), "value size")
-    return parse_device_mode(record.take(device_mode.LENGTH, "device mode"))
+    record.constant((3 + MODE_LENGTH).to_bytes(2, "little"), "block size")
+    record.constant(MODE_VALUE_TYPE, "value type")
+    record.constant(MODE_LENGTH.to_bytes(2, "little"), "value size")
+    return parse_device_mode(record.take(MODE_LENGTH, "device mode"))
 
 
 def _read_block(record: Reader, index: int) -> bytes:
@@ -209,11 +277,6 @@ def _read_opaque(data: bytes) -> tuple[OpaqueField, ...]:
     while reader.remaining:
         type_ = reader.number(2, "field type")
         fields.append(OpaqueField(type_, reader.take(reader.number(2, "field size"), "field value")))
-    _check_opaque(fields)
-    return tuple(fields)
-
-
-def _check_opaque(fields: list[OpaqueField]) -> None:
     types = [field.type for field in fields]
     if len(set(types)) != len(types):
         raise MalformedError("opaque data", "each field once", "a type twice")
@@ -225,3 +288,4 @@ def _check_opaque(fields: list[OpaqueField]) -> None:
     firmware_ids = [field.value for field in fields if field.type == OpaqueType.FIRMWARE_ID]
     if any(len(value) != DIGEST_LENGTH for value in firmware_ids):
         raise MalformedError("opaque data", f"a firmware id of {DIGEST_LENGTH} bytes", f"{len(firmware_ids[0])}")
+    return tuple(fields)

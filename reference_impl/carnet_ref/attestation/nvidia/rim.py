@@ -3,8 +3,19 @@
 What is used is what was signed: the values are read a second time from the bytes that the signature covers, and
 must be the same. NVIDIA publishes one tag for each driver version and one for each VBIOS version.
 
+XML that somebody else wrote is read within limits, so that none of it is slow to canonicalise or to validate. libxml2
+reads elements and attributes in linear time, and declarations of a document type in quadratic time. To canonicalise
+takes the square of the attributes of one element and the cube of the namespaces in scope; to validate against the
+schema of signatures takes the square of the children of one element. So a document type is refused before anything is
+parsed, and every number that such a cost grows with is bounded before anything is canonicalised.
+
+The genuine RIMs at hand have at most 21,290 bytes, 85 elements, 6 levels of them, 485 attributes, 12 at one element,
+6 namespace declarations, and 96 characters in a value; none has a comment or a processing instruction. Each limit is
+eight times that and more, but for the levels.
+
 Source: ISO/IEC 19770-2:2015 (SWID tags); TCG, "Reference Integrity Manifest Information Model", 1.01; W3C, "XML
-Signature Syntax and Processing Version 1.1", section 8.1 (see what is signed).
+Signature Syntax and Processing Version 1.1", section 8.1 (see what is signed); W3C, "Canonical XML Version 1.1"; W3C,
+"XML Signature Best Practices", section 2.1 (denial of service).
 """
 
 from __future__ import annotations
@@ -12,18 +23,95 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from cryptography import x509
 from lxml import etree
 
 from carnet_ref.attestation.appraisal import NO_REVOCATION, Appraisal, Checklist, RefusedError
-from carnet_ref.attestation.nvidia.bounded_xml import parse_bounded
 from carnet_ref.crypto.certificate_path import PathError, check_path, name, parse_der_chain, validity
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
+
+LARGEST: Final = 1 << 20
+LIMITS: Final = {
+    "elements": 1024,
+    "levels of elements": 16,
+    "attributes": 4096,
+    "attributes of one element": 96,
+    "namespace declarations": 48,
+    "characters in the value of an attribute": 1024,
+    "comments and processing instructions": 64,
+}
+"""How much there may be of each."""
+_UTF8: Final = re.compile(
+    rb"""(<\?xml\s+version=["']1\.0["'](\s+encoding=["'][Uu][Tt][Ff]-8["'])?(\s+standalone=["'](yes|no)["'])?\s*\?>)?"""
+)
+_DECLARATION: Final = b"<?xml"
+_DOCUMENT_TYPE: Final = b"<!DOCTYPE"
+
+
+def parse_bounded(data: bytes, what: str) -> etree._Element:
+    """Return the root of an XML document in UTF-8, without a document type, which keeps to ``LIMITS``.
+
+    Raises:
+        MalformedError: ``data`` is something else; the error calls it ``what``.
+    """
+    if len(data) > LARGEST:
+        raise MalformedError(what, f"at most {LARGEST} bytes", f"{len(data)}")
+    # Insist on UTF-8, in which a document type looks like one; other encodings could hide it from the check
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise MalformedError(what, "an XML document in UTF-8", "other bytes") from None
+    declared = _UTF8.match(data)
+    if "\0" in text or (data.startswith(_DECLARATION) and not (declared and declared[0])):
+        raise MalformedError(what, "an XML document in UTF-8", "another encoding")
+    if _DOCUMENT_TYPE in data:
+        raise MalformedError(what, "no document type", "one")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=False)
+    try:
+        root = etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise MalformedError(what, "an XML document", " ".join(str(error).split())[:200] or "nothing") from None
+    counts: Counter[str] = Counter()
+    for unit, count in _counted(root):
+        counts[unit] += count
+        if counts[unit] > LIMITS[unit]:
+            raise MalformedError(what, f"at most {LIMITS[unit]} {unit}", "more")
+    return root
+
+
+def _counted(root: etree._Element) -> Iterator[tuple[str, int]]:
+    """Yield the pieces of each unit, so that the count can end at a limit.
+
+    What is a property of one element, such as its attributes, is taken back before the next.
+    """
+    for event, found in etree.iterwalk(root.getroottree(), events=("start", "end", "start-ns", "comment", "pi")):
+        if event == "start":
+            yield from _of_element(found)
+        elif event == "end":
+            yield "levels of elements", -1
+        elif event == "start-ns":
+            yield "namespace declarations", 1
+        else:
+            yield "comments and processing instructions", 1
+
+
+def _of_element(element: etree._Element) -> Iterator[tuple[str, int]]:
+    yield "elements", 1
+    yield "levels of elements", 1
+    size = len(element.attrib)
+    yield "attributes", size
+    yield from (("attributes of one element", size), ("attributes of one element", -size))
+    longest = max(map(len, element.attrib.values()), default=0)
+    unit = "characters in the value of an attribute"
+    yield from ((unit, longest), (unit, -longest))
+
 
 WHAT = "RIM"
 MOST_RESOURCES = 256
@@ -87,11 +175,7 @@ class _Content:
 
 
 def parse_rim(data: bytes) -> Rim:
-    """Read a RIM; its signature is for `appraise_rim` to check.
-
-    Raises:
-        MalformedError: ``data`` is something else.
-    """
+    """Read a RIM; its signature is for `appraise_rim` to check. Raises MalformedError if ``data`` is something else."""
     root = _parsed(data)
     content = _content(root)
     return Rim(content.version, content.product, content.tag_id, content.golden, _certificates(root), data)

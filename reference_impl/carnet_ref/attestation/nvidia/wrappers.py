@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem
+from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
 from carnet_ref.attestation.kinds import NVIDIA_REPORT, OTHER_TEXT, kind_of_value, known_kind
-from carnet_ref.wire.reader import MalformedError, json_value
+from carnet_ref.wire import MalformedError, json_value
 
 MOST_DEVICES: Final = 256
 """Of a document; the largest machines at hand have twelve."""

@@ -26,7 +26,10 @@ from carnet_ref.attestation.intel.certificates import (
     SgxExtension,
     SgxItem,
     TcbSequence,
+    raw_point,
+    sign_p256,
 )
+from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, TcbStatus
 from carnet_ref.attestation.intel.quote import (
     BODY_BYTES,
     BODY_TDX_10,
@@ -35,8 +38,6 @@ from carnet_ref.attestation.intel.quote import (
     QE_REPORT_CERTIFICATION,
     TEE_TDX,
 )
-from carnet_ref.attestation.intel.signatures import raw_point, sign_p256
-from carnet_ref.attestation.intel.tcb import TD_QUOTING_ENCLAVE, TcbStatus
 from carnet_ref.attestation.kinds import INTEL_QE_VENDOR
 from carnet_ref.attestation.simulated.authority import Authority, Issued, derived, derived_key, revocation_list
 from carnet_ref.crypto.primitives import sha256

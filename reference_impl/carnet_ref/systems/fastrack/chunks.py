@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 MAX_PLACES = 2**32
 LEAST_BYTES = NONCE_BYTES + TAG_BYTES

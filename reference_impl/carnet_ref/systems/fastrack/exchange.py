@@ -21,7 +21,7 @@ from carnet_ref.crypto.primitives import (
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.fastrack.errors import ReportError
-from carnet_ref.wire.fields import join
+from carnet_ref.wire import join
 
 CONFIDENTIAL: Final = b"confidential"
 OPEN: Final = b"open"

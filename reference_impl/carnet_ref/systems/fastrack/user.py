@@ -12,7 +12,7 @@ from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.fastrack.chunks import MAX_PLACES, Label, seal
 from carnet_ref.systems.fastrack.errors import TransferError
 from carnet_ref.systems.fastrack.exchange import Keys
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 _ANSWER = b"carnet fastrack answer"
 

@@ -36,7 +36,7 @@ ELEMENTS: Final[Mapping[str, Named]] = MappingProxyType(
         ),
         "Gpu": Named("the GPU's name", "carnet_ref.systems.gpu_travelling.roles.gpu.Gpu"),
         "Key": Named("`session/epoch`: epochs of a session are counted from 0", "carnet_ref.keys.LinkKeys"),
-        "Mode": Named("`CONFIDENTIAL`, `OPEN`, `DEBUG` or `OUTDATED`", "carnet_ref.device.mode.Mode"),
+        "Mode": Named("`CONFIDENTIAL`, `OPEN`, `DEBUG` or `OUTDATED`", "carnet_ref.device.Mode"),
         "Order": Named("not named: the kind of step says it", "carnet_ref.systems.gpu_travelling.device.orders.Order"),
         "Phase": Named(
             "not named: the orchestrator's state", "carnet_ref.systems.gpu_travelling.roles.states.OrchestratorState"

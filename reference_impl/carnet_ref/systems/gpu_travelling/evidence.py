@@ -31,7 +31,7 @@ from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import SimulatedTd
 from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_chain, validity
 from carnet_ref.crypto.primitives import Random, sha384
-from carnet_ref.device.mode import Mode
+from carnet_ref.device import Mode
 from carnet_ref.marks import enforces
 from carnet_ref.spdm import (
     BlockReporter,
@@ -43,13 +43,13 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
-from carnet_ref.spdm.messages import KeyExchange, Summary, Version
-from carnet_ref.spdm.messages.identity import ALL_MEASUREMENTS
-from carnet_ref.spdm.records import SPDM
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary
+from carnet_ref.spdm.secured import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 FIRST_EPOCH: Final = 0
 """Evidence is shown when a holder joins, before the first epoch, and holds for the session from there on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from carnet_ref.device.memory import BASE, CAPACITY, Region
+from carnet_ref.device import BASE, CAPACITY, Region
 
 ORCHESTRATOR: Final = "orchestrator"
 HOLDER: Final = "holder"

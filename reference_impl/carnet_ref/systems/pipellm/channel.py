@@ -12,7 +12,7 @@ from typing import Final
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, AesGcm, AuthenticationError, Random, hkdf_sha384
 from carnet_ref.marks import enforces
 from carnet_ref.systems.pipellm.errors import ChannelError
-from carnet_ref.wire.fields import number, to_number
+from carnet_ref.wire import number, to_number
 
 MAX_BLOCK: Final = 2**20
 """The most bytes that are encrypted under one IV. Source: PipeLLM's repository, pipellm.h."""

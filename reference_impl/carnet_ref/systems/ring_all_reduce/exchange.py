@@ -20,8 +20,7 @@ from carnet_ref.crypto.primitives import (
 )
 from carnet_ref.marks import enforces
 from carnet_ref.systems.ring_all_reduce.errors import ReportError
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 CONFIDENTIAL: Final = b"confidential"
 OPEN: Final = b"open"

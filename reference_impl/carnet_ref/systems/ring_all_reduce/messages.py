@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
 from carnet_ref.marks import enforces
 from carnet_ref.systems.ring_all_reduce.schedule import Phase
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 MAX_ITERATIONS = 2**56
 MAX_CHUNKS = 2**32

@@ -13,7 +13,7 @@ from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, sha256
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.sgx_lkl.shape import Operation
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 SEALED_BYTES = NONCE_BYTES + TAG_BYTES
 """What sealing adds."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from carnet_ref.systems.teechain.errors import SilentMemberError, TeechainError
 from carnet_ref.systems.teechain.plans import Plan, fields
 from carnet_ref.systems.teechain.primary import Primary
-from carnet_ref.wire.fields import join
+from carnet_ref.wire import join
 
 Carry = Callable[[str, bytes], bytes]
 """Carries a message to a member and returns its answer; raises ``ConnectionError`` if there is none."""

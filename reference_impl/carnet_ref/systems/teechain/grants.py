@@ -12,8 +12,7 @@ from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import read_said
 from carnet_ref.systems.teechain.tee import Policy, Quote
 from carnet_ref.systems.teechain.words import check_signature
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 _GRANT = b"carnet teechain grant"
 

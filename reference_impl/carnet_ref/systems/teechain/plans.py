@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from carnet_ref.crypto.primitives import SHA384_BYTES, sha384
 from carnet_ref.marks import enforces
 from carnet_ref.systems.teechain.errors import ChainError
-from carnet_ref.wire.fields import join, number, split, to_number, to_text
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader, join, number, split, to_number, to_text
 
 NONCE_BYTES = 32
 FIRST = bytes(SHA384_BYTES)

@@ -28,8 +28,7 @@ from carnet_ref.systems.teechain.words import (
     seal_entry,
     word,
 )
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 
 class Primary:

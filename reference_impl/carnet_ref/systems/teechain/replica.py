@@ -34,8 +34,7 @@ from carnet_ref.systems.teechain.words import (
     seal_log,
     word,
 )
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 CALL, ANSWER, WELCOME, ROSTER, FREEZE = b"call", b"answer", b"welcome", b"roster", b"freeze"
 _LINK = b"carnet teechain link"

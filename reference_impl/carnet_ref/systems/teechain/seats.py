@@ -11,8 +11,7 @@ from carnet_ref.systems.teechain.errors import ChainError, SealedStateError
 from carnet_ref.systems.teechain.plans import Plan, fields
 from carnet_ref.systems.teechain.tee import point
 from carnet_ref.systems.teechain.words import Log, decode_log, encode_log
-from carnet_ref.wire.fields import join, number, split, to_number, to_text
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number, to_text
 
 _STATE = "sealed state"
 

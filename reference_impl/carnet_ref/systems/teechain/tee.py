@@ -21,8 +21,7 @@ from carnet_ref.crypto.primitives import (
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.teechain.errors import QuoteError, SealedStateError
-from carnet_ref.wire.fields import join, split
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, split
 
 _QUOTE = b"carnet teechain quote"
 _DEVICE = b"carnet teechain platform"

@@ -19,8 +19,7 @@ from carnet_ref.crypto.primitives import (
 from carnet_ref.marks import enforces
 from carnet_ref.systems.teechain.errors import ChainError
 from carnet_ref.systems.teechain.plans import fields
-from carnet_ref.wire.fields import join, number, split, to_number, to_text
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number, to_text
 
 UPDATE = b"update"
 VOTE = b"vote"

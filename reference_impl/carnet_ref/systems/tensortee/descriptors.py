@@ -10,7 +10,7 @@ from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.layout import Side
 from carnet_ref.systems.tensortee.session import Keys
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 _LABEL = b"carnet tensortee descriptor"
 _SIDES = {Side.CPU: b"cpu ", Side.NPU: b"npu "}

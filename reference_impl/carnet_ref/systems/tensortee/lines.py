@@ -18,7 +18,7 @@ from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm, hmac_sha384
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.session import Keys
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 LINE_BYTES = 64
 STORED_BYTES = LINE_BYTES + TAG_BYTES

@@ -21,7 +21,7 @@ from carnet_ref.crypto.primitives import (
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import SessionError
-from carnet_ref.wire.fields import join
+from carnet_ref.wire import join
 
 _REPORT: Final = b"carnet tensortee report"
 _DEVICE: Final = b"carnet tensortee device"

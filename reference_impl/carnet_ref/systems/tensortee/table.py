@@ -10,7 +10,7 @@ from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.lines import MOST
 from carnet_ref.systems.tensortee.memory import Memory
-from carnet_ref.wire.fields import join, number
+from carnet_ref.wire import join, number
 
 
 class VersionTable:

@@ -9,7 +9,7 @@ import pytest
 
 from carnet_ref.attestation.anchors import AnchorRole, anchors_from_pem, default_anchors
 from carnet_ref.crypto.certificate_path import fingerprint, name
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import pem, world
 from tests.fixtures.simulated_quotes import QUOTE
 

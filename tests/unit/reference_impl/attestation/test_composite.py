@@ -21,7 +21,7 @@ from carnet_ref.attestation.nvidia import policy as nvidia
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLATFORM = SimulatedPlatform(b"a platform", NOW)

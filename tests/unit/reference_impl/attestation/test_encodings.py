@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.encodings import LARGEST, decode, decode_pem
+from carnet_ref.attestation.documents import LARGEST, decode, decode_pem
 from carnet_ref.attestation.nvidia.wrappers import device_evidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import report, world
 
 REPORT = report(world().device.leaf)

@@ -11,10 +11,9 @@ import pytest
 from lxml import etree
 
 from carnet_ref.attestation.anchors import AnchorRole
-from carnet_ref.attestation.nvidia.bounded_xml import LARGEST, LIMITS, parse_bounded
-from carnet_ref.attestation.nvidia.rim import appraise_rim
+from carnet_ref.attestation.nvidia.rim import LARGEST, LIMITS, appraise_rim, parse_bounded
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, device_evidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import AT, world
 from tests.fixtures.slow_evidence import GOOD, RIMS, namespaces, nested, rim
 from tests.repo.tracked import ROOT

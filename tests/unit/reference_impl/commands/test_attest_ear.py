@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_ref.attestation.formats import FORMATS
-from carnet_ref.attestation.results.result import EXTENSION
+from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.attestation.simulated.gpu import gpu_request
 from tests.fixtures.command_words import with_defaults
 from tests.fixtures.ear_tokens import (

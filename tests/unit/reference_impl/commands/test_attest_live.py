@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_ref.attestation.live.collection import Machine
-from carnet_ref.attestation.live.tsm import TsmFolder
+from carnet_ref.attestation.live.sources import TsmFolder
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.simulated_machine import (
     NO_NVML,

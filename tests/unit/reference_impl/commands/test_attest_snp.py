@@ -13,12 +13,10 @@ from click.testing import CliRunner, Result
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_check.cli import main
-from carnet_ref.attestation.amd.certificate_files import ARK, ASK, VCEK
-from carnet_ref.attestation.amd.certificates import KeyKind
+from carnet_ref.attestation.amd.certificates import ARK, ASK, VCEK, KeyKind
 from carnet_ref.attestation.amd.policy import STEPS
-from carnet_ref.attestation.amd.report import GuestPolicy
-from carnet_ref.attestation.amd.tcb import Product
-from carnet_ref.attestation.results.result import EXTENSION
+from carnet_ref.attestation.amd.report import GuestPolicy, Product
+from carnet_ref.attestation.results import EXTENSION
 from carnet_ref.crypto.primitives import sha256
 from tests.fixtures.command_words import with_defaults
 from tests.fixtures.ear_tokens import private_pem

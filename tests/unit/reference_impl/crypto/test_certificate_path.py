@@ -21,7 +21,7 @@ from carnet_ref.crypto.certificate_path import (
     parse_pem_chain,
     validity,
 )
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import DAY, END, START, Authority, issue, pem, usage
 from tests.fixtures.simulated_reports import VCEK, amd, endorsement
 

@@ -28,7 +28,7 @@ from carnet_ref.datapath.key_budget import (
 from carnet_ref.datapath.quantities import QuantityError, Size
 from carnet_ref.keys.bounds import log2
 from carnet_ref.keys.usage import Budget, UsageLimits
-from carnet_ref.spdm.records import LAST_SEQUENCE, MAX_PAYLOAD
+from carnet_ref.spdm.secured import LAST_SEQUENCE, MAX_PAYLOAD
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import rationing

@@ -8,9 +8,7 @@ from typing import ClassVar
 import pytest
 
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.device.memory import BASE, CAPACITY, Memory, Region
-from carnet_ref.device.mode import Mode
-from carnet_ref.device.programs import TRAINING_CODE, parse
+from carnet_ref.device import BASE, CAPACITY, TRAINING_CODE, Memory, Mode, Region, parse_program
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.gpu_travelling.ablations.device import ALTERNATIVES as DEVICE
 from carnet_ref.systems.gpu_travelling.device import orders
@@ -47,7 +45,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     parse_report,
 )
 from carnet_ref.training import Outcome
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 DIGEST, OTHER = sha384(b"code"), sha384(b"model")
 COMMANDS = (
@@ -251,7 +249,7 @@ def test_code_that_does_not_train_is_refused() -> None:
 )
 def test_what_spells_no_program_is_malformed(code: bytes) -> None:
     with pytest.raises(MalformedError):
-        parse(code)
+        parse_program(code)
 
 
 @pytest.mark.parametrize(("address", "size"), [(CAPACITY - 1, 2), (5 * CAPACITY, 1), (1 << 60, 1)])

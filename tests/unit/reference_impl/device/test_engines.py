@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.device.engines import CopyEngines
+from carnet_ref.device import CopyEngines
 from carnet_ref.keys import Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, LinkKeys, Sealer, UsageLimits
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError
-from carnet_ref.device.engines import CopyEngines
+from carnet_ref.device import CopyEngines
 from carnet_ref.keys import H100KeySchedule, UsageLimits
 from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
 from carnet_ref.systems.gpu_travelling.device import orders
@@ -21,7 +21,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
 )
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.transport.frames import FrameKind, ProtocolError
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 SECRET = bytes(range(32))
 

@@ -19,7 +19,7 @@ from carnet_ref.keys import (
     Sealer,
     UsageLimits,
 )
-from carnet_ref.keys.iv import ONE_CHANNEL
+from carnet_ref.keys.schedule import ONE_CHANNEL
 
 KEY = bytes(range(32))
 

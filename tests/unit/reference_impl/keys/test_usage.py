@@ -17,7 +17,7 @@ from carnet_ref.keys import (
     UsageLimits,
     UsageState,
 )
-from carnet_ref.keys.ledger import key_name
+from carnet_ref.keys.usage import key_name
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from tests.fixtures.worlds import draws
 

@@ -17,7 +17,8 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
-from carnet_ref.spdm.events import Begin, Closed, Identified, Opened, OpenSession
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import Begin, Closed, Identified, Opened, OpenSession
 from carnet_ref.spdm.measuring import summary_of
 from carnet_ref.spdm.messages import (
     Certificate,
@@ -29,14 +30,11 @@ from carnet_ref.spdm.messages import (
     GetCertificate,
     GetDigests,
     GetMeasurements,
-    Layout,
-    Message,
     Summary,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.signing import Purpose, verify
+from carnet_ref.spdm.session import Purpose, verify
 from tests.fixtures.spdm_by_hand import negotiated
 from tests.fixtures.spdm_ends import BLOCKS, carry, deliver, key, requester, responder
 

@@ -17,17 +17,11 @@ from carnet_ref.spdm import (
     Responder,
     UnexpectedMessageError,
     UntrustedChainError,
-    opaque,
+    secured,
 )
-from carnet_ref.spdm.events import Begin, Closed, Measure, Opened, UpdateKeys
-from carnet_ref.spdm.messages import (
-    Finish,
-    HeartbeatAck,
-    KeyExchangeRsp,
-    KeyUpdateAck,
-    UpdateOperation,
-    Version,
-)
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.machine import Begin, Closed, Measure, Opened, UpdateKeys
+from carnet_ref.spdm.messages import Finish, HeartbeatAck, KeyExchangeRsp, KeyUpdateAck, UpdateOperation
 from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
 
 
@@ -55,16 +49,16 @@ def test_a_device_that_signs_a_request_for_mutual_authentication_is_refused(monk
     def asking(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), mutual=1)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.KeyExchangeRsp", asking)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", asking)
     effects = closings(requester(), responder())
     assert isinstance(effects[0].error, UnexpectedMessageError)
 
 
 def test_a_device_that_selects_records_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def selecting(version: Version, offered: bytes) -> bytes:
-        return opaque.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
+        return secured.selected_version(version, offered).replace(b"\x00\x12", b"\x00\x10")
 
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.opaque", SimpleNamespace(selected_version=selecting))
+    monkeypatch.setattr("carnet_ref.spdm.responder.selected_version", selecting)
     effects = closings(requester(), responder())
     assert isinstance(effects[0].error, DowngradeError)
 
@@ -77,7 +71,7 @@ def test_an_update_acknowledged_with_another_tag_ends_the_session(
         return KeyUpdateAck(version, asked, tag ^ (asked is operation))
 
     ours, theirs = established()
-    monkeypatch.setattr("carnet_ref.spdm.responder_session.KeyUpdateAck", acknowledging)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyUpdateAck", acknowledging)
     closed = [effect for effect in deliver(ours, UpdateKeys(), theirs) if isinstance(effect, Closed)]
     assert bool(closed) is (operation is not UpdateOperation.UPDATE_KEY)
     assert all(isinstance(effect.error, UnexpectedMessageError) for effect in closed)
@@ -88,7 +82,7 @@ def test_a_requester_that_proves_another_transcript_is_refused(monkeypatch: pyte
         def encode(self) -> bytes:
             return Finish.encode(self)[:-1] + bytes([self.verify_data[-1] ^ 1])
 
-    monkeypatch.setattr("carnet_ref.spdm.requester_exchange.Finish", Twisted)
+    monkeypatch.setattr("carnet_ref.spdm.requester.Finish", Twisted)
     effects = closings(requester(), responder())
     assert isinstance(effects[0].error, AuthenticationError)
     assert effects[0].error.what == "RequesterVerifyData"
@@ -98,7 +92,7 @@ def test_a_finish_with_a_signature_is_refused(monkeypatch: pytest.MonkeyPatch) -
     def signing(version: Version, slot: int, signature: bytes, verify_data: bytes) -> Finish:
         return Finish(version, slot, signature or bytes(384), verify_data)
 
-    monkeypatch.setattr("carnet_ref.spdm.requester_exchange.Finish", signing)
+    monkeypatch.setattr("carnet_ref.spdm.requester.Finish", signing)
     effects = closings(requester(), responder())
     assert isinstance(effects[0].error, UnexpectedMessageError)
 
@@ -111,7 +105,7 @@ def test_a_device_whose_certified_key_is_of_another_curve_is_refused() -> None:
 
 
 def test_a_session_does_not_open_with_anything_but_the_end_of_the_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.FinishRsp", HeartbeatAck)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.FinishRsp", HeartbeatAck)
     ours, theirs = requester(), responder()
     closed = [effect for effect in deliver(ours, Begin(), theirs) if isinstance(effect, Closed)]
     assert isinstance(closed[0].error, UnexpectedMessageError)

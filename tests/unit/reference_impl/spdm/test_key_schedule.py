@@ -8,10 +8,9 @@ import hmac
 import pytest
 
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
-from carnet_ref.spdm.key_schedule import DirectionSecret, HandshakeSecrets, bin_concat
-from carnet_ref.spdm.messages import Version
-from carnet_ref.spdm.records import RecordKeys, SecuredRecord
-from carnet_ref.spdm.signing import Purpose, signed_bytes
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.secured import DirectionSecret, HandshakeSecrets, RecordKeys, SecuredRecord, bin_concat
+from carnet_ref.spdm.session import Purpose, signed_bytes
 
 
 def test_a_label_is_size_version_text_and_context() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from carnet_ref.spdm import RecordError, UnexpectedMessageError
-from carnet_ref.spdm.events import KeysUpdated, Send, UpdateKeys
-from carnet_ref.spdm.machine import Secured
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.machine import KeysUpdated, Secured, Send, UpdateKeys
 from carnet_ref.spdm.messages import (
     Error,
     ErrorCode,
@@ -16,9 +16,8 @@ from carnet_ref.spdm.messages import (
     KeyUpdate,
     KeyUpdateAck,
     UpdateOperation,
-    Version,
 )
-from carnet_ref.spdm.records import SPDM
+from carnet_ref.spdm.secured import SPDM
 from tests.fixtures.spdm_by_hand import ByHand, inside
 from tests.fixtures.spdm_ends import deliver, established
 

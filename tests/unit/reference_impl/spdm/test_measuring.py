@@ -6,8 +6,8 @@ import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.spdm import CURRENT, H100, H100_DEVICE, UnexpectedMessageError
-from carnet_ref.spdm.events import Begin, Closed, Measure, Measured, MeasuredOutside, Opened, Received, Send
-from carnet_ref.spdm.machine import Ended
+from carnet_ref.spdm.layout import Layout, Version
+from carnet_ref.spdm.machine import Begin, Closed, Ended, Measure, Measured, MeasuredOutside, Opened, Received, Send
 from carnet_ref.spdm.measuring import LONGEST_RUN, summary_of
 from carnet_ref.spdm.messages import (
     Digests,
@@ -17,12 +17,10 @@ from carnet_ref.spdm.messages import (
     GetMeasurements,
     Heartbeat,
     HeartbeatAck,
-    Layout,
     Measurements,
     Summary,
-    Version,
 )
-from carnet_ref.spdm.signing import Purpose, verify
+from carnet_ref.spdm.session import Purpose, verify
 from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
 from tests.fixtures.spdm_ends import BLOCKS, Draws, deliver, key, reporter, requester, responder
 

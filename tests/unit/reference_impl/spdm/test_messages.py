@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from carnet_ref.spdm.layout import Layout, Version
 from carnet_ref.spdm.messages import (
     ChunkSend,
     DeliverEncapsulatedResponse,
@@ -11,14 +12,12 @@ from carnet_ref.spdm.messages import (
     EncapsulatedResponseAck,
     Error,
     KeyUpdate,
-    Layout,
     NegotiateAlgorithms,
     NotReady,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.profile import CURRENT
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 V = Version.V1_2
 

@@ -12,11 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import carnet_ref.spdm.requester
-import carnet_ref.spdm.requester_exchange
-import carnet_ref.spdm.requester_session
 import carnet_ref.spdm.responder
-import carnet_ref.spdm.responder_exchange
-import carnet_ref.spdm.responder_session
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError
 from carnet_ref.spdm import (
     CURRENT,
@@ -32,14 +28,19 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
-from carnet_ref.spdm.events import (
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import (
+    REFUSALS,
     Begin,
     Closed,
+    Conversing,
+    Ended,
     Received,
+    Secured,
     Send,
     SessionEvent,
+    SessionState,
 )
-from carnet_ref.spdm.machine import REFUSALS, Conversing, Ended, Secured, SessionState
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -51,18 +52,15 @@ from carnet_ref.spdm.messages import (
     GetCapabilities,
     KeyExchange,
     KeyExchangeRsp,
-    Layout,
-    Message,
     NegotiateAlgorithms,
     PskExchange,
     PskExchangeRsp,
     PskFinish,
-    Version,
     VersionList,
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_ends import requester, responder
 from tests.fixtures.spdm_traces import CONVERSATIONS, trace
 
@@ -124,9 +122,8 @@ def acceptable(state: Conversing, awaited: bytes, message: bytes) -> bool:
 
 def test_the_conversations_visit_every_state_that_awaits_the_peer() -> None:
     spdm = carnet_ref.spdm
-    modules = [spdm.requester, spdm.requester_exchange, spdm.requester_session]
-    modules += [spdm.responder, spdm.responder_exchange, spdm.responder_session]
-    states = {name for module in modules for name in vars(module) if name.startswith("Await")} | {"Established"}
+    names = (*vars(spdm.requester), *vars(spdm.responder))
+    states = {name for name in names if name.startswith("Await")} | {"Established"}
     visited = {type(state).__name__ for name in CONVERSATIONS for state, _ in trace(name)}
     assert states - visited == {"AwaitBegin", "AwaitOpenSession"}
 
@@ -222,7 +219,7 @@ ROWS = {
     "only an alpha version": (VersionList, set_(entries=(0x1101, 0x1201)), H100, DowngradeError),
     "the requester's version lowered": (
         GetCapabilities,
-        lambda _: GetCapabilities(Version.V1_1, 0x62C2),
+        lambda _: GetCapabilities(Version.V1_1, 0, 0x62C2),
         H100,
         MalformedError,
     ),

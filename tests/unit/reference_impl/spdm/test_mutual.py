@@ -21,8 +21,8 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
-from carnet_ref.spdm.events import Begin, Closed, Opened, Received, Send
-from carnet_ref.spdm.machine import Secured, SessionState
+from carnet_ref.spdm.layout import Message, Version
+from carnet_ref.spdm.machine import Begin, Closed, Opened, Received, Secured, Send, SessionState
 from carnet_ref.spdm.messages import (
     Certificate,
     Challenge,
@@ -40,15 +40,13 @@ from carnet_ref.spdm.messages import (
     GetEncapsulatedRequest,
     Heartbeat,
     KeyExchangeRsp,
-    Message,
     MutualRequest,
     Payload,
-    Version,
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.records import SPDM, SecuredRecord
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.secured import SPDM, SecuredRecord
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_by_hand import ByHand
 from tests.fixtures.spdm_ends import carry, chain, deliver, identity, mutual, requester, responder, trust_requester
 
@@ -100,7 +98,7 @@ def test_a_requester_refuses_a_device_that_can_ask_and_does_not(asked: int, monk
     def otherwise(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), mutual=asked)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.KeyExchangeRsp", otherwise)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
     error = reason(*both())
     assert isinstance(error, DowngradeError)
     assert "does not ask" in str(error)
@@ -110,7 +108,7 @@ def test_a_requester_refuses_to_sign_for_a_slot_that_it_does_not_have(monkeypatc
     def otherwise(*fields: Any) -> KeyExchangeRsp:
         return replace(KeyExchangeRsp(*fields), requester_slot=1)
 
-    monkeypatch.setattr("carnet_ref.spdm.responder_exchange.KeyExchangeRsp", otherwise)
+    monkeypatch.setattr("carnet_ref.spdm.responder.messages.KeyExchangeRsp", otherwise)
     assert isinstance(reason(*both(how=MutualRequest.PROVISIONED)), UnexpectedMessageError)
 
 

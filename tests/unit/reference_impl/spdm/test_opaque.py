@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_ref.spdm.messages import Version
-from carnet_ref.spdm.opaque import check_selected, offered_versions, selected_version
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.secured import check_selected, offered_versions, selected_version
+from carnet_ref.wire import MalformedError
 
 NEW = Version.V1_2
 OFFERED = offered_versions(NEW)

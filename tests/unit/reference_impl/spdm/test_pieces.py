@@ -15,8 +15,8 @@ from carnet_ref.spdm import (
     TransferError,
     UnexpectedMessageError,
 )
-from carnet_ref.spdm.chunking import LEAST_CHUNK, LEAST_TRANSFER, Incoming, Outgoing
-from carnet_ref.spdm.events import Begin, Closed, Measure, Measured
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured
 from carnet_ref.spdm.messages import (
     ChunkGet,
     ChunkResponse,
@@ -25,13 +25,10 @@ from carnet_ref.spdm.messages import (
     Error,
     ErrorCode,
     GetDigests,
-    Message,
     RespondIfReady,
-    Version,
     parse_message,
 )
-from carnet_ref.spdm.messages.common import Layout
-from carnet_ref.spdm.transfer import Answering, Asking, Crossing, Sizes
+from carnet_ref.spdm.transfer import LEAST_CHUNK, LEAST_TRANSFER, Answering, Asking, Crossing, Incoming, Outgoing, Sizes
 from tests.fixtures.spdm_by_hand import ByHand, negotiated
 from tests.fixtures.spdm_ends import Draws, carry, deliver, requester, responder
 

@@ -25,9 +25,8 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
     UntrustedChainError,
 )
-from carnet_ref.spdm.events import Begin, Closed, Measure, Measured, Opened, Received, SessionEffect
-from carnet_ref.spdm.key_schedule import HandshakeSecrets
-from carnet_ref.spdm.machine import Secured
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Secured, SessionEffect
 from carnet_ref.spdm.messages import (
     Algorithms,
     Capabilities,
@@ -44,19 +43,16 @@ from carnet_ref.spdm.messages import (
     Heartbeat,
     KeyExchange,
     KeyExchangeRsp,
-    Layout,
-    Message,
     MutualRequest,
     NegotiateAlgorithms,
     PskExchange,
     PskExchangeRsp,
     PskFinish,
-    Version,
     VersionList,
     parse_message,
 )
 from carnet_ref.spdm.profile import Capability
-from carnet_ref.spdm.records import SPDM, RecordKeys
+from carnet_ref.spdm.secured import SPDM, HandshakeSecrets, RecordKeys
 from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
 from tests.fixtures.spdm_ends import carry, deliver, established, identity, mutual, requester, responder
 
@@ -198,7 +194,7 @@ def test_a_record_before_any_session_is_not_opened() -> None:
     assert isinstance(effects[-1].error, UnexpectedMessageError)
 
 
-@pytest.mark.parametrize("message", [GetCapabilities(V, 0), CURRENT.negotiate(V), GetVersion(Version.V1_0)])
+@pytest.mark.parametrize("message", [GetCapabilities(V, 0, 0), CURRENT.negotiate(V), GetVersion(Version.V1_0)])
 def test_negotiation_is_not_repeated_or_taken_up_again(message: Message) -> None:
     """A second negotiation would replace what the first was bound to."""
     hand, _ = negotiated()
@@ -207,7 +203,7 @@ def test_negotiation_is_not_repeated_or_taken_up_again(message: Message) -> None
     assert hand.over
 
 
-@pytest.mark.parametrize("message", [CURRENT.negotiate(V), GetDigests(V), GetCapabilities(V, 0)])
+@pytest.mark.parametrize("message", [CURRENT.negotiate(V), GetDigests(V), GetCapabilities(V, 0, 0)])
 def test_no_step_of_negotiation_is_left_out(message: Message) -> None:
     hand = ByHand(responder(CURRENT))
     assert isinstance(hand.say(message), Error)

@@ -15,23 +15,21 @@ from carnet_ref.spdm import (
     UnexpectedMessageError,
 )
 from carnet_ref.spdm.errors import PutOffError
-from carnet_ref.spdm.events import Begin, Closed, Measure, Measured, Opened, Received, Send
+from carnet_ref.spdm.layout import Layout, Message, Version
+from carnet_ref.spdm.machine import Begin, Closed, Measure, Measured, Opened, Received, Send
 from carnet_ref.spdm.messages import (
     ChunkSend,
     Error,
     ErrorCode,
     GetDigests,
     GetVersion,
-    Message,
     NotReady,
     RespondIfReady,
     Summary,
-    Version,
     parse_message,
 )
-from carnet_ref.spdm.messages.common import Layout
 from carnet_ref.spdm.transfer import LONGEST_EXPONENT, MOST_TRIES, Answering, Asking, Crossing, Sizes
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_ends import carry, deliver, reporter, requester, responder
 
 V = Version.V1_2

@@ -11,22 +11,10 @@ from carnet_ref.spdm import (
     SessionOverError,
     UnexpectedMessageError,
 )
-from carnet_ref.spdm.events import (
-    Begin,
-    Closed,
-    Received,
-    Send,
-    UpdateKeys,
-)
-from carnet_ref.spdm.machine import Secured
-from carnet_ref.spdm.messages import (
-    GetMeasurements,
-    Heartbeat,
-    KeyUpdate,
-    UpdateOperation,
-    Version,
-)
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.machine import Begin, Closed, Received, Secured, Send, UpdateKeys
+from carnet_ref.spdm.messages import GetMeasurements, Heartbeat, KeyUpdate, UpdateOperation
+from carnet_ref.wire import MalformedError
 from tests.fixtures.spdm_ends import deliver, established, reporter, requester, responder
 
 

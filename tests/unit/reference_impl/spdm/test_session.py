@@ -20,7 +20,8 @@ from carnet_ref.spdm import (
     SpdmError,
     UnexpectedMessageError,
 )
-from carnet_ref.spdm.events import (
+from carnet_ref.spdm.layout import Version
+from carnet_ref.spdm.machine import (
     ApplicationData,
     Beat,
     Begin,
@@ -35,10 +36,9 @@ from carnet_ref.spdm.events import (
     SendApplication,
     UpdateKeys,
 )
-from carnet_ref.spdm.messages import Digests, GetDigests, Version
-from carnet_ref.spdm.requester import AwaitBegin
-from carnet_ref.spdm.requester_session import Established
-from carnet_ref.spdm.responder_session import AwaitRequest
+from carnet_ref.spdm.messages import Digests, GetDigests
+from carnet_ref.spdm.requester import AwaitBegin, Established
+from carnet_ref.spdm.responder import AwaitRequest
 from carnet_ref.spdm.session import key_bytes
 from tests.fixtures.spdm_by_hand import negotiated
 from tests.fixtures.spdm_ends import chain, deliver, key, requester, responder

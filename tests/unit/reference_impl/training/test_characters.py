@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from carnet_ref.training import text_of
 from carnet_ref.training.characters import CharacterModel
-from carnet_ref.training.texts import text_of
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 TRAINER = CharacterModel(hidden=16, steps=12, batch=16)
 

@@ -10,10 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from carnet_check.cli import main
+from carnet_ref.training import MOST_HIDDEN, TRAINERS, text_of, trainer_named
 from carnet_ref.training.characters import CharacterModel
-from carnet_ref.training.choice import MOST_HIDDEN, TRAINERS, trainer_named
-from carnet_ref.training.texts import text_of
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None,

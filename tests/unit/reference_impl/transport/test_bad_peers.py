@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.journal.store import Journal
+from carnet_ref.journal import Journal
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.transport.frames import Frame, FrameKind
+from carnet_ref.transport.frames import Frame, FrameKind, encode_frame, parse_frame, read_frame
 from carnet_ref.transport.greeting import LARGEST_GREETING
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.relay import TAKEOVERS
-from carnet_ref.transport.wire import encode_frame, parse_frame, read_frame
-from carnet_ref.wire.fields import join
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.transport.platform import TAKEOVERS
+from carnet_ref.wire import MalformedError, join
 from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
 from tests.fixtures.relays import DEPLOYMENT, Counting, Meeting, ended, meet
 from tests.fixtures.worlds import draws, world_of

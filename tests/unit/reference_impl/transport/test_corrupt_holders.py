@@ -15,15 +15,13 @@ from carnet_check.conformance import conform
 from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.transport.frames import PLATFORM, Ended, Frame, FrameKind, RoleEvent
+from carnet_ref.transport.crossings import Tally
+from carnet_ref.transport.frames import PLATFORM, Ended, Frame, FrameKind, RoleEvent, encode_frame, read_frame
 from carnet_ref.transport.greeting import key_of_party
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.party import ConnectionConfig, take_part
-from carnet_ref.transport.platform import Platform
-from carnet_ref.transport.relay import Relay, listen
-from carnet_ref.transport.tally import Tally
-from carnet_ref.transport.wire import encode_frame, read_frame
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.transport.platform import Platform, Relay, listen
+from carnet_ref.transport.process import ConnectionConfig, take_part
+from carnet_ref.wire import MalformedError
 from tests.fixtures.relays import TOKEN, Meeting, meet
 from tests.fixtures.worlds import draws, world_of
 

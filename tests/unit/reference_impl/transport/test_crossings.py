@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from carnet_ref.transport.crossings import Crossings, Stretch, Where, bytes_moved
+from carnet_ref.transport.crossings import Crossings, Stretch, Tally, Where, bytes_moved
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.platform import Platform
-from carnet_ref.transport.tally import Tally
 
 OWNER, DEVICE = "owner", "device"
 

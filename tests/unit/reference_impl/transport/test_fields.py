@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_ref.wire.fields import number, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, number, to_number
 
 
 def test_a_counter_is_read_as_it_was_written() -> None:

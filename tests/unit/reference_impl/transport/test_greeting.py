@@ -12,14 +12,13 @@ import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError, CryptoError
 from carnet_ref.recorder import Recorder
-from carnet_ref.transport import acceptor
-from carnet_ref.transport import relay as relaying
-from carnet_ref.transport.frames import Frame, FrameKind
+from carnet_ref.transport import greeting
+from carnet_ref.transport import platform as relaying
+from carnet_ref.transport.frames import Frame, FrameKind, encode_frame, receive_message, send_message
 from carnet_ref.transport.greeting import NONCE_BYTES, introduce, key_of_party, welcome
 from carnet_ref.transport.node import Node
-from carnet_ref.transport.party import take_part
-from carnet_ref.transport.wire import encode_frame, receive_message, send_message
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.transport.process import take_part
+from carnet_ref.wire import MalformedError
 from tests.fixtures.relays import TOKEN, Counting, Meeting, ended, meet, way
 
 KEYS = {name: key_of_party(TOKEN, name) for name in ("alice", "anna")}
@@ -168,7 +167,7 @@ def test_a_party_leaves_a_port_that_was_taken_over_and_finds_the_platform_when_i
 
 @pytest.mark.mends("H3")
 def test_a_connection_that_says_nothing_is_closed_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acceptor, "GREETING_SECONDS", 0.2)
+    monkeypatch.setattr(greeting, "GREETING_SECONDS", 0.2)
 
     async def talk(meeting: Meeting) -> None:
         reader, _ = await meeting.connect()
@@ -179,7 +178,7 @@ def test_a_connection_that_says_nothing_is_closed_in_time(monkeypatch: pytest.Mo
 
 @pytest.mark.mends("H3")
 def test_a_greeting_byte_by_byte_has_no_more_time_than_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acceptor, "GREETING_SECONDS", 0.2)
+    monkeypatch.setattr(greeting, "GREETING_SECONDS", 0.2)
 
     async def talk(meeting: Meeting) -> None:
         reader, writer = await meeting.connect()
@@ -197,21 +196,21 @@ def test_a_greeting_byte_by_byte_has_no_more_time_than_any_other(monkeypatch: py
 @pytest.mark.mends("H3")
 def test_a_party_gets_through_a_crowd_that_waits() -> None:
     """Many more connections than the platform keeps waiting, and none of them says anything."""
-    crowd = 3 * acceptor.UNGREETED
+    crowd = 3 * greeting.UNGREETED
 
     async def talk(meeting: Meeting) -> None:
         waiting = [await meeting.connect() for _ in range(crowd)]
         _, anna = await meeting.greet("anna")
         alice, _ = await meeting.greet("alice")
         assert await meeting.carries(anna, alice)
-        assert len(meeting.relay._acceptor._waiting) <= acceptor.UNGREETED
+        assert len(meeting.relay._acceptor._waiting) <= greeting.UNGREETED
         closed = [reader for reader, _ in waiting if reader.at_eof()]
-        assert len(closed) >= crowd - acceptor.UNGREETED
+        assert len(closed) >= crowd - greeting.UNGREETED
         again, _ = await meeting.greet("alice")
         assert await meeting.carries(anna, again)
 
     met = meet(talk)
-    assert met.said(f"{acceptor.UNGREETED} came after it") <= crowd.bit_length()
+    assert met.said(f"{greeting.UNGREETED} came after it") <= crowd.bit_length()
     assert len(met.told) <= crowd.bit_length() + 1
 
 

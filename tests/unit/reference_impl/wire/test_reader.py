@@ -6,7 +6,7 @@ import pytest
 
 from carnet_ref.attestation.intel.event_log import parse_event_log
 from carnet_ref.attestation.intel.quote import parse_quote
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
 from tests.fixtures.simulated_quotes import QUOTE, edited, of_tdx_15
 
 DATA = bytes(range(10))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from carnet_ref.device.engines import CopyEngines
+from carnet_ref.device import CopyEngines
 from carnet_ref.keys import UsageLimits
 from carnet_ref.keys.usage import UNLIMITED
 from carnet_ref.systems.ablation import without

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from carnet_ref.device.memory import Region
+from carnet_ref.device import Region
 from carnet_ref.systems.gpu_travelling.device.device import Device
 
 

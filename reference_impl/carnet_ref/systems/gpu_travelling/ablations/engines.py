@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from carnet_ref.device.engines import CopyEngines, Opened
+from carnet_ref.device import CopyEngines, Opened
 from carnet_ref.keys import LinkKeys
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
 

@@ -58,7 +58,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     Transition,
 )
 from carnet_ref.transport.frames import Note, Proceed, RoleEffect
-from carnet_ref.wire.fields import split
+from carnet_ref.wire import split
 
 ALIKE: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"scrub-buffer": frozenset({"scrub-workspace"})})
 """Checks that go with a defence of another name: what is left after a scrub is counted over all regions together."""

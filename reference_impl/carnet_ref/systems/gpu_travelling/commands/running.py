@@ -19,9 +19,8 @@ from carnet_command.files import require_writable_file, same
 from carnet_command.interrupts import stoppable
 from carnet_command.text import counted
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.journal.key import kept_key
-from carnet_ref.journal.store import BESIDE, Journal
-from carnet_ref.keys.h100 import ENGINES
+from carnet_ref.journal import BESIDE, Journal, kept_key
+from carnet_ref.keys.schedule import ENGINES
 from carnet_ref.recorder import Recorder, merged, write_trace
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
@@ -29,11 +28,10 @@ from carnet_ref.systems.gpu_travelling.parties.failover import FailoverWorld
 from carnet_ref.systems.gpu_travelling.parties.fault_injection import FaultInjection
 from carnet_ref.systems.gpu_travelling.parties.replica_group import ReplicaGroup
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
-from carnet_ref.training.choice import TRAINERS, trainer_named
+from carnet_ref.training import TRAINERS, trainer_named
 from carnet_ref.transport.crossings import Traffic, bytes_moved
 from carnet_ref.transport.in_process import World
-from carnet_ref.transport.node import Node
-from carnet_ref.transport.roles import Telling
+from carnet_ref.transport.node import Node, Telling
 from carnet_ref.transport.supervisor import ProcessError, Supervisor
 
 CONFORM = "carnet.conform"

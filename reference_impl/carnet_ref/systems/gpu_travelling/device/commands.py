@@ -9,8 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 
 @dataclass(frozen=True, slots=True)

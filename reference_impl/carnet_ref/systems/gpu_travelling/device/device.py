@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.device.memory import Memory, Region
-from carnet_ref.device.mode import Mode
-from carnet_ref.device.programs import TRAINING_CODE, Program, Verb, parse, run
+from carnet_ref.device import TRAINING_CODE, Memory, Mode, Program, Region, Verb, parse_program, run_program
 from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling.device.commands import Start, Upload, Write
 from carnet_ref.systems.gpu_travelling.device.orders import Fence, Fenced, MemoryRead, Scrub, Scrubbed
 from carnet_ref.training import Outcome, Trainer
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 
 class Device:
@@ -42,7 +40,7 @@ class Device:
             case Write(address, _, data):
                 self.memory.write(address, data)
             case Start(program):
-                self._contexts.append(parse(program))
+                self._contexts.append(parse_program(program))
             case Upload():
                 self.upload(command)
         self.run_resident()
@@ -99,9 +97,9 @@ class Device:
         Raises:
             MalformedError: what stands there makes no sense.
         """
-        program = parse(words) if self.listens else ()
-        run(program, self.memory, self._write_out)
-        self._contexts += [parse(bytes.fromhex(each.text)) for each in program if each.verb is Verb.START]
+        program = parse_program(words) if self.listens else ()
+        run_program(program, self.memory, self._write_out)
+        self._contexts += [parse_program(bytes.fromhex(each.text)) for each in program if each.verb is Verb.START]
         return program
 
     @property
@@ -117,14 +115,14 @@ class Device:
     def run_resident(self) -> None:
         """Let contexts run, and code memory if it holds anything but the orchestrator's code."""
         for program in self._contexts:
-            run(program, self.memory, self._write_out)
+            run_program(program, self.memory, self._write_out)
         code = self.memory.content(Region.CODE)
         if code not in {b"", TRAINING_CODE}:
-            run(self._planted(code), self.memory, self._write_out)
+            run_program(self._planted(code), self.memory, self._write_out)
 
     def _planted(self, code: bytes) -> Program:
         try:
-            return parse(code)
+            return parse_program(code)
         except MalformedError:
             return ()
 
@@ -137,7 +135,7 @@ class Device:
         Raises:
             MalformedError: there is no code that trains.
         """
-        program = parse(self.memory.content(Region.CODE))
+        program = parse_program(self.memory.content(Region.CODE))
         if all(instruction.verb is not Verb.TRAIN for instruction in program):
             raise MalformedError("code memory", "code that trains", "none that does")
         outcome = self._trainer.train(self.model, self.memory.content(Region.BUFFER))

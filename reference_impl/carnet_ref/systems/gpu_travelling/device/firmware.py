@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_ref.device.engines import CopyEngines
+from carnet_ref.device import CopyEngines
 from carnet_ref.keys import H100KeySchedule
 from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling.device.commands import Sent

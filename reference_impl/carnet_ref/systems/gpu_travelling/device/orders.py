@@ -15,8 +15,7 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, TAG_BYTES, AesGcm
 from carnet_ref.keys import KeyUsage, UsageLimits
-from carnet_ref.wire.fields import join, number, split, to_number
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader, join, number, split, to_number
 
 ORDERS_LABEL: Final = "cpu_gsp_locked_rpc"
 """The label of the key for orders. Source: open-gpu-kernel-modules 595.45.04, cc_keystore.h."""

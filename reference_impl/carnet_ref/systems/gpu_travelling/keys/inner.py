@@ -7,8 +7,7 @@ GPU it is no safer than the link beneath, because the code that decrypts can be 
 from __future__ import annotations
 
 from carnet_ref.crypto.primitives import KEY_BYTES, TAG_BYTES, AesGcm, Random, X25519Share, hkdf_sha256, sha256
-from carnet_ref.keys.errors import SecretTakenError
-from carnet_ref.keys.iv import EngineChannel, IvCounter
+from carnet_ref.keys.schedule import EngineChannel, IvCounter, SecretTakenError
 from carnet_ref.keys.usage import KeyUsage, UsageLimits
 
 

@@ -31,12 +31,21 @@ from carnet_ref.crypto.primitives import (
     Random,
     hkdf_expand_sha256,
 )
-from carnet_ref.keys.errors import EnginesExhaustedError, OrderRefusedError, ResetNeededError
-from carnet_ref.keys.h100 import ENGINES, Direction, H100KeySchedule, engine_label, ratchet
-from carnet_ref.keys.iv import counter_after
-from carnet_ref.keys.schedule import KeySchedule, LinkKeys
+from carnet_ref.keys.schedule import (
+    ENGINES,
+    Direction,
+    EnginesExhaustedError,
+    H100KeySchedule,
+    KeySchedule,
+    LinkKeys,
+    OrderRefusedError,
+    ResetNeededError,
+    counter_after,
+    engine_label,
+    ratchet,
+)
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_ref.wire import MalformedError, Reader
 
 HOME_ENGINE: Final = 0
 """The copy engine that the orchestrator keeps to itself."""

@@ -17,14 +17,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.attestation.composite import INSTANCE_BYTES
-from carnet_ref.attestation.nvidia.device_mode import DebugState
+from carnet_ref.attestation.nvidia.report import DebugState
 from carnet_ref.attestation.simulated.authority import derived, derived_key
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu
+from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor
 from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
-from carnet_ref.attestation.simulated.vendor import CURRENT, OUTDATED, SimulatedVendor
 from carnet_ref.crypto.primitives import Random
-from carnet_ref.device.mode import Mode
-from carnet_ref.journal.store import Journal, Remembered
+from carnet_ref.device import Mode
+from carnet_ref.journal import Journal, Remembered
 from carnet_ref.keys import UsageLimits
 from carnet_ref.marks import enforces
 from carnet_ref.spdm.session import key_bytes
@@ -45,13 +44,10 @@ from carnet_ref.systems.gpu_travelling.roles.job import Terms, Tools
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator
 from carnet_ref.systems.gpu_travelling.roles.ports import Responder
 from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
-from carnet_ref.training import Trainer
+from carnet_ref.training import Trainer, text_of, trainer_named
 from carnet_ref.training.characters import CharacterModel
-from carnet_ref.training.choice import trainer_named
-from carnet_ref.training.texts import text_of
 from carnet_ref.transport.platform import Platform
-from carnet_ref.wire.fields import join, number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number
 from carnet_spec.trace import Header
 
 HOLDER_NAMES: Final = ("alice", "anna", "anton", "agnes")

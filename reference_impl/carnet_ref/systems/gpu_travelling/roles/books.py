@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, sha384
-from carnet_ref.wire.fields import join, split
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, split
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from typing import Final
 
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.keys import Budget, LinkKeys
-from carnet_ref.wire.fields import join, number, split, to_number, to_text
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join, number, split, to_number, to_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from carnet_ref.crypto.primitives import CryptoError
-from carnet_ref.device.memory import BASE, Region
+from carnet_ref.device import BASE, Region
 from carnet_ref.keys import Budget, Direction, KeysError
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step

@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from carnet_ref.crypto.primitives import SHA384_BYTES, CryptoError, sha384, verify_hmac_sha384
-from carnet_ref.device.engines import CopyEngines, Opened, Sealed
-from carnet_ref.device.mode import Mode, mode_asked
-from carnet_ref.device.programs import Verb
+from carnet_ref.device import CopyEngines, Mode, Opened, Sealed, Verb, mode_asked
 from carnet_ref.keys import H100KeySchedule, KeyLedger, KeySchedule, KeysError, LinkKeys, UsageLimits
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
@@ -68,8 +66,7 @@ from carnet_ref.transport.frames import (
     RoleEvent,
     Send,
 )
-from carnet_ref.wire.fields import split, to_number
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, split, to_number
 from carnet_spec.trace import TraceStep
 
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)

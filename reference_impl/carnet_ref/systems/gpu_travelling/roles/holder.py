@@ -55,7 +55,7 @@ from carnet_ref.transport.frames import (
     Send,
     Tick,
 )
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 _NONCE_BYTES = 32
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError)

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import Random, sha384
-from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, KeyUse, LinkKeys, UsageLimits
 from carnet_ref.systems.gpu_travelling.device.commands import Command
 from carnet_ref.systems.gpu_travelling.device.orders import Order, Place

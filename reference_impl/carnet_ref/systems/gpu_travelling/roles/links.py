@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from carnet_ref.crypto.primitives import Random
-from carnet_ref.device.memory import CAPACITY
+from carnet_ref.device import CAPACITY
 from carnet_ref.keys import (
     Budget,
     Direction,
@@ -23,8 +23,8 @@ from carnet_ref.keys import (
     Sealer,
     UsageLimits,
 )
-from carnet_ref.keys.iv import LAST_MESSAGE
-from carnet_ref.keys.usage import BLOCK_BYTES, Standing
+from carnet_ref.keys.schedule import LAST_MESSAGE
+from carnet_ref.keys.usage import BLOCK_BYTES, UsageSummary
 from carnet_ref.marks import enforces
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply, Write, encode, parse_reply, size_of
@@ -32,7 +32,7 @@ from carnet_ref.systems.gpu_travelling.device.orders import ORDERS_LABEL, REPORT
 from carnet_ref.systems.gpu_travelling.keys.schedules import FIRST_CHANNEL
 from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL
 from carnet_ref.transport.frames import ProtocolError
-from carnet_ref.wire.fields import number
+from carnet_ref.wire import number
 
 FRAMING = size_of(Write(0, 0, b""))
 """What a chunk grows by before it is sealed."""
@@ -120,7 +120,7 @@ class Link:
         return self._outgoing.sealer.ivs.message
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> UsageSummary:
         """How much the host-to-device key protected, by holders too."""
         return self._outgoing.sealer.usage.standing
 
@@ -313,7 +313,7 @@ class BorrowedLink:
         return self._sealer.ivs.message
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> UsageSummary:
         """How much of the budget is used."""
         return self._usage.standing
 

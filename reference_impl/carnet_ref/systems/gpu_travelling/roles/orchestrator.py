@@ -52,7 +52,7 @@ from carnet_ref.transport.frames import (
     RoleEvent,
     Tick,
 )
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
 """What ends a session, or a channel, when it comes up there."""

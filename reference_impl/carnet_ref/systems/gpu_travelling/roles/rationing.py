@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, KeyUsage, UsageState
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload, size_of
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.device import TRAINING_CODE
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload

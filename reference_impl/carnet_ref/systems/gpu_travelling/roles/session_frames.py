@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from carnet_ref.transport.frames import Send
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 ATTEMPTS: Final = 128
 """Attempts at a session are counted modulo this."""

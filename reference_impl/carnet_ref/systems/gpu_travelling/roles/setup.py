@@ -36,7 +36,7 @@ from carnet_ref.transport.frames import (
     RoleEffect,
     Send,
 )
-from carnet_ref.wire.fields import number
+from carnet_ref.wire import number
 
 _NONCE_BYTES = 32
 

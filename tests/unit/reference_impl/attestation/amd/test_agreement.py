@@ -16,12 +16,17 @@ import omne_attest
 import pytest
 
 from carnet_ref.attestation.amd.appraisal import appraise_report
-from carnet_ref.attestation.amd.certificate_files import parse_certificates
-from carnet_ref.attestation.amd.certificates import KeyKind
+from carnet_ref.attestation.amd.certificates import KeyKind, parse_certificates
 from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, Policy
-from carnet_ref.attestation.amd.report import SIGNATURE_FIELD, SIGNED_BYTES, FirmwareVersion, GuestPolicy, PlatformInfo
-from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.amd.report import (
+    SIGNATURE_FIELD,
+    SIGNED_BYTES,
+    FirmwareVersion,
+    GuestPolicy,
+    PlatformInfo,
+    Product,
+)
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from tests.fixtures.omne import refusal

@@ -19,9 +19,10 @@ from carnet_ref.attestation.amd.report import (
     Cpuid,
     FirmwareVersion,
     GuestPolicy,
+    Product,
     SigningKey,
+    TcbVersion,
 )
-from carnet_ref.attestation.amd.tcb import Product, TcbVersion
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from tests.fixtures.simulated_reports import (
     KINDS,

@@ -7,17 +7,17 @@ import base64
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.amd.certificate_files import (
+from carnet_ref.attestation.amd.certificates import (
     ARK,
     ASK,
     LARGEST_FILE,
     MOST_ENTRIES,
     VCEK,
     VLEK,
+    KeyKind,
     parse_certificates,
 )
-from carnet_ref.attestation.amd.certificates import KeyKind
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_reports import amd, certificate_table, der, endorsement, pem
 
 LEAF, AUTHORITY, ROOT = endorsement(), amd().authority(KeyKind.VCEK), amd().root

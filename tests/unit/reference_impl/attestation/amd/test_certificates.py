@@ -21,11 +21,11 @@ from carnet_ref.attestation.amd.certificates import (
     known_authorities,
     parse_endorsement_key,
 )
-from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.crypto.certificate_path import PathError, common_name
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_reports import KINDS, NOW, VCEK, VLEK, amd, chip, endorsement
 from tests.fixtures.simulated_snp import TCBS, TEST_CLOUD, SimulatedAmd
 

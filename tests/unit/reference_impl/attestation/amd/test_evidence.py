@@ -10,7 +10,7 @@ import pytest
 
 from carnet_ref.attestation.amd.evidence import AZURE, CONTAINER, HCL, JSON, VTPM, SnpEvidence, parse_evidence
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import QUOTE
 from tests.fixtures.simulated_reports import NOW, RUNTIME, chain, changed, endorsement, hcl, pem, signed
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, DEFAULT_STEPS, KEYS, STEPS, Policy, parse_policy
-from carnet_ref.attestation.amd.tcb import Product
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.amd.report import Product
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_reports import appraised
 
 EVERYTHING = {

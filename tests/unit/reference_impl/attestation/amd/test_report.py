@@ -20,7 +20,7 @@ from carnet_ref.attestation.amd.report import (
     SnpReport,
     parse_report,
 )
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_reports import signed
 from tests.fixtures.simulated_snp import encode_report
 

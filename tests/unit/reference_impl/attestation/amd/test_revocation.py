@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY
-from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import AppraisalStep
 from tests.fixtures.simulated_reports import NOW, VCEK, VLEK, amd, appraised, flipped

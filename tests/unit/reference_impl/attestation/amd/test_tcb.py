@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.amd.tcb import LAYOUTS, Product, TcbVersion, parse_tcb, product_of, tcb_parts
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.amd.report import LAYOUTS, Product, TcbVersion, parse_tcb, product_of, tcb_parts
+from carnet_ref.wire import MalformedError
 
 
 def test_the_same_bytes_are_other_versions_on_another_line() -> None:

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.ear.claims import DEEPEST, LATEST, MOST_SUBMODULES, parse_claims
-from carnet_ref.attestation.ear.token import LARGEST
-from carnet_ref.attestation.results.result import EXTENSION
-from carnet_ref.attestation.results.trust import Tier, TrustClaim
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.ear import DEEPEST, LARGEST_TOKEN, LATEST, MOST_SUBMODULES, parse_claims
+from carnet_ref.attestation.results import EXTENSION, Tier, TrustClaim
+from carnet_ref.wire import MalformedError
 from tests.fixtures.ear_tokens import ENCODED_NONCE, NOW, RESULT, result
 
 GPU0: Mapping[str, Any] = RESULT["submods"]["gpu0"]
@@ -65,7 +63,7 @@ BAD: list[tuple[object, str]] = [
     (b'{"submods":{"a":{},"a":{}}}', "a name comes twice"),
     (b"[" * 100_000, "nested too deeply"),
     (b'{"iat":' + b"9" * 5000 + b"}", "expected JSON"),
-    (b" " * (LARGEST + 1), f"at most {LARGEST} bytes"),
+    (b" " * (LARGEST_TOKEN + 1), f"at most {LARGEST_TOKEN} bytes"),
     (nested(DEEPEST), f"at most {DEEPEST} objects and lists"),
     (result(eat_profile=...), "eat_profile: expected the profile tag:.*, found None"),
     (result(eat_profile="tag:github.com,2023:veraison/ear"), "eat_profile"),

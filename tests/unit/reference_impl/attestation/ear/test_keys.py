@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from carnet_command.errors import UsageError
-from carnet_ref.attestation.ear.keys import signing_key, verification_key
+from carnet_ref.attestation.ear import signing_key, verification_key
 from tests.fixtures.ear_tokens import P256, P384, private_pem, public_pem
 
 P521 = ec.generate_private_key(ec.SECP521R1())

@@ -15,10 +15,16 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from carnet_command.errors import UsageError
-from carnet_ref.attestation.ear.claims import parse_claims
-from carnet_ref.attestation.ear.keys import VerificationKey
-from carnet_ref.attestation.ear.token import LARGEST, SignatureError, parse_token, signed_token, verify
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.ear import (
+    LARGEST_TOKEN,
+    SignatureError,
+    VerificationKey,
+    parse_claims,
+    parse_token,
+    signed_token,
+    verify,
+)
+from carnet_ref.wire import MalformedError
 from tests.fixtures.ear_tokens import (
     KEYS,
     OTHER,
@@ -151,7 +157,7 @@ FIRST, SECOND, THIRD = GOOD.split(".")
         (f"{FIRST}.{SECOND}.{'A' * 129}", "signature: expected"),
         (f"{FIRST}.{SECOND}.{'A' * 130}", "at most 96 bytes"),
         (f"{FIRST}.{SECOND}.é", "ASCII"),
-        ("A" * (LARGEST + 1), f"at most {LARGEST} bytes"),
+        ("A" * (LARGEST_TOKEN + 1), f"at most {LARGEST_TOKEN} bytes"),
     ],
 )
 def test_another_form_is_refused(text: str, why: str) -> None:
@@ -185,8 +191,8 @@ def test_the_twin_of_a_signature_verifies_and_says_the_same() -> None:
 
 
 def test_a_result_that_no_reader_takes_is_not_signed() -> None:
-    with pytest.raises(UsageError, match=f"of at most {LARGEST}"):
-        signed_token({"text": "x" * LARGEST}, KEYS["ES256"])
+    with pytest.raises(UsageError, match=f"of at most {LARGEST_TOKEN}"):
+        signed_token({"text": "x" * LARGEST_TOKEN}, KEYS["ES256"])
     with pytest.raises(ValueError, match="JSON"):
         signed_token({"number": float("nan")}, KEYS["ES256"])
     large = signed_token({"text": "x" * 90_000}, KEYS["ES256"]).encode()

@@ -13,8 +13,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import AnchorRole
+from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
-from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.dcap import refusal
 from tests.fixtures.quote_mutations import Question, mutated

@@ -11,11 +11,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION
-from carnet_ref.attestation.intel.collateral import parse_qe_identity
+from carnet_ref.attestation.intel.certificates import PCK_CERTIFICATE, SGX_EXTENSION, sign_p256
+from carnet_ref.attestation.intel.collateral import TD_QUOTING_ENCLAVE, EnclaveIdentity, parse_qe_identity
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY, Policy
-from carnet_ref.attestation.intel.signatures import sign_p256
-from carnet_ref.attestation.intel.tcb import TD_QUOTING_ENCLAVE, EnclaveIdentity
 from carnet_ref.attestation.simulated.authority import Authority, Issued
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.crypto.primitives import sha256

@@ -22,7 +22,7 @@ from carnet_ref.attestation.intel.quote import parse_quote
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.attestation.simulated.td import COMPONENTS, PCESVN, SimulatedPlatform
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE
 
 PEM = parse_quote(QUOTE).signature.pck_chain

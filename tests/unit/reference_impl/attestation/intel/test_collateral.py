@@ -8,7 +8,7 @@ import pytest
 
 from carnet_ref.attestation.intel.collateral import PCK_CHAIN, parse_collateral, split_reply
 from carnet_ref.attestation.revocation_lists import parse_crl
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM
 
 FIELDS = json.loads(PLATFORM.collateral)

@@ -11,10 +11,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from carnet_ref.attestation.intel.collateral import parse_collateral
-from carnet_ref.attestation.intel.collateral_files import PARTS, collateral_of
+from carnet_ref.attestation.intel.collateral import PARTS, collateral_of, parse_collateral
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, appraised
 
 FIELDS = json.loads(PLATFORM.collateral)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.intel.event_log import LARGEST_LOG, MOST_EVENTS, NO_ACTION, parse_event_log, replay_rtmr
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, REPORT_DATA, appraised
 from tests.fixtures.wrapped_evidence import EVENTS, event_log, logged_rtmrs, runtime_digest
 

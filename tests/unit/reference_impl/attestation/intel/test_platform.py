@@ -15,10 +15,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.intel.appraisal import appraise_quote
-from carnet_ref.attestation.intel.certificates import TCB_SIGNING
+from carnet_ref.attestation.intel.certificates import TCB_SIGNING, sign_p256
+from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
-from carnet_ref.attestation.intel.signatures import sign_p256
-from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.simulated.authority import Authority, Issued, revocation_list
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.simulated_quotes import CODE_SIGNING, NOW, PLATFORM, QUOTE, VERSIONS, appraised, edited, of_tdx_15

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.intel.policy import DEFAULT_STATUSES, KEYS, STEPS, Policy, parse_policy
-from carnet_ref.attestation.intel.tcb import TcbStatus
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, appraised
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from carnet_ref.attestation.intel.quote import LARGEST_QUOTE, PADDING_LIMIT, WrongKindError, parse_quote
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import QUOTE, REPORT_DATA, edited
 
 BODY = QUOTE[48:632]

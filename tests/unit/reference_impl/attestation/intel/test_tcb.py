@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from carnet_ref.attestation.intel.certificates import PlatformTcb
-from carnet_ref.attestation.intel.quote import parse_quote
-from carnet_ref.attestation.intel.tcb import (
+from carnet_ref.attestation.intel.collateral import (
     Level,
     ModuleIdentity,
     NoMatchError,
@@ -23,6 +22,7 @@ from carnet_ref.attestation.intel.tcb import (
     platform_level,
     qe_level,
 )
+from carnet_ref.attestation.intel.quote import parse_quote
 from tests.fixtures.simulated_quotes import NOW, QUOTE
 
 S = TcbStatus

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from carnet_ref.attestation.intel.format import QuoteEvidence, quote_evidence
 from carnet_ref.attestation.intel.quote import parse_quote
-from carnet_ref.attestation.intel.wrappers import QuoteEvidence, quote_evidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import PLATFORM, QUOTE, REPORT_DATA, appraised
 from tests.fixtures.wrapped_evidence import EVENTS, QUOTE_DOCUMENTS, event_log, logged_rtmrs, runtime_digest
 from tests.fuzz.test_parsers import mutated

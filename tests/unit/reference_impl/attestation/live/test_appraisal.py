@@ -15,12 +15,10 @@ from carnet_ref.attestation.formats import Value
 from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
 from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
 from carnet_ref.attestation.live.collection import Collection, Machine, collect
-from carnet_ref.attestation.live.tsm import TsmFolder
-from carnet_ref.attestation.nvidia.node_policy import DEFAULT_POLICY, NodePolicy
-from carnet_ref.attestation.nvidia.policy import Firmware, Policy
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu
+from carnet_ref.attestation.live.sources import TsmFolder
+from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, Firmware, NodePolicy, Policy
+from carnet_ref.attestation.simulated.gpu import CURRENT, SimulatedGpu, SimulatedVendor
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.attestation.simulated.vendor import CURRENT, SimulatedVendor
 from tests.fixtures.simulated_machine import (
     NO_NVML,
     NONCE,
@@ -200,7 +198,7 @@ def test_policies_are_asked_of_their_evidence(tmp_path: Path, policies: Mapping[
 
 def test_a_policy_asks_for_evidence_that_is_not_here(tmp_path: Path) -> None:
     found = collected(machine(None, td(tmp_path)))
-    refused = appraised(found, {"node": DEFAULT_POLICY})
+    refused = appraised(found, {"node": DEFAULT_NODE_POLICY})
     assert (refused.failed_step, refused.steps[-1].detail) == (
         "expected",
         "a policy asks for evidence of the format node, and there is none",
@@ -209,7 +207,7 @@ def test_a_policy_asks_for_evidence_that_is_not_here(tmp_path: Path) -> None:
 
 def test_developer_tools_may_be_allowed() -> None:
     found = collected(machine(SimulatedNvml([gpu()], state=DEVTOOLS), TsmFolder(Path(NOBODY))))
-    allowing = replace(DEFAULT_POLICY, device=replace(DEFAULT_POLICY.device, allow_debug=True))
+    allowing = replace(DEFAULT_NODE_POLICY, device=replace(DEFAULT_NODE_POLICY.device, allow_debug=True))
     assert appraised(found, {"node": allowing}).accepted
 
 

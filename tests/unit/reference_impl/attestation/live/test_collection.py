@@ -10,9 +10,7 @@ import pytest
 
 from carnet_command.exit_codes import ExitCode
 from carnet_ref.attestation.live.collection import collect, report_data, this_machine
-from carnet_ref.attestation.live.errors import CollectionError
-from carnet_ref.attestation.live.nvml import this_nvml
-from carnet_ref.attestation.live.tsm import ROOT, TsmFolder
+from carnet_ref.attestation.live.sources import ROOT, CollectionError, TsmFolder, this_nvml
 from carnet_ref.attestation.nvidia.wrappers import device_evidence
 from tests.fixtures.simulated_machine import NO_NVML, NONCE, gpu, machine, quote, snp_report, td
 from tests.fixtures.simulated_nvml import SimulatedNvml

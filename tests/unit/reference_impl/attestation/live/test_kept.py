@@ -12,10 +12,18 @@ import pytest
 from carnet_command.errors import UsageError
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.live.appraisal import Terms, appraise_collection
-from carnet_ref.attestation.live.collection import Collection, collect
-from carnet_ref.attestation.live.kept import LARGEST, WORDS, keep, kept, parse_driver_words, prepare
-from carnet_ref.attestation.live.tsm import TsmFolder
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.live.collection import (
+    LARGEST,
+    WORDS,
+    Collection,
+    collect,
+    keep,
+    kept,
+    parse_driver_words,
+    prepare,
+)
+from carnet_ref.attestation.live.sources import TsmFolder
+from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_machine import NONCE, NOW, anchors, gpu, machine, quote, snp_report, td
 from tests.fixtures.simulated_nvml import SimulatedNvml
 from tests.fixtures.simulated_tsm import SimulatedTsm

@@ -9,10 +9,9 @@ from typing import Any
 import pynvml
 import pytest
 
-from carnet_ref.attestation.live.errors import AbsentError, CollectionError
-from carnet_ref.attestation.live.nvml import collect_gpus, this_nvml
+from carnet_ref.attestation.live.sources import AbsentError, CollectionError, collect_gpus, this_nvml
 from carnet_ref.attestation.nvidia.report import parse_report
-from carnet_ref.attestation.simulated.vendor import CURRENT
+from carnet_ref.attestation.simulated.gpu import CURRENT
 from tests.fixtures.simulated_machine import NONCE, gpu
 from tests.fixtures.simulated_nvml import SimulatedNvml, SystemState
 

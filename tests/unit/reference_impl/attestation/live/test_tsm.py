@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.attestation.live.errors import AbsentError, CollectionError
-from carnet_ref.attestation.live.tsm import LARGEST_BLOB, ROOT, TsmFolder, collect_vm
+from carnet_ref.attestation.live.sources import LARGEST_BLOB, ROOT, AbsentError, CollectionError, TsmFolder, collect_vm
 from tests.fixtures.simulated_tsm import Deaf, Rival, SimulatedTsm
 
 ASKED = bytes(range(64))

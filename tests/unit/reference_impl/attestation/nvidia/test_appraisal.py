@@ -14,9 +14,8 @@ from cryptography import x509
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.device_mode import DebugState, DeviceMode
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, STEPS, Policy
-from carnet_ref.attestation.nvidia.report import Mode
+from carnet_ref.attestation.nvidia.report import DebugState, DeviceMode, Mode
 from tests.fixtures import nvidia_pki
 from tests.fixtures.nvidia_pki import (
     AT,

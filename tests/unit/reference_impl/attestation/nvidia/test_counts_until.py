@@ -13,7 +13,7 @@ from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu, counts_until
 from carnet_ref.attestation.nvidia.policy import Policy
 from carnet_ref.crypto.certificate_path import parse_pem_chain
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import (
     AT,
     DAY,

@@ -11,11 +11,10 @@ import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.node_policy import DEFAULT_POLICY, NodePolicy, parse_node_policy
-from carnet_ref.attestation.nvidia.policy import Policy
+from carnet_ref.attestation.nvidia.policy import DEFAULT_NODE_POLICY, NodePolicy, Policy, parse_node_policy
 from carnet_ref.attestation.nvidia.report import Mode
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_node import (
     GPUS,
     SWITCHES,
@@ -49,7 +48,7 @@ NODE = members()
 FULL = NodePolicy(gpus=GPUS, switches=SWITCHES, require_links=True)
 
 
-def appraised(node: list[Member], policy: NodePolicy = DEFAULT_POLICY, **given: Any) -> Appraisal:
+def appraised(node: list[Member], policy: NodePolicy = DEFAULT_NODE_POLICY, **given: Any) -> Appraisal:
     return appraise_node(evidence(node), at=AT, policy=policy, anchors=W.anchors, **given)
 
 
@@ -260,7 +259,7 @@ def test_what_cannot_be_read_is_refused_at_parse(given: dict[str, Any]) -> None:
     ],
 )
 def test_a_device_that_cannot_be_read_is_refused_at_parse(device: DeviceEvidence) -> None:
-    found = appraise_node([*evidence(NODE), device], at=AT, policy=DEFAULT_POLICY, anchors=W.anchors)
+    found = appraise_node([*evidence(NODE), device], at=AT, policy=DEFAULT_NODE_POLICY, anchors=W.anchors)
     assert (found.failed_step, "device 6" in found.steps[-1].detail) == ("parse", True)
 
 

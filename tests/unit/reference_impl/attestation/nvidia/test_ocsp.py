@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.attestation.nvidia.ocsp import LARGEST, RevocationError, check_not_revoked, parse_ocsp
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import AT, DAY, issue, ocsp_reply, usage, world
 
 W = world()

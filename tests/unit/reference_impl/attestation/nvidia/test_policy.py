@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from carnet_ref.attestation.nvidia.policy import HOUR, LARGEST, Policy, at_least, parse_policy
 from carnet_ref.attestation.nvidia.report import Mode
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 
 def test_a_policy_is_read_attribute_by_attribute() -> None:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.attestation.nvidia.device_mode import DebugState, parse_device_mode
-from carnet_ref.attestation.nvidia.report import DeviceKind, Mode, parse_report
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.attestation.nvidia.report import DebugState, DeviceKind, Mode, parse_device_mode, parse_report
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import (
     DRIVER,
     FIRMWARE_ID,

@@ -14,10 +14,9 @@ from lxml import etree
 
 from carnet_ref.attestation.anchors import AnchorRole
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.nvidia.bounded_xml import LARGEST
-from carnet_ref.attestation.nvidia.rim import RimKind, appraise_rim, parse_rim
+from carnet_ref.attestation.nvidia.rim import LARGEST, RimKind, appraise_rim, parse_rim
 from carnet_ref.attestation.nvidia.xml_verifier import LocaleFreeVerifier
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import (
     AT,
     DAY,

@@ -12,7 +12,7 @@ from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY
 from carnet_ref.attestation.nvidia.wrappers import MOST_DEVICES, DeviceEvidence, device_evidence
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import AT, device, report, world
 from tests.fixtures.wrapped_evidence import GPU_DOCUMENTS, entries, entry, request
 from tests.fuzz.test_parsers import mutated

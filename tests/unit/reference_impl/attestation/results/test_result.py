@@ -13,28 +13,33 @@ import pytest
 
 from carnet_ref.attestation.amd.appraisal import appraise_report
 from carnet_ref.attestation.amd.evidence import SnpEvidence
+from carnet_ref.attestation.amd.format import RESULTS as SNP
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY as SNP_POLICY
-from carnet_ref.attestation.amd.results import RESULTS as SNP
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep, unparsable
-from carnet_ref.attestation.ear.claims import parse_claims
+from carnet_ref.attestation.ear import parse_claims
 from carnet_ref.attestation.intel.appraisal import appraise_quote
+from carnet_ref.attestation.intel.collateral import TcbStatus
+from carnet_ref.attestation.intel.format import RESULTS as TDX
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY as TDX_POLICY
 from carnet_ref.attestation.intel.policy import Policy as TdxPolicy
-from carnet_ref.attestation.intel.results import RESULTS as TDX
-from carnet_ref.attestation.intel.tcb import TcbStatus
 from carnet_ref.attestation.live.appraisal import Terms, appraise_collection, lasting, live_profile
 from carnet_ref.attestation.live.collection import collect
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.device_mode import DebugState
+from carnet_ref.attestation.nvidia.format import DEVICE, NODE
 from carnet_ref.attestation.nvidia.node import appraise_node
-from carnet_ref.attestation.nvidia.node_policy import NodePolicy
-from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, Policy
-from carnet_ref.attestation.nvidia.report import Mode
-from carnet_ref.attestation.nvidia.results import DEVICE, NODE
+from carnet_ref.attestation.nvidia.policy import DEFAULT_POLICY, NodePolicy, Policy
+from carnet_ref.attestation.nvidia.report import DebugState, Mode
 from carnet_ref.attestation.nvidia.wrappers import DeviceEvidence
-from carnet_ref.attestation.results.attesters import Profiles, attester_results
-from carnet_ref.attestation.results.result import EXTENSION, Appraised, claims_set, encoded_nonce
-from carnet_ref.attestation.results.trust import ResultProfile, TrustClaim
+from carnet_ref.attestation.results import (
+    EXTENSION,
+    Appraised,
+    Profiles,
+    ResultProfile,
+    TrustClaim,
+    attester_results,
+    claims_set,
+    encoded_nonce,
+)
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from tests.fixtures.simulated_machine import (
     NONCE,

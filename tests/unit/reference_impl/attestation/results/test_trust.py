@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from carnet_ref.attestation.amd import policy as amd
-from carnet_ref.attestation.amd.results import RESULTS as SNP
+from carnet_ref.attestation.amd.format import RESULTS as SNP
 from carnet_ref.attestation.intel import policy as intel
-from carnet_ref.attestation.intel.results import RESULTS as TDX
+from carnet_ref.attestation.intel.format import RESULTS as TDX
 from carnet_ref.attestation.nvidia import policy as nvidia
-from carnet_ref.attestation.nvidia.node_policy import NodePolicy
-from carnet_ref.attestation.nvidia.policy import Policy
-from carnet_ref.attestation.nvidia.results import DEVICE, NODE
-from carnet_ref.attestation.results.trust import ResultProfile, Tier, TrustClaim, tier_of, worst
+from carnet_ref.attestation.nvidia.format import DEVICE, NODE
+from carnet_ref.attestation.nvidia.policy import NodePolicy, Policy
+from carnet_ref.attestation.results import ResultProfile, Tier, TrustClaim, tier_of, worst
 
 PROFILES = {"gpu": (DEVICE, nvidia.STEPS), "node": (NODE, nvidia.STEPS), "tdx": (TDX, intel.STEPS)}
 PROFILES["snp"] = (SNP, amd.STEPS)

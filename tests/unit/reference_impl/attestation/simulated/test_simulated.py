@@ -16,7 +16,7 @@ from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
 from carnet_ref.attestation.simulated.authority import TEST
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NONCE = bytes(range(32))

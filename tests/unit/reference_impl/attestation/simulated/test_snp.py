@@ -8,8 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from carnet_ref.attestation.amd.certificates import KeyKind
-from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, parse_report
-from carnet_ref.attestation.amd.tcb import Product
+from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, Product, parse_report
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.simulated.authority import TEST
 from tests.fixtures.simulated_reports import KINDS, NOW, REPORT_DATA, amd, appraised, chip, endorsement, signed

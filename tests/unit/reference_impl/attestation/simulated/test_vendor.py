@@ -13,14 +13,12 @@ import pytest
 from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.attestation.nvidia.appraisal import appraise_gpu
-from carnet_ref.attestation.nvidia.device_mode import DebugState
 from carnet_ref.attestation.nvidia.ocsp import RevocationError, check_not_revoked, parse_ocsp
 from carnet_ref.attestation.nvidia.policy import STEPS, Policy
-from carnet_ref.attestation.nvidia.report import Mode, parse_report
+from carnet_ref.attestation.nvidia.report import DebugState, Mode, parse_report
 from carnet_ref.attestation.nvidia.rim import RimKind, appraise_rim, parse_rim
 from carnet_ref.attestation.simulated.authority import TEST
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
-from carnet_ref.attestation.simulated.vendor import CURRENT, OUTDATED, SimulatedVendor, answer
+from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

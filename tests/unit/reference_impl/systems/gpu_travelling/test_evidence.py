@@ -12,10 +12,9 @@ import pytest
 from cryptography import x509
 
 from carnet_ref.attestation.nvidia.policy import STEPS
-from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
+from carnet_ref.attestation.simulated.gpu import OUTDATED, SimulatedGpu, SimulatedVendor, answer, gpu_request
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
-from carnet_ref.attestation.simulated.vendor import OUTDATED, SimulatedVendor, answer
-from carnet_ref.device.mode import Mode
+from carnet_ref.device import Mode
 from carnet_ref.spdm.errors import SpdmError
 from carnet_ref.systems.ablation import without
 from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout

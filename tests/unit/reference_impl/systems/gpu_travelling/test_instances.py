@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.journal.store import Journal
+from carnet_ref.journal import Journal
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
 from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.node import Node
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
 PLAIN = Deployment(holder_names(1), 1, chunks=1, chunk_bytes=64)

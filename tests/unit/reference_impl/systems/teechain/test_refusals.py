@@ -20,7 +20,7 @@ from carnet_ref.systems.teechain.replica import Replica
 from carnet_ref.systems.teechain.seats import draw_key
 from carnet_ref.systems.teechain.tee import Tee, point
 from carnet_ref.systems.teechain.words import Update
-from carnet_ref.wire.fields import join, split
+from carnet_ref.wire import join, split
 from tests.unit.reference_impl.systems.teechain.cluster import OTHER, POLICY, Cluster, platform
 
 Verifies = Callable[[str, object], None]

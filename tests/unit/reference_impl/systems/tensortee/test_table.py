@@ -13,7 +13,7 @@ from carnet_ref.systems.tensortee.errors import TensorError
 from carnet_ref.systems.tensortee.lines import MOST
 from carnet_ref.systems.tensortee.memory import Memory
 from carnet_ref.systems.tensortee.table import VersionTable
-from carnet_ref.wire.fields import number
+from carnet_ref.wire import number
 
 Verifies = Callable[[str, object], None]
 

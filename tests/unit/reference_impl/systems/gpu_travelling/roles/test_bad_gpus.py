@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_ref.device.mode import Mode
+from carnet_ref.device import Mode
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.parties.deployment import LEAKED, holder_names
 from tests.fixtures.worlds import world_of

@@ -54,7 +54,7 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import ProtocolError
-from carnet_ref.wire.fields import join
+from carnet_ref.wire import join
 from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
 from tests.fixtures.worlds import draws, world_of
 

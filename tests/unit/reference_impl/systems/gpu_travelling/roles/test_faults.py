@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from carnet_check.conformance import conform
-from carnet_ref.device.engines import CopyEngines
-from carnet_ref.device.memory import Region
+from carnet_ref.device import CopyEngines, Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener
 from carnet_ref.recorder import write_trace
 from carnet_ref.systems.gpu_travelling.device.commands import Model

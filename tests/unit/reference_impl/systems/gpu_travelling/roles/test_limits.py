@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from carnet_ref.device.programs import TRAINING_CODE
+from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Start, Upload, Write, encode
 from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule

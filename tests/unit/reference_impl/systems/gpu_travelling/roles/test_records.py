@@ -25,8 +25,7 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     parse_envelope,
     parse_message,
 )
-from carnet_ref.wire.fields import join
-from carnet_ref.wire.reader import MalformedError
+from carnet_ref.wire import MalformedError, join
 from tests.fixtures.worlds import draws
 
 GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.device.memory import BASE, Region
+from carnet_ref.device import BASE, Region
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyUsage, Sealer, UsageLimits
 from carnet_ref.systems.gpu_travelling.device import orders
 from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Reply, Sent, encode

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
-from carnet_ref.device.engines import CopyEngines
-from carnet_ref.keys.usage import Standing
+from carnet_ref.device import CopyEngines
+from carnet_ref.keys.usage import UsageSummary
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
 from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
@@ -28,11 +28,11 @@ from carnet_ref.systems.gpu_travelling.roles.appraising import (
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
 from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
-from carnet_ref.wire.fields import join
+from carnet_ref.wire import join
 from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
 from tests.fixtures.worlds import TestWorld, draws, world_of
 
-PAST = Standing(2, 1, 2, 1)
+PAST = UsageSummary(2, 1, 2, 1)
 """A key that protected more than it may."""
 SAYS: dict[str, tuple[type, str, Any, str]] = {
     "the link's key is past its limit": (Link, "standing", PAST, "link's key is used past its limit (REQ-KEY-07)"),

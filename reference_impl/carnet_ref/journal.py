@@ -1,13 +1,20 @@
 """The journal: what a role has to remember, on disk before it acts, sealed with a key that is not.
 
 Entries are sealed one by one and chained: each is bound to its number, its kind and the entry before it, so that none
-can be changed, moved or left out in the middle. The head beside the database says how many there are, so that none can
-be lost at the end. What cannot be told is an older journal put back whole, with its head; so nothing in a journal ever
-continues a session, a key or a counter. A role that starts from its journal opens new ones.
+can be changed, moved or left out in the middle. That the last ones are gone shows only where something else says how
+many there were: with a write-ahead log that is cut short, a database is a whole and older one. So every entry is
+followed by a new head, in a file of its own, written durably before anything rests on the entry. Between the two the
+journal is one entry ahead of its head, which is what a crash there leaves; by more it cannot be ahead, and it is never
+behind. What cannot be told is an older journal put back whole, with its head; so nothing in a journal ever continues a
+session, a key or a counter. A role that starts from its journal opens new ones.
 
 A journal does not grow without end. Once there are enough entries, those that still count are written once more as one
 checkpoint, in the same transaction that removes the others. Enough are as many as the last checkpoint has, so that all
 that is ever written grows no faster than what is appended.
+
+The key that seals the journals of a run is in a file of its own: made once, whole, and durably, before any journal. A
+crash therefore leaves neither, or a key with journals that it seals. A journal without its key, or a file without a
+whole key, is never taken for a beginning: a new key would make what is journalled unreadable for good.
 
 Source: SQLite, Write-Ahead Logging, and PRAGMA synchronous=FULL; RFC 8452 (a repeated nonce costs little).
 """
@@ -15,20 +22,94 @@ Source: SQLite, Write-Ahead Logging, and PRAGMA synchronous=FULL; RFC 8452 (a re
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
-from carnet_command.files import OWNER_ONLY
-from carnet_ref.crypto.primitives import NONCE_BYTES, AesGcmSiv, AuthenticationError, CryptoError, Random, sha384
-from carnet_ref.journal.head import SUFFIX, ChangedHeadError, HeadFile, Mark
-from carnet_ref.wire.fields import join, number
-from carnet_ref.wire.reader import MalformedError, Reader
+from carnet_command.files import OWNER_ONLY, create_durably, write_durably
+from carnet_ref.crypto.primitives import (
+    KEY_BYTES,
+    NONCE_BYTES,
+    AesGcmSiv,
+    AuthenticationError,
+    CryptoError,
+    Random,
+    sha384,
+)
+from carnet_ref.wire import MalformedError, Reader, join, number, split, to_number
+
+SUFFIX: Final = "-head"
+LARGEST_HEAD: Final = 4096
+"""More bytes than a head ever has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in a journal: how many entries there are up to it, and the digest that their chain ends in."""
+
+    count: int = 0
+    chain: bytes = b""
+
+
+class ChangedHeadError(Exception):
+    """A head that this owner did not write under this key."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadFile:
+    """The file that keeps the head of one journal, sealed like its entries and bound to the same owner."""
+
+    journal: Path
+    cipher: AesGcmSiv
+    owner: bytes
+    random: Random
+
+    @property
+    def path(self) -> Path:
+        """Where it is: beside the journal."""
+        return self.journal.with_name(self.journal.name + SUFFIX)
+
+    def read(self) -> Mark | None:
+        """Return the head, ``None`` where none was ever written.
+
+        Raises:
+            ChangedHeadError: it is not what was written.
+            OSError: it cannot be read.
+        """
+        try:
+            with self.path.open("rb") as file:
+                data = file.read(LARGEST_HEAD)
+        except FileNotFoundError:
+            return None
+        try:
+            opened = self.cipher.decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], self._binding)
+            count, chain = split(opened, "head", "count", "chain")
+            return Mark(to_number(count, "head", "count"), chain)
+        except (CryptoError, MalformedError) as error:
+            raise ChangedHeadError from error
+
+    def write(self, mark: Mark) -> None:
+        """Write the head, and return once it is on disk.
+
+        Raises:
+            OSError: it cannot be written; the one before is still there.
+        """
+        nonce = self.random(NONCE_BYTES)
+        write_durably(
+            self.path, nonce + self.cipher.encrypt(nonce, join(number(mark.count), mark.chain), self._binding)
+        )
+
+    @property
+    def _binding(self) -> bytes:
+        return join(b"carnet journal head 1", self.owner)
+
 
 _TABLE: Final = """CREATE TABLE entries (
         number INTEGER PRIMARY KEY,
@@ -164,7 +245,8 @@ class Journal:
     def _compact(self) -> None:
         """Write what still counts as one checkpoint, which takes the number of the last entry it stands for."""
         place, kept = self._mark.count - 1, list(_counting(self._entries))
-        payload = _packed(self._mark.chain, kept)
+        # What a checkpoint says: where the chain that it replaces ended, and the entries that still count
+        payload = join(self._mark.chain, *(part for kind, payload in kept for part in (kind.encode("utf-8"), payload)))
         nonce, sealed = self._sealed(place, CHECKPOINT, b"", payload)
         self._database.execute("BEGIN IMMEDIATE")
         self._database.execute("DELETE FROM entries")
@@ -195,7 +277,13 @@ class Journal:
             payload = self._cipher.decrypt(nonce, sealed, self._binding(place, name, before))
             after = Mark(place + 1, sha384(sealed))
             if starts:
-                replaced, kept = _unpacked(payload)
+                reader, parts = Reader(payload, CHECKPOINT), list[bytes]()
+                while reader.remaining:
+                    parts.append(reader.take(reader.number(4, "length"), "field"))
+                if len(parts) % 2 != 1:
+                    raise MalformedError(CHECKPOINT, "a chain, and pairs of kind and entry", f"{len(parts)} fields")
+                kinds = [part.decode("utf-8") for part in parts[1::2]]
+                replaced, kept = parts[0], list(zip(kinds, parts[2::2], strict=True))
                 self._begin_anew(kept, after, Mark(place + 1, replaced), len(payload))
             else:
                 self._entries.append((name, payload))
@@ -248,21 +336,6 @@ def _counting(entries: Sequence[tuple[str, bytes]]) -> Iterator[tuple[str, bytes
             yield kind, payload
 
 
-def _packed(replaced: bytes, entries: Sequence[tuple[str, bytes]]) -> bytes:
-    """Return what a checkpoint says: where the chain that it replaces ended, and the entries that still count."""
-    return join(replaced, *(part for kind, payload in entries for part in (kind.encode("utf-8"), payload)))
-
-
-def _unpacked(data: bytes) -> tuple[bytes, list[tuple[str, bytes]]]:
-    reader, parts = Reader(data, CHECKPOINT), list[bytes]()
-    while reader.remaining:
-        parts.append(reader.take(reader.number(4, "length"), "field"))
-    if len(parts) % 2 != 1:
-        raise MalformedError(CHECKPOINT, "a chain, and pairs of kind and entry", f"{len(parts)} fields")
-    kinds = [part.decode("utf-8") for part in parts[1::2]]
-    return parts[0], list(zip(kinds, parts[2::2], strict=True))
-
-
 def _make_private(path: Path) -> None:
     """Let nobody but its owner read a journal, whether it is new or was made by somebody less careful.
 
@@ -296,3 +369,72 @@ def _opened(path: Path) -> tuple[sqlite3.Connection, list[_Row]]:
     except BaseException:
         database.close()
         raise
+
+
+_KEY_CHARACTERS: Final = 2 * KEY_BYTES + 2
+"""Characters of a key's file: its hexadecimal digits and the end of the line."""
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+def kept_key(path: Path, journals: Iterable[Path]) -> bytes:
+    """Return the key in a file, which is made if it is not there and nothing was sealed yet.
+
+    Args:
+        path: where the key is to be.
+        journals: where the journals that it seals are, if there are any.
+
+    Raises:
+        JournalError: there is no whole key and none may be made, or others can read it.
+    """
+    if not path.exists():
+        _make_key(path, journals)
+    try:
+        with path.open("rb") as file:
+            _check_private(path, file.fileno())
+            text = file.read(_KEY_CHARACTERS + 1)
+    except OSError as error:
+        raise JournalError(f"cannot read a key from {path}: {error.strerror}") from error
+    return _parsed_key(path, text)
+
+
+def _make_key(path: Path, journals: Iterable[Path]) -> None:
+    sealed = next((journal for journal in journals if journal.with_name(journal.name + SUFFIX).exists()), None)
+    if sealed is not None:
+        raise JournalError(
+            f"there is no key in {path}, and {sealed} was sealed with one: put the key back, or remove the journals "
+            "to begin anew"
+        )
+    try:
+        create_durably(path, secrets.token_hex(KEY_BYTES).encode("ascii") + b"\n")
+    except FileExistsError:
+        return  # another run was first, with a whole key
+    except OSError as error:
+        raise JournalError(f"cannot write a key to {path}: {error.strerror}") from error
+
+
+def _check_private(path: Path, descriptor: int) -> None:
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
+        mode = stat.S_IMODE(found.st_mode)
+        raise JournalError(f"others may use the key in {path}, whose mode is {mode:o}: make it 600 (chmod 600)")
+
+
+def _parsed_key(path: Path, text: bytes) -> bytes:
+    """Return the key that a text is.
+
+    Raises:
+        JournalError: it is none; an earlier version of Carnet left an empty one when it was stopped.
+    """
+    digits = text.strip()
+    if not digits:
+        raise JournalError(
+            f"the key in {path} is empty, because the run that was to write it was stopped: if nothing was sealed with "
+            "another, remove the file, and the next run makes a key"
+        )
+    try:
+        key = bytes.fromhex(digits.decode("ascii"))
+    except ValueError:
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise JournalError(f"expected {2 * KEY_BYTES} hexadecimal digits in {path}, found something else")
+    return key

@@ -1,1 +1,0 @@
-"""Signed tokens with attestation results (EAR): signing them, and checking those of others."""

@@ -1,0 +1,369 @@
+"""Where this machine's evidence comes from: its GPUs' reports by NVML, the virtual machine's own by configfs-tsm.
+
+NVML is the driver's management library. The driver's own words (versions, identifiers, modes) are signed by nobody.
+They are kept to be compared with what the reports say.
+
+Of Linux's configfs-tsm, a caller makes a folder of its own, an entry. The kernel fills it with attributes. What the
+report should be bound to is written to ``inblob``; reading ``outblob`` then makes the report. The entry's
+``generation`` counts writes, so that nobody takes a report for its own that another process asked for.
+
+Source: NVML API Reference, "Confidential Computing"; ``pynvml``, NVIDIA's binding for Python; Linux,
+Documentation/ABI/testing/configfs-tsm, and drivers/virt/coco/tsm.c: the result of a write to ``inblob`` is lost when
+the file is closed, so only ``generation`` tells whether the kernel took it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar
+
+from carnet_command.errors import CarnetError
+from carnet_command.exit_codes import ExitCode
+from carnet_command.files import read_plain, reason
+
+
+class AbsentError(Exception):
+    """What was looked for is not on this machine; the text says what was found missing, in a few words."""
+
+
+class CollectionError(CarnetError):
+    """Nothing was established: there is no evidence on this machine, or something that is there gave none."""
+
+    kind = "unknown"
+    exit_code = ExitCode.UNKNOWN
+
+
+EXTRA: Final = "the extra 'live' (pip install 'carnet[live]')"
+_Value = TypeVar("_Value")
+Nvml = Any
+"""The module ``pynvml``, or what behaves like it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedGpu:
+    """What the driver says of one GPU."""
+
+    uuid: str
+    """Its name for the device."""
+    vbios_version: str
+    """The VBIOS version."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverWords:
+    """What the driver says of the system."""
+
+    version: str
+    """Its own version."""
+    devtools: bool
+    """Whether developer tools may look into the GPUs."""
+    gpus: tuple[StatedGpu, ...]
+    """The GPUs, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedGpu:
+    """One GPU's answer."""
+
+    report: bytes
+    """The report, as the device made it."""
+    chain: bytes
+    """Its certificates in PEM, attestation key first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedGpus:
+    """The answers of all GPUs, and the driver's words."""
+
+    devices: tuple[CollectedGpu, ...]
+    """At least one, in the driver's order."""
+    driver: DriverWords
+    """What the driver says, of as many GPUs."""
+
+
+def this_nvml() -> Nvml:
+    """Return NVIDIA's binding for Python. Raises AbsentError if it is not installed."""
+    try:
+        import pynvml
+    except ImportError:
+        raise AbsentError(f"NVML's binding for Python is not installed: it needs {EXTRA}") from None
+    return pynvml
+
+
+def collect_gpus(nvml: Nvml, nonce: bytes) -> CollectedGpus:
+    """Ask every GPU for a report over the nonce, 32 bytes.
+
+    Raises:
+        AbsentError: there is no NVML library, driver or GPU, or confidential computing is off.
+        CollectionError: a GPU or the driver did not answer; then no evidence is taken from any.
+    """
+    with _initialised(nvml):
+        count = _asked(nvml, "the number of GPUs", nvml.nvmlDeviceGetCount)
+        if not count:
+            raise AbsentError("no NVIDIA GPU")
+        devtools = _devtools(nvml, count)
+        driver = _asked(nvml, "the driver's version", nvml.nvmlSystemGetDriverVersion)
+        found = [_gpu(nvml, index, nonce) for index in range(count)]
+        words = DriverWords(driver, devtools, tuple(stated for stated, _ in found))
+        return CollectedGpus(tuple(collected for _, collected in found), words)
+
+
+@contextlib.contextmanager
+def _initialised(nvml: Nvml) -> Iterator[None]:
+    absent = {
+        nvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVML library (libnvidia-ml.so.1)",
+        nvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded",
+    }
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        if error.value in absent:
+            raise AbsentError(absent[error.value]) from None
+        _fail(nvml, "NVML", error.value)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(nvml.NVMLError):  # what was collected does not depend on it
+            nvml.nvmlShutdown()
+
+
+def _devtools(nvml: Nvml, count: int) -> bool:
+    """Return whether developer tools may look in, once it is clear that confidential computing is on.
+
+    Protected PCIe is a mode of its own, in which the feature that the state names may be off.
+    """
+    try:
+        state = nvml.nvmlSystemGetConfComputeState()
+    except nvml.NVMLError as error:
+        if error.value in _unknown_to_drivers(nvml):
+            raise AbsentError("the GPUs or their driver know no confidential computing") from None
+        _fail(nvml, "the state of confidential computing", error.value)
+    protected = _multi_gpu_mode(nvml) == nvml.NVML_CC_SYSTEM_MULTIGPU_PROTECTED_PCIE
+    if state.ccFeature == nvml.NVML_CC_SYSTEM_FEATURE_DISABLED and not protected:
+        raise AbsentError(f"confidential computing is off on the GPUs that are here ({count})")
+    return bool(state.devToolsMode != nvml.NVML_CC_SYSTEM_DEVTOOLS_MODE_OFF)
+
+
+def _multi_gpu_mode(nvml: Nvml) -> int:
+    """Return how GPUs are joined; drivers that do not know this setting have one GPU for each virtual machine.
+
+    The binding returns the error code of this call, where it raises those of others.
+    """
+    settings = nvml.c_nvmlSystemConfComputeSettings_v1_t()
+    try:
+        code = nvml.nvmlSystemGetConfComputeSettings(ctypes.byref(settings))
+    except nvml.NVMLError as error:
+        code = error.value
+    if code in _unknown_to_drivers(nvml):
+        return int(nvml.NVML_CC_SYSTEM_MULTIGPU_NONE)
+    if code != nvml.NVML_SUCCESS:
+        _fail(nvml, "the settings of confidential computing", code)
+    return int(settings.multiGpuMode)
+
+
+def _unknown_to_drivers(nvml: Nvml) -> tuple[int, ...]:
+    """Return the codes by which drivers and GPUs that are too old for a question answer it."""
+    return (
+        nvml.NVML_ERROR_NOT_SUPPORTED,
+        nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+        nvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+    )
+
+
+def _gpu(nvml: Nvml, index: int, nonce: bytes) -> tuple[StatedGpu, CollectedGpu]:
+    name = f"GPU {index}"
+    handle = _asked(nvml, name, lambda: nvml.nvmlDeviceGetHandleByIndex(index))
+    uuid = _asked(nvml, f"the UUID of {name}", lambda: nvml.nvmlDeviceGetUUID(handle))
+    name = f"{name} ({uuid})"
+    vbios = _asked(nvml, f"the VBIOS version of {name}", lambda: nvml.nvmlDeviceGetVbiosVersion(handle))
+    certificate = _asked(
+        nvml, f"the certificates of {name}", lambda: nvml.nvmlDeviceGetConfComputeGpuCertificate(handle)
+    )
+    answer = _asked(
+        nvml, f"the report of {name}", lambda: nvml.nvmlDeviceGetConfComputeGpuAttestationReport(handle, nonce)
+    )
+    report = _filled(answer.attestationReport, answer.attestationReportSize, f"the report of {name}")
+    size = certificate.attestationCertChainSize
+    chain = _filled(certificate.attestationCertChain, size, f"the certificates of {name}")
+    return StatedGpu(uuid, vbios), CollectedGpu(report, chain)
+
+
+def _filled(array: ctypes.Array[ctypes.c_uint8], size: int, what: str) -> bytes:
+    """Return the part of an array that NVML says it filled."""
+    if not 0 < size <= len(array):
+        raise CollectionError(f"{what}: NVML says that it has {size} bytes, of at most {len(array)}")
+    return bytes(array[:size])
+
+
+def _asked(nvml: Nvml, what: str, ask: Callable[[], _Value]) -> _Value:
+    try:
+        return ask()
+    except nvml.NVMLError as error:
+        _fail(nvml, what, error.value)
+
+
+def _fail(nvml: Nvml, what: str, code: int) -> NoReturn:
+    raise CollectionError(f"{what}: {nvml.NVMLError(code)} (NVML error {code})") from None
+
+
+ROOT: Final = Path("/sys/kernel/config/tsm/report")
+LARGEST_BLOB: Final = 1 << 20
+"""More than any quote or table of certificates; in bytes."""
+LARGEST_TEXT: Final = 256
+REPORT_DATA_BYTES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedVm:
+    """What the kernel gave for one nonce."""
+
+    provider: str
+    """The kernel's name for the format of the report, such as ``tdx_guest`` or ``sev_guest``."""
+    report: bytes
+    """The quote or report."""
+    auxiliary: bytes | None
+    """What the platform gave along: for SEV-SNP a table of certificates; ``None`` where it gave nothing."""
+
+
+class TsmFolder:
+    """The folder in which the kernel makes an entry for each caller; every method raises ``OSError``."""
+
+    def __init__(self, path: Path = ROOT) -> None:
+        self.path = path
+
+    def create(self, entry: str) -> None:
+        """Make an entry, which must not be there yet."""
+        (self.path / entry).mkdir()
+
+    def remove(self, entry: str) -> None:
+        """Remove an entry; the kernel takes its attributes away with it."""
+        (self.path / entry).rmdir()
+
+    def write(self, entry: str, attribute: str, data: bytes) -> None:
+        """Write an attribute as a whole, by one call, as the kernel wants it."""
+        descriptor = os.open(self.path / entry / attribute, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            if os.write(descriptor, data) != len(data):
+                raise OSError(errno.EIO, f"only a part of {attribute} was written")
+        finally:
+            os.close(descriptor)
+
+    def read(self, entry: str, attribute: str, most: int) -> bytes:
+        """Return an attribute of at most so many bytes."""
+        data = read_plain(self.path / entry / attribute, most)
+        if len(data) > most:
+            raise OSError(errno.EFBIG, f"{attribute} has more than {most} bytes")
+        return data
+
+
+def collect_vm(folder: TsmFolder, report_data: bytes, entry: str | None = None) -> CollectedVm:
+    """Ask for a quote or report over 64 bytes, in an entry of its own that is removed in any case.
+
+    Raises:
+        AbsentError: the machine has no configfs-tsm, or is no confidential virtual machine that it knows.
+        CollectionError: it has, and no report came, or one that another process may have asked for.
+    """
+    assert len(report_data) == REPORT_DATA_BYTES, "report data has 64 bytes"
+    name = entry or f"carnet-{secrets.token_hex(8)}"
+    try:
+        with _entry(folder, name):
+            return _collected(folder, name, report_data)
+    except OSError as error:
+        raise CollectionError(f"{_place(error, folder.path / name)}: {_told(error)}") from None
+
+
+@contextlib.contextmanager
+def _entry(folder: TsmFolder, name: str) -> Iterator[None]:
+    try:
+        folder.create(name)
+    except FileNotFoundError:
+        raise AbsentError(f"no configfs-tsm ({folder.path})") from None
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise AbsentError(f"configfs-tsm ({folder.path}) has no provider") from None
+        raise
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # the first error says more than that the entry is still there
+            folder.remove(name)
+        raise
+    folder.remove(name)
+
+
+def _collected(folder: TsmFolder, name: str, report_data: bytes) -> CollectedVm:
+    provider = _text(folder, name, "provider")
+    before = _number(folder, name, "generation")
+    folder.write(name, "inblob", report_data)
+    writes = 1 + _raise_privilege_level(folder, name)
+    report = folder.read(name, "outblob", LARGEST_BLOB)
+    auxiliary = _if_there(folder, name, "auxblob")
+    after = _number(folder, name, "generation")
+    if after != before + writes:
+        stale = f"its generation is {after}, not {before + writes}"
+        raise CollectionError(
+            f"{folder.path / name}: {stale}: the kernel did not take what was written, or another process wrote, too"
+        )
+    return CollectedVm(provider, report, auxiliary or None)
+
+
+def _raise_privilege_level(folder: TsmFolder, name: str) -> int:
+    """Ask for the highest privilege that this guest has, where that is not the highest of all; return the writes.
+
+    A guest under a paravisor may not ask as level 0, which is what the kernel asks as if nobody says otherwise.
+    """
+    try:
+        floor = _number(folder, name, "privlevel_floor")
+    except FileNotFoundError:
+        return 0
+    if not floor:
+        return 0
+    folder.write(name, "privlevel", b"%d" % floor)
+    return 1
+
+
+def _if_there(folder: TsmFolder, name: str, attribute: str) -> bytes | None:
+    try:
+        return folder.read(name, attribute, LARGEST_BLOB)
+    except FileNotFoundError:
+        return None
+
+
+def _number(folder: TsmFolder, name: str, attribute: str) -> int:
+    text = _text(folder, name, attribute)
+    if not text.isdecimal():
+        raise OSError(errno.EIO, f"{attribute} is no number")
+    return int(text)
+
+
+def _text(folder: TsmFolder, name: str, attribute: str) -> str:
+    data = folder.read(name, attribute, LARGEST_TEXT)
+    try:
+        return data.decode("ascii").strip()
+    except UnicodeDecodeError:
+        raise OSError(errno.EIO, f"{attribute} is no text") from None
+
+
+def _place(error: OSError, entry: Path) -> Path:
+    """Return the attribute that an error is about, or else the entry."""
+    return Path(error.filename) if error.filename else entry
+
+
+def _told(error: OSError) -> str:
+    """Say why the kernel refused, and what to do about what callers most often meet."""
+    hints = {
+        errno.EACCES: ": configfs is for root",
+        errno.EPERM: ": configfs is for root",
+        errno.EEXIST: ": another process may use this entry",
+        errno.EBUSY: ": the platform makes another report; try again",
+        errno.ETIMEDOUT: ": the host's quoting service does not answer",
+    }
+    code = errno.errorcode.get(error.errno or 0)
+    return reason(error) + (f" ({code})" if code else "") + hints.get(error.errno or 0, "")

@@ -1,0 +1,281 @@
+"""Attestation results for others: what the steps of an appraisal say of each attester, in the words of AR4SI.
+
+* A claim is affirmed only by steps that were taken and held. A step that failed contradicts the claim that it belongs
+  to. About everything else no claim is made.
+* Accepted: the vector has what was affirmed. The tier is the worst in it, and at best *warning* where something was not
+  compared, so that *affirming* means that nothing was left open.
+* Refused: the attester whose step failed is *contraindicated*, and so are all that a step about several was about. For
+  the others there is no result, because nothing is accepted by halves.
+
+What the standard has no claim for is in an extension of each attester: whether the evidence was accepted, at which step
+it was refused and why, what was not compared, and what the attester was found to be.
+
+Source: draft-ietf-rats-ar4si, "Trustworthiness Claims" (names, values) and "Trustworthiness Tiers";
+draft-ietf-rats-ear-03, "EAT Attestation Result" (names and profile).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from importlib.metadata import version
+from typing import Any, Final
+
+from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
+
+HOUR: Final = 3600
+"""For how many seconds a result may be relied on, where no policy says otherwise."""
+
+
+class TrustClaim(StrEnum):
+    """The trustworthiness claims, by their names in JSON."""
+
+    INSTANCE_IDENTITY = "instance-identity"
+    CONFIGURATION = "configuration"
+    EXECUTABLES = "executables"
+    FILE_SYSTEM = "file-system"
+    HARDWARE = "hardware"
+    RUNTIME_OPAQUE = "runtime-opaque"
+    STORAGE_OPAQUE = "storage-opaque"
+    SOURCED_DATA = "sourced-data"
+
+
+class Tier(StrEnum):
+    """How far an attester is to be trusted."""
+
+    NONE = "none"
+    AFFIRMING = "affirming"
+    WARNING = "warning"
+    CONTRAINDICATED = "contraindicated"
+
+
+WORST_LAST: Final = tuple(Tier)
+"""The tiers in the order of the numbers that stand for them; none is no claim, so any other is worse."""
+NO_CLAIM: Final = 0
+AFFIRMED: Final = 2
+"""Recognised, genuine, approved or encrypted, as the claim has it."""
+BOOTED: Final = 3
+"""Of executables: only recognised ones were loaded while booting; nothing is said of later ones."""
+VULNERABLE: Final = 32
+"""Genuine, with known vulnerabilities."""
+CONTRADICTED: Final = 96
+UNRECOGNISED: Final = 97
+NOT_VERIFIED: Final = 99
+"""The cryptographic validation of the evidence failed."""
+
+
+def tier_of(value: int) -> Tier:
+    """Return the tier of a claim's value, from -128 to 127."""
+    if -1 <= value <= 1:
+        return Tier.NONE
+    size = value if value > 0 else -value - 1  # -2 to -32 affirm without a standard's word, and so on
+    if size < VULNERABLE:
+        return Tier.AFFIRMING
+    return Tier.WARNING if size < CONTRADICTED else Tier.CONTRAINDICATED
+
+
+def worst(tiers: Any) -> Tier:
+    """Return the worst of some tiers, and none where there are none."""
+    return max(tiers, key=WORST_LAST.index, default=Tier.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRow:
+    """How one claim comes about."""
+
+    claim: TrustClaim
+    """The claim."""
+    needs: Mapping[str, int]
+    """The steps that have to hold to affirm it, each with the claim's value where it failed."""
+    also: Mapping[str, int] = field(default_factory=dict)
+    """Steps that may only contradict it, as ``needs``."""
+    affirmed: int = AFFIRMED
+    """Its value where all steps that it needs held."""
+
+    @property
+    def failing(self) -> Mapping[str, int]:
+        """Every step that may contradict the claim, with its value then."""
+        return {**self.needs, **self.also}
+
+
+def _nothing(_: Mapping[str, object]) -> Mapping[TrustClaim, int]:
+    return {}
+
+
+def _an_hour(_: Any) -> int:
+    return HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class ResultProfile:
+    """How appraisals of a format become results."""
+
+    rows: tuple[TrustRow, ...]
+    """A row for each claim that can be made."""
+    asked_with: str
+    """The option that gives what the attester was asked with."""
+    answered: str
+    """The claim of an appraisal in which the attester says it, in hexadecimal."""
+    noted: Callable[[Mapping[str, object]], Mapping[TrustClaim, int]] = _nothing
+    """What claims of accepted evidence say against an attester although a policy allows it."""
+    lasting: Callable[[Any], int] = _an_hour
+    """For how many seconds a policy lets a result be relied on."""
+    grouped: bool = False
+    """Whether one appraisal is about several attesters, whose steps have their names and a dot before them."""
+
+    def claims_of(self, step: str) -> dict[TrustClaim, int]:
+        """Return the claim that a failed step contradicts, if it belongs to one, with its value."""
+        return {row.claim: row.failing[step] for row in self.rows if step in row.failing}
+
+
+Profiles = Callable[[str], ResultProfile | None]
+"""Returns the profile of an attester by its name, or nothing where the name is that of a group or of nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttesterResult:
+    """What an appraisal found of one attester."""
+
+    tier: Tier
+    """How far it is to be trusted."""
+    vector: Mapping[TrustClaim, int]
+    """Claims with a value; at least one."""
+    lacking: tuple[str, ...]
+    """What was not compared, in a few words each."""
+    claims: Mapping[str, object]
+    """What it was found to be; empty where the evidence was refused."""
+
+
+def attester_results(appraisal: Appraisal, profiles: Profiles, otherwise: str) -> dict[str, AttesterResult]:
+    """Return the result of each attester by its name; where no step was about one, of one called ``otherwise``."""
+    names = dict.fromkeys(_owner(step) for step in appraisal.steps)
+    known = {name: profile for name in names if (profile := profiles(name)) is not None}
+    if not known:
+        tier = Tier.NONE if appraisal.accepted else Tier.CONTRAINDICATED
+        return {otherwise: AttesterResult(tier, _filled({}), appraisal.not_compared, {})}
+    return {name or otherwise: _result(name, profile, appraisal) for name, profile in known.items()}
+
+
+def _owner(step: AppraisalStep) -> str:
+    """Return whom a step is about: what stands before the last dot of its id."""
+    return step.id.rpartition(".")[0]
+
+
+def _is_above(owner: str, name: str) -> bool:
+    """Return whether steps of ``owner`` are about the attester called ``name``, alone or with others."""
+    return owner in ("", name) or name.startswith(f"{owner}.")
+
+
+def _result(name: str, profile: ResultProfile, appraisal: Appraisal) -> AttesterResult:
+    about = [step for step in appraisal.steps if _is_above(_owner(step), name)]
+    lacking = Appraisal(tuple(about), {}).not_compared
+    failed = next((step for step in appraisal.steps if step.ok is False), None)
+    if failed is not None:
+        tier = Tier.CONTRAINDICATED if failed in about else Tier.NONE
+        own = profile.claims_of(failed.id.rpartition(".")[2]) if _owner(failed) == name else {}
+        return AttesterResult(tier, _filled(own), lacking, {})
+    claims = claims_of(name, appraisal.claims)
+    own_steps = {step.id.rpartition(".")[2]: step for step in about if _owner(step) == name}
+    vector = {**{row.claim: row.affirmed for row in profile.rows if _holds(row, own_steps)}, **profile.noted(claims)}
+    tier = worst(map(tier_of, vector.values()))
+    if lacking and tier is Tier.AFFIRMING:
+        tier = Tier.WARNING
+    return AttesterResult(tier, _filled(vector), lacking, claims)
+
+
+def _holds(row: TrustRow, steps: Mapping[str, AppraisalStep]) -> bool:
+    """Return whether every step that a claim needs held, or could not be taken without anything lacking for it."""
+    needed = [steps.get(step) for step in row.needs]
+    return any(step is not None and step.ok for step in needed) and all(
+        step is not None and (step.ok or not step.lacking) for step in needed
+    )
+
+
+def _filled(vector: Mapping[TrustClaim, int]) -> Mapping[TrustClaim, int]:
+    """Return a vector that says at least of something that nothing is said of it."""
+    return vector or {TrustClaim.HARDWARE: NO_CLAIM}
+
+
+def claims_of(name: str, claims: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the part of an appraisal's claims that is about one attester."""
+    for word in filter(None, name.split(".")):
+        devices = claims.get("devices")
+        several = devices if isinstance(devices, list) else []
+        within = claims.get(word, next((each for each in several if each["name"] == word), {}))
+        assert isinstance(within, Mapping), f"{word} is told of as an object"
+        claims = within
+    return claims
+
+
+PROFILE: Final = "tag:ietf.org,2026:rats/ear#03"
+EXTENSION: Final = "ear_carnet_appraisal"
+DEVELOPER: Final = "The Carnet authors"
+
+
+@dataclass(frozen=True, slots=True)
+class Appraised:
+    """An appraisal with what it was made with."""
+
+    appraisal: Appraisal
+    """What was found."""
+    kind: str
+    """The name of the format, or of the command, whose evidence this was."""
+    at: datetime
+    """As of when; the result counts from then on."""
+    lasting: int
+    """For how many seconds."""
+    nonce: bytes | None
+    """What the relying party asked with, if it is known."""
+    policies: Mapping[str, str]
+    """An id of the policy by format."""
+
+
+def claims_set(appraised: Appraised, profiles: Profiles) -> dict[str, object]:
+    """Return the claims set of a result about every attester."""
+    appraisal = appraised.appraisal
+    results = attester_results(appraisal, profiles, appraised.kind)
+    overall = worst(each.tier for each in results.values()) if appraisal.accepted else Tier.CONTRAINDICATED
+    issued = int(appraised.at.timestamp())
+    return {
+        "eat_profile": PROFILE,
+        "iat": issued,
+        "exp": issued + appraised.lasting,
+        "ear_verifier_id": {"developer": DEVELOPER, "build": f"carnet {version('carnet')}"},
+        "ear_status": overall.value,
+        **({} if appraised.nonce is None else {"eat_nonce": encoded_nonce(appraised.nonce)}),
+        "submods": {name: _submodule(name, result, appraised, profiles) for name, result in results.items()},
+    }
+
+
+def encoded_nonce(nonce: bytes) -> str:
+    """Return a nonce as JSON has it: base64 of the alphabet for URLs, without padding."""
+    return base64.urlsafe_b64encode(nonce).rstrip(b"=").decode()
+
+
+def _submodule(name: str, result: AttesterResult, appraised: Appraised, profiles: Profiles) -> dict[str, object]:
+    profile = profiles("" if name == appraised.kind else name)
+    answered = None if profile is None else result.claims.get(profile.answered)
+    nonce = {"eat_nonce": encoded_nonce(bytes.fromhex(answered))} if isinstance(answered, str) else {}
+    kinds = (appraised.kind, name.partition(".")[0])
+    policies = [policy for kind, policy in appraised.policies.items() if kind in kinds]
+    return {
+        "ear_status": result.tier.value,
+        "ear_trustworthiness_vector": {claim.value: value for claim, value in result.vector.items()},
+        **({"ear_appraisal_policy_ids": policies} if policies else {}),
+        **nonce,
+        EXTENSION: _extension(result, appraised.appraisal),
+    }
+
+
+def _extension(result: AttesterResult, appraisal: Appraisal) -> dict[str, object]:
+    failed = next((step for step in appraisal.steps if step.ok is False), None)
+    return {
+        "accepted": appraisal.accepted,
+        "failed_step": None if failed is None else failed.id,
+        "reason": None if failed is None else failed.detail,
+        "not_compared": list(result.lacking),
+        "claims": dict(result.claims),
+    }

@@ -1,1 +1,0 @@
-"""The journal of custody: what must survive a crash, sealed, in one file."""

@@ -1,0 +1,294 @@
+"""Secured messages: the keys of a session, its records on the wire, and the version of both that the ends agree on.
+
+Source: DMTF DSP0274 1.3.2, sections "Key schedule" and "General opaque data"; DSP0277 1.2.0 (secured messages, their
+keys and IVs, "Secured Message opaque data format") and DSP0276 1.2.0 (their binding to MCTP, with a sequence number of
+two bytes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from carnet_ref.crypto.primitives import (
+    KEY_BYTES,
+    NONCE_BYTES,
+    SHA384_BYTES,
+    TAG_BYTES,
+    AesGcm,
+    AuthenticationError,
+    hkdf_expand_sha384,
+    hmac_sha384,
+    verify_hmac_sha384,
+)
+from carnet_ref.spdm.errors import DowngradeError, RecordError, SequenceError
+from carnet_ref.spdm.layout import Version, u16
+from carnet_ref.wire import MalformedError, Reader
+
+_ZEROS: Final = bytes(SHA384_BYTES)
+_ONES: Final = b"\xff" * SHA384_BYTES
+"""From 1.3 on, a PSK is extracted under another salt than an ECDHE secret, so that neither is taken for the other."""
+
+
+def bin_concat(version: Version, size: int, label: str, context: bytes = b"") -> bytes:
+    """Return the info of an expansion: the size, the versioned label, and what it is bound to."""
+    return size.to_bytes(2, "little") + f"spdm{version.label} {label}".encode("ascii") + context
+
+
+def expand(version: Version, secret: bytes, label: str, context: bytes = b"", size: int = SHA384_BYTES) -> bytes:
+    """Return what ``label`` names under ``secret``."""
+    return hkdf_expand_sha384(secret, bin_concat(version, size, label, context), size)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionSecret:
+    """The secret of one direction in one phase, with the record key and IV that come from it."""
+
+    version: Version
+    secret: bytes = field(repr=False)
+
+    @property
+    def key(self) -> bytes:
+        """The AES-256 key."""
+        return expand(self.version, self.secret, "key", size=KEY_BYTES)
+
+    @property
+    def iv(self) -> bytes:
+        """The IV that sequence numbers are added to."""
+        return expand(self.version, self.secret, "iv", size=NONCE_BYTES)
+
+    @property
+    def finished_key(self) -> bytes:
+        """The key of verify data."""
+        return expand(self.version, self.secret, "finished")
+
+    def verify_data(self, transcript_hash: bytes) -> bytes:
+        """Return what proves knowledge of this secret and agreement on the transcript."""
+        return hmac_sha384(self.finished_key, transcript_hash)
+
+    def check_verify_data(self, transcript_hash: bytes, found: bytes, what: str) -> None:
+        """Check the peer's verify data. Raises AuthenticationError if it is another."""
+        verify_hmac_sha384(self.finished_key, transcript_hash, found, what)
+
+    def updated(self) -> DirectionSecret:
+        """Return the secret after a KEY_UPDATE; nothing fresh enters."""
+        return DirectionSecret(self.version, expand(self.version, self.secret, "traffic upd"))
+
+
+@dataclass(frozen=True, slots=True)
+class HandshakeSecrets:
+    """The secrets between KEY_EXCHANGE_RSP and FINISH_RSP."""
+
+    version: Version
+    handshake: bytes = field(repr=False)
+    request: DirectionSecret
+    response: DirectionSecret
+
+    @classmethod
+    def derive(cls, version: Version, shared: bytes, th1: bytes, *, psk: bool = False) -> HandshakeSecrets:
+        """Derive them from the shared secret (ECDHE, or a PSK) and the transcript hash TH1."""
+        salt = _ONES if psk and version >= Version.V1_3 else _ZEROS
+        handshake = hmac_sha384(salt, shared)
+        return cls(
+            version,
+            handshake,
+            DirectionSecret(version, expand(version, handshake, "req hs data", th1)),
+            DirectionSecret(version, expand(version, handshake, "rsp hs data", th1)),
+        )
+
+    def master(self) -> bytes:
+        """Return the master secret."""
+        return hmac_sha384(expand(self.version, self.handshake, "derived"), _ZEROS)
+
+    def session(self, th2: bytes) -> SessionSecrets:
+        """Return the secrets of the session, which the transcript hash TH2 is bound to."""
+        master = self.master()
+        return SessionSecrets(
+            DirectionSecret(self.version, expand(self.version, master, "req app data", th2)),
+            DirectionSecret(self.version, expand(self.version, master, "rsp app data", th2)),
+            expand(self.version, master, "exp master", th2),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSecrets:
+    """The secrets after FINISH_RSP; ``export`` is handed out once."""
+
+    request: DirectionSecret
+    response: DirectionSecret
+    export: bytes = field(repr=False)
+
+
+SECURED: Final = 0x06
+SPDM: Final = 0x05
+VENDOR: Final = 0x7E
+"""The MCTP message type that Carnet's own messages travel under: vendor-defined (DSP0239)."""
+LAST_SEQUENCE: Final = 0xFFFF
+MAX_PAYLOAD: Final = 0xFFFF - TAG_BYTES - 3
+"""The most that fits a record, after its size and type."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecuredRecord:
+    """A record as it is on the wire."""
+
+    session: int
+    sequence: int
+    sealed: bytes
+
+    def associated(self) -> bytes:
+        """Return the header that is authenticated with it."""
+        header = self.session.to_bytes(4, "little") + self.sequence.to_bytes(2, "little")
+        return header + len(self.sealed).to_bytes(2, "little")
+
+    def encode(self) -> bytes:
+        """Return the bytes of the record."""
+        return bytes([SECURED]) + self.associated() + self.sealed
+
+    @classmethod
+    def parse(cls, data: bytes) -> SecuredRecord:
+        """Read a record. Raises MalformedError if the bytes are none, or not exactly one."""
+        reader = Reader(data, "secured record")
+        reader.constant(bytes([SECURED]), "message type")
+        session, sequence = reader.number(4, "session id"), reader.number(2, "sequence number")
+        sealed = reader.take(reader.number(2, "size"), "ciphertext and tag")
+        reader.end()
+        return cls(session, sequence, sealed)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordKeys:
+    """One direction of a session: its secret and the sequence number that comes next.
+
+    Values do not change: sealing or opening returns the direction after the record.
+    """
+
+    session: int
+    secret: DirectionSecret
+    sequence: int = 0
+
+    def seal(self, kind: int, payload: bytes, padding: bytes = b"") -> tuple[RecordKeys, bytes]:
+        """Return the direction after it, and the record of a message of type ``kind``.
+
+        Raises:
+            RecordError: the payload is too long.
+            SequenceError: the direction has no sequence number left.
+        """
+        if len(payload) + len(padding) > MAX_PAYLOAD:
+            raise RecordError(f"{len(payload) + len(padding)} bytes do not fit a record of {MAX_PAYLOAD}")
+        after = self._counted()
+        plaintext = (len(payload) + 1).to_bytes(2, "little") + bytes([kind]) + payload + padding
+        header = SecuredRecord(self.session, self.sequence, bytes(len(plaintext) + TAG_BYTES))
+        sealed = AesGcm(self.secret.key).encrypt(self._nonce(), plaintext, header.associated())
+        return after, replace(header, sealed=sealed).encode()
+
+    def open(self, record: SecuredRecord) -> tuple[RecordKeys, int, bytes]:
+        """Return the direction after it, and the type and payload of the record that has to come next.
+
+        Raises:
+            SequenceError: it is another record of the direction: replayed, reordered, or one before it was lost.
+            RecordError: it is of another session, or does not authenticate.
+            MalformedError: it authenticates and holds no message.
+        """
+        if record.session != self.session:
+            raise RecordError(f"a record of session {record.session:#010x} in session {self.session:#010x}")
+        if record.sequence != self.sequence:
+            raise SequenceError(f"sequence number {self.sequence} has to come next, and {record.sequence} came")
+        after = self._counted()
+        try:
+            plaintext = AesGcm(self.secret.key).decrypt(self._nonce(), record.sealed, record.associated())
+        except AuthenticationError:
+            raise RecordError(f"record {record.sequence} does not authenticate") from None
+        kind, payload = _unpack(plaintext)
+        return after, kind, payload
+
+    def updated(self) -> RecordKeys:
+        """Return the direction after a KEY_UPDATE: the next secret, and sequence numbers from zero."""
+        return RecordKeys(self.session, self.secret.updated())
+
+    def _counted(self) -> RecordKeys:
+        if self.sequence > LAST_SEQUENCE:
+            raise SequenceError("the direction has used all its sequence numbers")
+        return replace(self, sequence=self.sequence + 1)
+
+    def _nonce(self) -> bytes:
+        base = int.from_bytes(self.secret.iv, "little")
+        return (base ^ self.sequence).to_bytes(NONCE_BYTES, "little")
+
+
+def _unpack(plaintext: bytes) -> tuple[int, bytes]:
+    reader = Reader(plaintext, "secured message")
+    size = reader.number(2, "size")
+    if size == 0:
+        raise MalformedError("secured message", "a message type", "nothing", 2)
+    kind = reader.number(1, "message type")
+    return kind, reader.take(size - 1, "message")
+
+
+SECURED_VERSIONS: Final = (0x1100, 0x1200)
+"""DSP0277 1.1 and 1.2, whose records are alike."""
+_SELECTION: Final = 0
+_SUPPORT: Final = 1
+_DMTF: Final = b"FTMD"
+
+
+def offered_versions(version: Version) -> bytes:
+    """Return a requester's opaque data."""
+    listed = b"".join(map(u16, SECURED_VERSIONS))
+    return _element(version, bytes([1, _SUPPORT, len(SECURED_VERSIONS)]) + listed)
+
+
+def selected_version(version: Version, offered: bytes) -> bytes:
+    """Return a responder's opaque data, which answers a requester's.
+
+    Raises:
+        MalformedError: the requester's is none.
+        DowngradeError: it offers no version that Carnet speaks.
+    """
+    reader = Reader(_data(version, offered, _SUPPORT), "secured message versions")
+    versions = [reader.number(2, "version") for _ in range(reader.number(1, "version count"))]
+    reader.end()
+    common = set(versions) & set(SECURED_VERSIONS)
+    if not common:
+        raise DowngradeError("the requester offers no version of secured messages from 1.1 on")
+    return _element(version, bytes([1, _SELECTION]) + u16(max(common)))
+
+
+def check_selected(version: Version, selected: bytes) -> None:
+    """Check a responder's opaque data.
+
+    Raises:
+        MalformedError: it is none.
+        DowngradeError: it selects a version that was not offered.
+    """
+    reader = Reader(_data(version, selected, _SELECTION), "secured message selection")
+    choice = reader.number(2, "version")
+    reader.end()
+    if choice not in SECURED_VERSIONS:
+        raise DowngradeError(f"the responder selects secured messages {choice >> 12}.{choice >> 8 & 15}")
+
+
+def _element(version: Version, data: bytes) -> bytes:
+    head = _DMTF + b"\1\1\0\0" if version < Version.V1_2 else b"\1\0\0\0"
+    element = b"\0\0" + u16(len(data)) + data
+    return head + element + bytes(-len(element) % 4)
+
+
+def _data(version: Version, opaque: bytes, wanted: int) -> bytes:
+    """Return the data of the DMTF's one element of the wanted kind."""
+    reader = Reader(opaque, "opaque data")
+    if version < Version.V1_2:
+        reader.constant(_DMTF + b"\1", "general opaque data")
+    count = reader.number(1, "element count")
+    reader.take(2 if version < Version.V1_2 else 3, "reserved")
+    found = None
+    for _ in range(count):
+        registry, vendor = reader.number(1, "registry"), reader.take(reader.number(1, "vendor size"), "vendor")
+        data = reader.take(reader.number(2, "data size"), "data")
+        reader.take(min(-(4 + len(vendor) + len(data)) % 4, reader.remaining), "padding")
+        if registry == 0 and data[:2] == bytes([1, wanted]):
+            found = data[2:]
+    reader.end()
+    if found is None:
+        raise MalformedError("opaque data", f"a DMTF element of kind {wanted}", f"{count} others")
+    return found
