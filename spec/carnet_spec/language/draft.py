@@ -23,7 +23,7 @@ from carnet_spec.language.expressions import (
 )
 from carnet_spec.language.naming import and_known
 from carnet_spec.language.protocol import Protocol, listed, terms_of_action
-from carnet_spec.language.signature import sorts_in, symbols_in
+from carnet_spec.language.signature import signature_of
 from carnet_spec.language.statements import (
     Assumption,
     Axiom,
@@ -395,5 +395,5 @@ class Draft:
             assumptions=tuple(self._assumptions),
             defences=tuple(self._defences),
         )
-        symbols = symbols_in(protocol)
-        return replace(protocol, symbols=symbols, sorts=sorts_in(protocol, symbols))
+        symbols, sorts = signature_of(protocol)
+        return replace(protocol, symbols=symbols, sorts=sorts)
