@@ -15,11 +15,10 @@ from carnet_pages.carried_out import stopped
 from carnet_pages.markdown import code, page, prose, table
 from carnet_pages.orchestrator import states
 
-from carnet_check.conformance.checks import silent_defences, undemanded
-from carnet_check.conformance.clocks import Clock
+from carnet_check.conformance.checks import Clock, silent_defences, undemanded
 from carnet_ref.citations import citations, places
 from carnet_ref.systems.gpu_travelling.correspondence import ELEMENTS, STEPS
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE, UNREPLAYED
 from carnet_spec.language import Action, Family
 from carnet_spec.language import Protocol as Design
 from carnet_spec.language.terms import symbols_of
@@ -297,7 +296,7 @@ def replays(
         ),
         "## What stays abstract",
         "The implementation has nothing that these attacks of the specification could be carried out on.",
-        table(("design or defence", "why"), ((code(each.name), prose(each.why)) for each in ABSTRACT)),
+        table(("design or defence", "why"), ((code(each.name), prose(each.why)) for each in UNREPLAYED)),
         "## Reproduce it",
         "This command carries out all attacks again:",
         _AGAIN,

@@ -43,14 +43,14 @@ class NotAnAnswerError(Exception):
 
 
 @dataclass(slots=True)
-class Used:
+class CacheStatistics:
     """How often a folder was asked, how often it knew, and what was wrong with entries that were not believed."""
 
     asked: int = 0
     known: int = 0
     wrong: list[str] = field(default_factory=list)
 
-    def add(self, other: Used) -> None:
+    def add(self, other: CacheStatistics) -> None:
         """Count what somebody else counted, too."""
         self.asked += other.asked
         self.known += other.known
@@ -66,12 +66,12 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class AnswerCache:
     """The answers of one solver or search in a folder; ``who`` names it, with all that its answers depend on."""
 
     folder: Path
     who: tuple[str, ...]
-    used: Used = field(default_factory=Used)
+    used: CacheStatistics = field(default_factory=CacheStatistics)
 
     def known(self, text: str, budget: str, read: Callable[[Mapping[str, Any]], Read]) -> Read | None:
         """Return what was answered to ``text`` before; ``read`` makes sense of it, or raises if there is none."""
@@ -113,7 +113,7 @@ class Answers:
         return self.folder / name[:2] / f"{name[2:]}.json"
 
 
-def opened(folder: Path, what: str = "cache") -> Path:
+def open_folder(folder: Path, what: str = "cache") -> Path:
     """Return a folder for answers, or for ``what`` else is believed; it is made if it is not there.
 
     Raises:
@@ -137,7 +137,7 @@ def _is_shared(folder: os.stat_result) -> bool:
 
 
 @functools.cache
-def code() -> str:
+def source_digest() -> str:
     """Return the digest of the source code that asks solvers and searches: with other code, answers are others'."""
     here, command, spec = (Path(str(each.__file__)).parent for each in (carnet_check, carnet_command, carnet_spec))
     found = []
@@ -153,7 +153,12 @@ def code() -> str:
 
 def _entry(place: Path, key: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the answer in a file, if it is one to this very key."""
-    found = json.loads(_content(place))
+    if _is_shared(place.parent.stat()):
+        raise NotAnAnswerError("somebody else may write into its folder")
+    content = read_plain(place, LARGEST, flags=os.O_NOFOLLOW)
+    if len(content) > LARGEST:
+        raise NotAnAnswerError(f"it is larger than {LARGEST >> 20} MiB")
+    found = json.loads(content)
     kept = found.pop("sum", None)
     if kept != _digest(_canonical(found)):
         raise NotAnAnswerError("its checksum is not that of what it holds")
@@ -161,15 +166,6 @@ def _entry(place: Path, key: Mapping[str, Any]) -> Mapping[str, Any]:
         raise NotAnAnswerError("it is the answer to something else")
     answer: Mapping[str, Any] = found["answer"]
     return answer
-
-
-def _content(place: Path) -> bytes:
-    if _is_shared(place.parent.stat()):
-        raise NotAnAnswerError("somebody else may write into its folder")
-    content = read_plain(place, LARGEST, flags=os.O_NOFOLLOW)
-    if len(content) > LARGEST:
-        raise NotAnAnswerError(f"it is larger than {LARGEST >> 20} MiB")
-    return content
 
 
 def _why(error: Exception) -> str:

@@ -120,8 +120,8 @@ class Obligations(pytest.Collector):
             yield from self._of_liveness(plan)
             for claim in plan.protocol.claims:
                 if claim.declared:
-                    yield Declared.from_parent(self, name=f"{variant}-declared/{claim.name}")
-            yield NotVacuous.from_parent(self, name=f"{variant}-not-vacuous", variant=variant)
+                    yield DeclaredItem.from_parent(self, name=f"{variant}-declared/{claim.name}")
+            yield VacuityItem.from_parent(self, name=f"{variant}-not-vacuous", variant=variant)
 
     def _of_engine(self, engine: Engine, plan: Plan) -> Iterator[pytest.Item]:
         from carnet_check.engines.interface import Separable
@@ -129,12 +129,12 @@ class Obligations(pytest.Collector):
         variant = plan.protocol.variant
         if isinstance(engine, Separable):
             for check in engine.checks(plan):
-                yield Proof.from_parent(self, name=f"{variant}-{check.name}", check=check)
+                yield ProofItem.from_parent(self, name=f"{variant}-{check.name}", check=check)
             return
         for claim, threat in plan.pairs:
             name = f"{variant}-{engine.name}/{claim.name}/{threat.id}"
             key = ("claim", engine.name, variant, claim.name, threat.id)
-            yield Judged.from_parent(self, name=name, key=key, verifies=claim.requirement or claim.name)
+            yield VerdictItem.from_parent(self, name=name, key=key, verifies=claim.requirement or claim.name)
 
     def _of_liveness(self, plan: Plan) -> Iterator[pytest.Item]:
         from carnet_check.engines.interface import DecidesLiveness, ProvesLiveness
@@ -144,12 +144,12 @@ class Obligations(pytest.Collector):
             for engine in engines():
                 if isinstance(engine, ProvesLiveness):
                     name = f"{variant}-liveness/{live.name}"
-                    yield Lively.from_parent(self, name=name, prover=engine, protocol=plan.protocol, live=live)
+                    yield LivenessItem.from_parent(self, name=name, prover=engine, protocol=plan.protocol, live=live)
                 if isinstance(engine, DecidesLiveness):
                     for threat in plan.threats:
                         name = f"{variant}-{engine.name}/{live.name}/{threat.id}"
                         key = ("liveness", engine.name, variant, live.name, threat.id)
-                        yield Judged.from_parent(self, name=name, key=key, verifies=live.name)
+                        yield VerdictItem.from_parent(self, name=name, key=key, verifies=live.name)
 
 
 def engines() -> tuple[Engine, ...]:
@@ -181,7 +181,7 @@ class _Item(pytest.Item):
         return self.path, None, f"{self.parent.name}[{self.name}]"
 
 
-class Proof(_Item):
+class ProofItem(_Item):
     """One proof obligation, asked by itself."""
 
     def __init__(self, *, check: Check, **rest: Any) -> None:
@@ -196,7 +196,7 @@ class Proof(_Item):
             raise NotEstablishedError(failure)
 
 
-class Judged(_Item):
+class VerdictItem(_Item):
     """One claim, or what should happen in the end, under one threat model, by one engine."""
 
     def __init__(self, *, key: tuple[str, str, str, str, str], verifies: str, **rest: Any) -> None:
@@ -220,7 +220,7 @@ class Judged(_Item):
         raise NotEstablishedError("\n".join(lines))
 
 
-class Lively(_Item):
+class LivenessItem(_Item):
     """One liveness property, by one engine."""
 
     def __init__(self, *, prover: ProvesLiveness, protocol: Protocol, live: Eventually, **rest: Any) -> None:
@@ -236,7 +236,7 @@ class Lively(_Item):
             raise NotEstablishedError(f"{self.live.name} is not proved: {'; '.join(answer.open)}")
 
 
-class NotVacuous(_Item):
+class VacuityItem(_Item):
     """Goals are reached, steps are taken, the adversary does something."""
 
     def __init__(self, *, variant: str, **rest: Any) -> None:
@@ -255,7 +255,7 @@ class NotVacuous(_Item):
             raise NotEstablishedError("\n".join(wrong))
 
 
-class Declared(_Item):
+class DeclaredItem(_Item):
     """A claim that is named and not stated yet: never counted as passed."""
 
     def runtest(self) -> None:

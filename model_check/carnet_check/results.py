@@ -184,10 +184,10 @@ def _code(result: Result) -> ExitCode:
 
 def by_verdict(results: Iterable[Result]) -> dict[str, int]:
     """Count the rows of each verdict, in the order of the closed set, leaving out what did not occur."""
-    return counted_by_verdict(result.verdict for result in results)
+    return count_verdicts(result.verdict for result in results)
 
 
-def counted_by_verdict(verdicts: Iterable[Verdict]) -> dict[str, int]:
+def count_verdicts(verdicts: Iterable[Verdict]) -> dict[str, int]:
     """Count verdicts, in the order of the closed set, leaving out what did not occur."""
     counts = dict.fromkeys(Verdict, 0)
     for each in verdicts:

@@ -25,7 +25,7 @@ from carnet_spec.trace import Trace
 ANYONE = "the adversary"
 
 
-def filled(template: str, env: Env) -> str:
+def fill_places(template: str, env: Env) -> str:
     """Fill the ``{parameter}`` places of a sentence; what is not a parameter stays as it is."""
     return re.sub(r"\{(\w+)\}", lambda place: env.get(place[1], place[0]), template)
 
@@ -94,7 +94,7 @@ def _way(symbol: Symbol, symbols: Iterable[Symbol]) -> str:
     return " ".join(symbol.name.split("_")[shared:])
 
 
-def resting(assumptions: Iterable[str]) -> str:
+def list_assumptions(assumptions: Iterable[str]) -> str:
     """Write what verdicts rest on: assumptions by their ids, A2 before A10, then axioms that name none."""
     listed = set(assumptions)
     axioms = sorted(name.removeprefix(UNNAMED) for name in listed if name.startswith(UNNAMED))
@@ -123,7 +123,8 @@ class Change:
 
 def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]:
     """Yield every field that differs between two states, in the order of the specification."""
-    owners = _owners(protocol)
+    acting = ((action.by.name, action.actor) for action in protocol.actions)
+    owners = {role: actor.sort for role, actor in acting if isinstance(actor, Var)}
     for symbol in protocol.symbols:
         if symbol.mutable and symbol.is_relation:
             old, new = before.relations[symbol.name], after.relations[symbol.name]
@@ -135,12 +136,6 @@ def changes(protocol: Protocol, before: State, after: State) -> Iterator[Change]
             for row in sorted(now):
                 if was[row] != now[row]:
                     yield _change(protocol, symbol, owners, row, f"{_applied(symbol, row)}: {was[row]} → {now[row]}")
-
-
-def _owners(protocol: Protocol) -> Mapping[str, Sort]:
-    """Return for each role played by several elements the sort that these belong to."""
-    acting = ((action.by.name, action.actor) for action in protocol.actions)
-    return {role: actor.sort for role, actor in acting if isinstance(actor, Var)}
 
 
 def _change(protocol: Protocol, symbol: Symbol, owners: Mapping[str, Sort], row: tuple[str, ...], text: str) -> Change:
@@ -193,8 +188,8 @@ def narrate(
         if position == trace.loop:
             lines.append(GOING_ROUND)
         action = protocol.action(step.action)
-        sentence = filled(action.says, step.env)
-        if silent(action):
+        sentence = fill_places(action.says, step.env)
+        if is_deduction(action):
             lines.append(f"{INDENT}{sentence}")
         else:
             number += 1
@@ -209,15 +204,15 @@ def narrate(
     return [*lines, STAYING] if trace.loop == len(trace.steps) else lines
 
 
-def silent(action: Action) -> bool:
+def is_deduction(action: Action) -> bool:
     """Whether a step is something that the adversary works out, rather than something that happens."""
     return action.deduction and not action.by.honest
 
 
-def told_place(actions: Sequence[Action], position: int) -> str:
+def step_place(actions: Sequence[Action], position: int) -> str:
     """Say where a step stands among those of a trace, by the numbers of a told one; a deduction has none."""
-    number = sum(not silent(action) for action in actions[: position + 1])
-    if not silent(actions[position]):
+    number = sum(not is_deduction(action) for action in actions[: position + 1])
+    if not is_deduction(actions[position]):
         return f"at step {number}"
     return f"after step {number}" if number else "before step 1"
 

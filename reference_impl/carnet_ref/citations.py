@@ -17,8 +17,8 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).parent
 """The folder of the reference implementation."""
-NO_ENFORCEMENT: Final = frozenset({"ablations", "exploits", "enforcement.py"})
-"""Folders and files that enforce nothing: ablations, the attacker, and the words that lines cite with."""
+NO_ENFORCEMENT: Final = frozenset({"ablations", "exploits", "enforcement"})
+"""Modules and packages that enforce nothing: ablations, the attacker, and the words that lines cite with."""
 CHECKS: Final = frozenset({"require", "expect", "passes", "verify"})
 MARK: Final = "enforces"
 _REQUIREMENT: Final = re.compile(r"(REQ|CLAIM)-[A-Z0-9-]+")
@@ -49,10 +49,13 @@ class Citation:
 def citations_in(package: Path, root: Path | None = None) -> tuple[Citation, ...]:
     """Return every citation in a package's source, in the order of its files and lines; names begin below ``root``.
 
-    Raises:
-        CitationError: a line cites what is neither.
+    Raises CitationError if a line cites what is neither.
     """
-    files = sorted(file for file in package.rglob("*.py") if not NO_ENFORCEMENT & set(file.relative_to(package).parts))
+    files = sorted(
+        file
+        for file in package.rglob("*.py")
+        if not NO_ENFORCEMENT & set(file.relative_to(package).with_suffix("").parts)
+    )
     return tuple(found for file in files for found in _in_file(file, root or package.parent))
 
 

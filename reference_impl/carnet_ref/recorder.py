@@ -57,8 +57,7 @@ class Recorder:
     def check(self, clock: int) -> None:
         """Insist that a clock is one that its sender can have, here where every message comes through.
 
-        Raises:
-            MalformedError: it is too far ahead of all that came before.
+        Raises MalformedError if it is too far ahead of all that came before.
         """
         if clock > self.clock + AHEAD:
             raise MalformedError("frame", f"a logical clock of at most {self.clock + AHEAD}", str(clock))
@@ -77,8 +76,7 @@ class Recorder:
     ) -> None:
         """Record a step or a check of a party, at the next tick of the clock.
 
-        Raises:
-            TraceFileError: it could not be written.
+        Raises TraceFileError if it could not be written.
         """
         self.clock += 1
         number, before = self.ends.get(party, (0, self.design))
@@ -128,8 +126,7 @@ def _keyed(log: Iterable[str], process: int) -> Iterator[tuple[tuple[int, int], 
 def write_trace(path: Path, header: Header, lines: Iterable[str]) -> None:
     """Write a trace file: header, events, and where the logs end. What was there before stays until all is written.
 
-    Raises:
-        TraceFileError: the file could not be written.
+    Raises TraceFileError if the file could not be written.
     """
     kept: list[TraceEvent] = []
     try:

@@ -43,7 +43,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class StartNotice:
     """What a worker says before its first answer: only now can it be slow."""
 
 
@@ -172,7 +172,7 @@ def _answered(pipe: Connection, asked: bytes) -> End:
     """Send the answers, and return how it ended."""
     try:
         function, part = pickle.loads(asked)
-        pipe.send(Begun())
+        pipe.send(StartNotice())
         for answer in function(part):
             pipe.send(answer)
     except Exception as error:  # whatever it is, the process that asked hears of it

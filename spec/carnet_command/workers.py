@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self
 
 from carnet_command.interrupts import undisturbed
-from carnet_command.worker import Answer, Begun, End, Lost, Part, Worker, answered_here, is_one, kind_of
+from carnet_command.worker import Answer, End, Lost, Part, StartNotice, Worker, answered_here, is_one, kind_of
 
 PATIENCE: Final = 120.0
 """Seconds without an answer after which a worker counts as stuck."""
@@ -133,7 +133,7 @@ class WorkerPool(Pool):
         last: IsLast[Part, Answer] | None = None,
     ) -> Iterator[tuple[Part, Answer | Lost]]:
         """Yield the answers of processes of this machine; see :meth:`Pool.results`."""
-        under_way = UnderWay(self, function, parts, last)
+        under_way = PendingWork(self, function, parts, last)
         try:
             yield from under_way.results()
         finally:
@@ -144,9 +144,9 @@ class WorkerPool(Pool):
         function: Callable[[Part], Iterable[Answer]],
         parts: Iterable[Part],
         last: IsLast[Part, Answer] | None = None,
-    ) -> Beside[Part, Answer]:
+    ) -> BackgroundWork[Part, Answer]:
         """Return the same answers, to be found while this process does something else; see :meth:`Pool.results`."""
-        return Beside(self, function, parts, last)
+        return BackgroundWork(self, function, parts, last)
 
     def asked(self, function: Callable[[Part], Iterable[Any]], part: Part) -> Worker:
         """Ask a worker that is there, or a new one."""
@@ -165,7 +165,7 @@ class WorkerPool(Pool):
         self._idle.append(worker)
 
 
-class UnderWay(Generic[Part, Answer]):
+class PendingWork(Generic[Part, Answer]):
     """Parts that the workers of a pool are at, and those that wait for one."""
 
     def __init__(
@@ -215,7 +215,7 @@ class UnderWay(Generic[Part, Answer]):
         if isinstance(said, End):
             self._pool.rests(worker)
             self._error = self._error or said.error
-        elif not isinstance(said, Begun) and work.awaits(said, self._last):
+        elif not isinstance(said, StartNotice) and work.awaits(said, self._last):
             self._said.append((work.part, said))
 
     def end(self) -> None:
@@ -225,7 +225,7 @@ class UnderWay(Generic[Part, Answer]):
         self.busy.clear()
 
 
-class Beside(UnderWay[Part, Answer]):
+class BackgroundWork(PendingWork[Part, Answer]):
     """Parts that are answered while this process does something else, to be used as a context manager.
 
     Whoever waits for other workers takes note of what these have said, and gives them the next parts. In a process that
@@ -253,14 +253,14 @@ class Beside(UnderWay[Part, Answer]):
         self._pool.__exit__(None, None, None)
 
 
-_beside: list[Beside[Any, Any]] = []
+_beside: list[BackgroundWork[Any, Any]] = []
 
 
 _kept: list[Worker] = []
 """Workers without work, which the next ones who need some take over."""
 
 
-def _hear(mine: UnderWay[Any, Any]) -> None:
+def _hear(mine: PendingWork[Any, Any]) -> None:
     """Wait until something was heard of a worker, or one has been silent for too long, and take note of it."""
     heard = _beside if mine in _beside else [mine, *_beside]
     busy = {worker: each for each in heard for worker in each.busy}

@@ -14,7 +14,7 @@ import pytest
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Search
 from carnet_check.engines.exploring.searches import search
-from carnet_check.verification.checks import possibilities, possible
+from carnet_check.verification.checks import possibilities, possible_actions
 from carnet_spec.language import Action, Protocol
 from tests.fixtures.travelling import BARE, COLLUSION, FAMILY, SOURCE
 
@@ -73,7 +73,7 @@ def never(variant: str) -> frozenset[str]:
     """Return the steps that are impossible under every threat model, with any number of everything."""
     protocol = SOURCE.protocol(variant)
     known = {each.name: each.formula for each in protocol.invariants if not each.under}
-    may = possible(protocol, possibilities(protocol, None, known), ())
+    may = possible_actions(protocol, possibilities(protocol, None, known), ())
     return frozenset(action.name for action in protocol.actions) - {action.name for action in may}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.interface import Plan
-from carnet_check.engines.runner import Silent
+from carnet_check.engines.runner import NullListener
 from carnet_check.loading.families import load
 from carnet_check.verification.planning import Campaign, Request, planned
 
@@ -30,6 +30,6 @@ def _falling(campaign: Campaign) -> tuple[Plan, ...]:
 def test_verify_shows_every_fall_that_a_variant_declares(variant: str) -> None:
     campaign = planned(Request(load("gpu-travelling"), (variant,), engines=("explicit",)))
     plans = _falling(campaign)
-    rows = EXPLICIT.run(replace(campaign.task, plans=plans, every_claim=False), Silent()).rows
+    rows = EXPLICIT.run(replace(campaign.task, plans=plans, every_claim=False), NullListener()).rows
     assert len(rows) == sum(len(plan.pairs) for plan in plans)
     assert [(row.claim, row.threat, row.detail) for row in rows if not row.as_expected] == []

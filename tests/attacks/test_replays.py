@@ -12,16 +12,15 @@ from typing import Any
 import pytest
 
 from carnet_check.attacks import replaying
-from carnet_check.attacks.replaying import narrowed
+from carnet_check.attacks.replaying import restricted_protocol
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
 from carnet_ref.systems.gpu_travelling.exploits import honest, testbed
 from carnet_ref.systems.gpu_travelling.exploits.attacker import Attacker
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT, CATALOGUE
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import CATALOGUE, UNREPLAYED
+from carnet_ref.systems.gpu_travelling.exploits.honest import Names
 from carnet_ref.systems.gpu_travelling.exploits.hostile import ACTIONS, Hostile, NotReplayableError
-from carnet_ref.systems.gpu_travelling.exploits.names import Names
-from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here
+from carnet_ref.systems.gpu_travelling.exploits.replay import replay_here, replayed
 from carnet_ref.systems.replaying import Attack
 from carnet_spec.language import Instance, Profile, Protocol
 from carnet_spec.trace import Trace, TraceStep
@@ -125,8 +124,8 @@ def test_what_stays_abstract_is_of_the_specification_and_not_in_the_record() -> 
     whole = [FAMILY.drafted(name).whole() for name in FAMILY.variants]
     known = {*FAMILY.variants, *(defence.id for each in whole for defence in each.defences)}
     carried_out = {name for id in REPRODUCED for name in (ATTACKS[id]["variant"], *ATTACKS[id]["removed"])}
-    assert {each.name for each in ABSTRACT} <= known - carried_out
-    assert all(each.why for each in ABSTRACT)
+    assert {each.name for each in UNREPLAYED} <= known - carried_out
+    assert all(each.why for each in UNREPLAYED)
 
 
 def _refused(attack: dict[str, Any]) -> dict[str, Any] | None:
@@ -158,7 +157,7 @@ def test_an_attack_without_unrealisable_steps_is_an_attack_of_the_whole_design()
     whole = {action.name: action for action in protocol.actions}
     limits = replay_here.realisable(list(whole))
     limited = {**limits, "known_plaintext_pad": {"v": "0"}}
-    narrow = {action.name: action for action in narrowed(protocol, limited).actions}
+    narrow = {action.name: action for action in restricted_protocol(protocol, limited).actions}
     assert set(whole) - set(narrow) == {name for name, arguments in limits.items() if arguments is None} & set(whole)
     assert {"rewire", "rotate_in"} <= set(whole) - set(narrow)
     for name, action in narrow.items():

@@ -21,15 +21,20 @@ from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.native.search import NativeSearch
+from carnet_check.engines.native.store import BYTES, Store
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Instance
-from tests.benchmarks.test_native import kept_by
 from tests.fixtures.unseen import sites, vote
 
 SITES = 7
 LEFT_TO_OTHERS = ("lose", "refuse", "tell")
 """What the last site does not do."""
 MEBIBYTE = 1 << 20
+
+
+def kept_by(found: Sequence[int]) -> int:
+    """Return the bytes of states that the kernel found and of the table; how Python keeps them cannot be told apart."""
+    return len(found) * found.table.width * BYTES + found.table.slots.nbytes if isinstance(found, Store) else 0
 
 
 def posed(number: int) -> Instance:
@@ -48,21 +53,21 @@ def explored(number: int, folder: Path | None) -> Mapping[str, str]:
     protocol, instance = vote(), posed(number)
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     model = build(Interpreter(protocol, instance), invariants, (), reduce=True, symmetric=folder is None)
-    shelf = None if folder is None else Checkpoint(folder).shelf("vote")
-    watch = Watch(max_states=None, max_memory=None, progress=None)
-    search = NativeSearch(model, watch, enough=0, dominance=True, shelf=shelf)
+    saved = None if folder is None else Checkpoint(folder).saved("vote")
+    watch = Watch()
+    search = NativeSearch(model, watch, enough=0, dominance=True, saved=saved)
     began = time.process_time()
     stopped_by = search.run()
     if stopped_by or search.sightings:
         raise RuntimeError(f"stopped by {stopped_by}" if stopped_by else "the claim fell")
     seconds, states = time.process_time() - began, len(search.found)
-    standing = model.standing
+    canonical = model.canonical
     on_disk = 0 if folder is None else sum(file.stat().st_size for file in folder.iterdir())
     return {
         "sites": str(number),
-        "one for those that differ in names": "no" if standing is None else "yes",
+        "one for those that differ in names": "no" if canonical is None else "yes",
         "states visited": f"{states:,}",
-        "states stood for": f"{states if standing is None else search.stood_for(standing):,}",
+        "states stood for": f"{states if canonical is None else search.represented(canonical):,}",
         "transitions": f"{sum(search.fired.values()):,}",
         "depth": str(search.depth),
         "CPU s": f"{seconds:,.0f}",

@@ -6,12 +6,13 @@ asserted is how the engines compare, since other work slows both.
 
 from __future__ import annotations
 
+import csv
 import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -21,10 +22,11 @@ pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes, resident_bytes
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch
+from carnet_check.engines.exploration import Caps
 from carnet_check.engines.native.search import NativeSearch
-from carnet_check.engines.native.store import BYTES, Store
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Instance, Protocol
+from tests.benchmarks import large
 from tests.fixtures.unseen import letters, relay, sites, vote
 
 TRIES = 3
@@ -56,15 +58,10 @@ def run(packed: type[PackedSearch], name: str, states: int) -> Run:
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
     before, began = resident_bytes(), time.process_time()
     model = build(Interpreter(protocol, instance), invariants, (), reduce=True)
-    search = packed(model, Watch(max_states=states, max_memory=None, progress=None), enough=0, dominance=True)
+    search = packed(model, Watch(Caps(states=states)), enough=0, dominance=True)
     search.run()
     seconds, gained = time.process_time() - began, peak_bytes() - before
-    return Run(len(search.found), model.layout.bits, seconds, kept_by(search.found), gained)
-
-
-def kept_by(found: Sequence[int]) -> int:
-    """Return the bytes of states that the kernel found and of the table; how Python keeps them cannot be told apart."""
-    return len(found) * found.kept.width * BYTES + found.kept.slots.nbytes if isinstance(found, Store) else 0
+    return Run(len(search.found), model.layout.bits, seconds, large.kept_by(search.found), gained)
 
 
 def runs(packed: type[PackedSearch], name: str, tries: int) -> list[Run]:
@@ -91,3 +88,15 @@ def test_states_a_second_and_bytes_a_state(name: str) -> None:
         )
     assert rates[NativeSearch] >= FASTER * rates[PackedSearch]
     assert sizes[NativeSearch] <= MOST[name]
+
+
+def test_state_by_state_there_are_as_many_as_those_found_stand_for(tmp_path: Path) -> None:
+    folder, table = tmp_path / "kept", tmp_path / "large.csv"
+    folder.mkdir()
+    large.main(["--sites", "4", "--folder", str(folder), "--out", str(table)])
+    with table.open(encoding="utf-8", newline="") as file:
+        reduced, whole = csv.DictReader(file)
+    assert whole["states visited"] == whole["states stood for"] == reduced["states stood for"] == "32,498"
+    assert reduced["states visited"] == "6,212"
+    assert reduced["depth"] == whole["depth"]
+    assert any(folder.glob("*.states.*"))

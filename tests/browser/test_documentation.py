@@ -6,8 +6,6 @@ import pytest
 
 from tests.browser.visit import CONTRAST, READABLE, Visit
 
-pytestmark = pytest.mark.timeout(300)  # the first of them builds the pages
-
 PAGES = (
     "index.html",
     "tutorial.html",

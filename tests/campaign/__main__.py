@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from carnet_check.coq import exhaustion
+from carnet_check.coq import program as coq_program
 from carnet_check.coq.program import program
 from carnet_command.files import replacing
 from tests.campaign.running import CHUNK, Campaign, run
@@ -44,7 +44,7 @@ COUNTED = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the campaign from where its record ends, and write the record after every chunk."""
     options = _options(arguments)
-    checker, exhaust = program(), exhaustion.program()
+    checker, exhaust = program(), coq_program.exhaust_program()
     if checker is None or exhaust is None:
         sys.stderr.write("expected the programs that `make -C model_check/coq program exhaust` builds\n")
         return 2

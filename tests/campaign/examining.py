@@ -1,10 +1,16 @@
-"""One random protocol through everything: engines, kernels and exports, beside what the enumerator finds."""
+"""Small structures in which an obligation's hypotheses and its negated goal all hold: then nothing may prove it.
+
+Obligations are read as plain formulas of the language, and evaluated by the oracle, which knows no engine.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +19,8 @@ from typing import Any, ClassVar
 import z3
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Asked, Judge, follow, key_of
+from carnet_check.certificates.judging import Judge, LayerObligations, cut, follow, key_of
+from carnet_check.certificates.producing.refutation import NotFound, found
 from carnet_check.engines.bounded.engine import BMC
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
@@ -21,23 +28,134 @@ from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.kernel.engine import composed_of
 from carnet_check.engines.native.engine import Native
 from carnet_check.engines.native.search import NativeSearch
-from carnet_check.exports.obligation_text import Writer
+from carnet_check.engines.proving.composition import SolverOutcome
+from carnet_check.engines.solvers import cvc5, eprover
+from carnet_check.exports.obligation_text import Writer, digest
+from carnet_check.exports.tptp import tptp
 from carnet_check.kernel.checker import Refused
+from carnet_check.kernel.reader import read_obligation
 from carnet_check.loading.families import NO_THREAT
-from carnet_check.obligations import Layer, Obligation, obligations
-from carnet_spec.language import Claim, Family, Protocol, SpecificationError
+from carnet_check.obligations import GOAL, Hypothesis, Layer, Obligation, obligations
+from carnet_spec.language import Claim, Family, Protocol, SpecificationError, Symbol
 from carnet_spec.language.decoding import decoded
-from tests.campaign import answers
-from tests.campaign.answers import PROVED, REFUTED
+from carnet_spec.language.terms import symbols_of
 from tests.campaign.exhausting import Exhausted, instance_of
-from tests.campaign.kernels import Both, Key
-from tests.campaign.models import Models
-from tests.campaign.spoiling import spoilt
-from tests.oracle.compare import EXPLORED, Disagreement, Judgement, Truth, judge, judge_family, truth_about
+from tests.campaign.kernels import Both, Key, spoilt
+from tests.oracle.compare import (
+    BOTH,
+    EXPLORED,
+    RLIMIT,
+    Disagreement,
+    Judgement,
+    Truth,
+    family,
+    judge,
+    judge_family,
+    truth_about,
+)
 from tests.oracle.enumerate import ANYTHING
-from tests.oracle.errors import TooBigError
-from tests.oracle.pipeline import BOTH, RLIMIT, family
+from tests.oracle.evaluate import Structure, TooBigError, size_of, sorts_of
+from tests.oracle.machine import Layout, State, Test, symbols_in, test_of
 from tests.oracle.recipe import Recipe
+
+SIZES = (1, 2)
+ALL, SOME = 512, 96
+"""All structures are tried where there are so few, and otherwise some, drawn at random."""
+
+
+class Models:
+    """Looks for models of the obligations of one protocol."""
+
+    def __init__(self, protocol: Protocol, draw: random.Random) -> None:
+        self._draw = draw
+        self._symbols = symbols_in(protocol)
+        self._sizes = [dict.fromkeys((sort.name for sort in sorts_of(protocol)), size) for size in SIZES]
+        self._tests: dict[tuple[Hypothesis, int], Test] = {}
+
+    def model(self, obligation: Obligation) -> Structure | None:
+        """Return a structure of one or two elements of each sort that satisfies everything, if one is found."""
+        return next(self._models(obligation), None)
+
+    def _models(self, obligation: Obligation) -> Iterator[Structure]:
+        constants = tuple(constant.symbol for constant in obligation.constants)
+        read = {symbol for each in obligation.hypotheses for symbol in symbols_of(each.formula)}
+        for place, sizes in enumerate(self._sizes):
+            layout = Layout(sizes, self._symbols, constants)
+            tests = [self._test(each, place, layout, constants) for each in reversed(obligation.hypotheses)]
+            for state in self._states(layout, read.union(constants)):
+                if all(test(state) for test in tests):
+                    yield layout.structure(state)
+
+    def _test(self, hypothesis: Hypothesis, place: int, layout: Layout, constants: Iterable[Symbol]) -> Test:
+        """Return the compiled formula; what names no constant is compiled once for all obligations."""
+        if symbols_of(hypothesis.formula) & set(constants):
+            return test_of(hypothesis.formula, layout)
+        key = (hypothesis, place)
+        if key not in self._tests:
+            self._tests[key] = test_of(hypothesis.formula, layout)
+        return self._tests[key]
+
+    def _states(self, layout: Layout, read: set[Symbol]) -> Iterator[State]:
+        """Yield what the symbols that are read can mean; the others mean anything."""
+        choices = [range(size_of(s.result, layout.sizes)) if s in read else range(1) for s, _ in layout.cells]
+        if math.prod(map(len, choices)) <= ALL:
+            yield from itertools.product(*choices)
+        else:
+            for _ in range(SOME):
+                yield tuple([self._draw.choice(each) for each in choices])
+
+
+# -- what solvers say of the text of an obligation, and the certificate that is made of it ---------------
+
+
+Z3_UNITS, CVC5_UNITS, E_CLAUSES = 200_000, 20_000, 500
+"""What each may spend on a text, in its own units of work; UNKNOWN is no disagreement."""
+E_SECONDS, SEARCH_SECONDS = 2, 0.5
+PROVED, REFUTED, UNKNOWN = "proved", "refuted", "unknown"
+_Z3 = {"unsat": PROVED, "sat": REFUTED}
+_WORDS = {SolverOutcome.PROVED: PROVED, SolverOutcome.REFUTED: REFUTED}
+
+
+def missing_e() -> bool:
+    """Whether E is not installed."""
+    return not eprover.located()
+
+
+def by_z3(text: str, context: z3.Context) -> tuple[str, frozenset[str]]:
+    """Return what Z3 says, with the names of hypotheses that contradict each other."""
+    solver = z3.Solver(ctx=context)
+    solver.set("rlimit", Z3_UNITS)
+    solver.from_string(text)
+    said = _Z3.get(str(solver.check()), UNKNOWN)
+    core = solver.unsat_core() if said == PROVED else ()
+    return said, frozenset(str(name).strip("|") for name in core)
+
+
+def by_cvc5(text: str) -> str:
+    """Return what cvc5 says."""
+    outcome, _, _ = cvc5.ask(text, CVC5_UNITS)
+    return _WORDS.get(outcome, UNKNOWN)
+
+
+def by_e(obligation: Obligation) -> str:
+    """Return what E says of the obligation as TPTP."""
+    text = tptp(obligation)
+    (said,) = eprover.answer(eprover.ProverInput(digest(text), (text,), E_CLAUSES, E_SECONDS, eprover.located()))
+    return _WORDS.get(said.outcome, UNKNOWN)
+
+
+def certificate(writer: Writer, obligation: Obligation, core: Collection[str]) -> Entry | None:
+    """Return a certificate that the Python kernel accepts, if the search finds one in time."""
+    try:
+        here, names = read_obligation(writer.text(obligation, set(core) - {GOAL}))
+        steps = found(here, time.process_time() + SEARCH_SECONDS)
+        return cut(writer, obligation, steps, dict(enumerate(names)))
+    except (NotFound, Refused):
+        return None
+
+
+# -- one random protocol through everything --------------------------------------------------------------
+
 
 BOUNDED = BMC.to_depth(3).limited(RLIMIT)
 """Looks at runs of so many steps, which the enumerator follows too."""
@@ -208,13 +326,13 @@ class _Variant:
 
     def _asked(self, obligation: Obligation, text: str, models: Models) -> dict[str, str]:
         """Ask everybody, and make a certificate of what Z3 proves."""
-        proved, core = answers.by_z3(text, self.context)
-        said = {"Z3": proved, "cvc5": answers.by_cvc5(text)}
+        proved, core = by_z3(text, self.context)
+        said = {"Z3": proved, "cvc5": by_cvc5(text)}
         if self.with_e:
-            said["E"] = answers.by_e(obligation)
+            said["E"] = by_e(obligation)
         if models.model(obligation) is not None:
             said["small structures"] = REFUTED
-        entry = answers.certificate(self.writer, obligation, core) if proved == PROVED else None
+        entry = certificate(self.writer, obligation, core) if proved == PROVED else None
         if entry is not None:
             self.certificates[text] = entry
         return said
@@ -287,7 +405,7 @@ class _Variant:
                         yield self._false(PYTHON, claim.name, threat)
 
     def _layer(self, layer: Layer) -> tuple[LayerKey, LayerCertificates]:
-        asked = Asked.of(layer)
+        asked = LayerObligations.of(layer)
         found = {each.id: entry for each in asked if (entry := self._certificate(each)) is not None}
         return key_of(layer), asked.certificates(found)
 

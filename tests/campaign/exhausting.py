@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from carnet_check.coq.exhaustion import judged, write
+from carnet_check.coq.program import check_exhaustion, write
 from carnet_check.engines.explicit.engine import visit
 from carnet_check.exports.exhaustion import States
-from carnet_check.loading.meanings import TooMany, every_meaning
+from carnet_check.loading.meanings import TooManyTables, every_meaning
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_check.semantics import State as Interpreted
 from carnet_spec.language import Instance, Protocol, Symbol
@@ -39,7 +39,7 @@ def instance_of(protocol: Protocol, threat: str, draw: random.Random) -> Instanc
     elements = {sort: tuple(f"{sort.lower()}{n}" for n in range(1, ELEMENTS + 1)) for sort in sorts}
     try:
         found = list(itertools.islice(every_meaning(protocol, axioms, elements, ()), MEANINGS))
-    except TooMany:
+    except TooManyTables:
         return None
     return draw.choice(found) if found else None
 
@@ -68,7 +68,7 @@ class Exhausted:
         found += self._covered(states, visited.states)
         standing = [claim.name for claim in claims if claim.checked.name not in visited.fallen]
         write(folder, self.protocol, self.instance, self.threat, standing, visited.states)
-        accepted = judged(executable, folder).accepted
+        accepted = check_exhaustion(executable, folder).accepted
         true = all(test(state) for test in self._tests(standing) for state in states)
         if true != accepted and (accepted or not self._rules):
             found.append(self._differs("exhausted", f"the program accepts: {accepted}", f"the claims hold: {true}"))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from carnet_check.coq import exhaustion
+from carnet_check.coq import program as coq_program
 from carnet_check.engines.bounded import questions
 from carnet_check.engines.explicit.engine import visit
 from carnet_check.engines.kernel import engine as kernel_engine
@@ -23,11 +23,11 @@ from carnet_check.obligations import Obligation
 from carnet_check.semantics import Interpreter
 from carnet_spec.language.decoding import decoded
 from tests.campaign import __main__ as command
-from tests.campaign import answers, examining, exhausting, running
-from tests.campaign.answers import PROVED
+from tests.campaign import examining, exhausting, running
+from tests.campaign.examining import PROVED
 from tests.campaign.kernels import Both
 from tests.campaign.running import Campaign, Chunk, run, total
-from tests.coq.built import exhaust, program
+from tests.coq.coq_files import exhaust, program
 
 FEW, SEED = 7, 5
 
@@ -36,7 +36,7 @@ def campaign(size: int = FEW, seed: int = SEED) -> Campaign:
     """Return a campaign of chunks of this size; skip the test without Coq, Numba, cvc5 or E."""
     pytest.importorskip("numba", reason="needs Numba (the extra 'fast')")
     pytest.importorskip("cvc5", reason="needs the solver cvc5 (the extra 'cvc5')")
-    if answers.missing_e():
+    if examining.missing_e():
         pytest.skip("needs E (the extra 'eprover', or Debian's package eprover)")
     return Campaign(seed, program(), exhaust(), size=size)
 
@@ -104,9 +104,9 @@ def _proved(obligation: Obligation, *_: Any) -> SolverAnswer:
 
 
 NOTICED: Mapping[str, tuple[Any, str, Any]] = {
-    "Z3 proves everything": (answers, "by_z3", lambda *_: (PROVED, frozenset())),
-    "cvc5 proves everything": (answers, "by_cvc5", lambda _: PROVED),
-    "E proves everything": (answers, "by_e", lambda _: PROVED),
+    "Z3 proves everything": (examining, "by_z3", lambda *_: (PROVED, frozenset())),
+    "cvc5 proves everything": (examining, "by_cvc5", lambda _: PROVED),
+    "E proves everything": (examining, "by_e", lambda _: PROVED),
     "E is told that some are as all are": (tptp._Writer, "_quantified", _some),
     "the text for solvers says and for or": (smtlib, "_list", _turned),
     "the kernel in Python closes every branch": (checker, "_close", lambda *_: None),
@@ -144,7 +144,7 @@ def test_explorers_alone_are_held_to_the_enumerator(monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_disagreement_ends_a_run_with_a_small_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "by_cvc5", lambda _: PROVED)
+    monkeypatch.setattr(examining, "by_cvc5", lambda _: PROVED)
     (*_, last) = run(campaign(size=6), 100, jobs=1)
     assert last.disagreements
     assert "'cvc5': 'proved'" in last.smallest
@@ -166,7 +166,7 @@ def test_what_is_drawn_depends_on_the_seed_alone(monkeypatch: pytest.MonkeyPatch
 def programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let programs be there that nobody asks anything."""
     monkeypatch.setattr(command, "program", lambda: tmp_path)
-    monkeypatch.setattr(exhaustion, "program", lambda: tmp_path)
+    monkeypatch.setattr(coq_program, "exhaust_program", lambda: tmp_path)
 
 
 @pytest.mark.usefixtures("programs")

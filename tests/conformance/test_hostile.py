@@ -126,7 +126,7 @@ def test_a_step_that_no_state_allows_is_refused_without_going_back() -> None:
 @pytest.mark.mends("M4")
 def test_what_waits_too_long_is_forgotten_and_then_nothing_is_said_to_diverge(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trace that goes on conforms all the same: what was followed is a run of the spec."""
-    monkeypatch.setattr("carnet_check.conformance.following.MOST_KEPT", 400)
+    monkeypatch.setattr("carnet_check.conformance.tables.MOST_KEPT", 400)
     following = follower(rounds=20, slots=22)
     for step in bare(honest(20, routed=False)):
         assert following.take(step) is None

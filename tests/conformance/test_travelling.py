@@ -13,6 +13,7 @@ import pytest
 from carnet_check.conformance import Divergence, Follower, Machine, conform, recorded
 from carnet_check.conformance.tables import PER_EVENT
 from carnet_check.engines.explicit import explore
+from carnet_check.engines.exploration import Caps
 from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec.language import Instance, Profile, Protocol
@@ -53,7 +54,7 @@ def test_a_run_to_every_goal_conforms(variant: str) -> None:
     protocol = SOURCE.protocol(variant)
     instance = SOURCE.instance(protocol, COLLUSION, SOURCE.profile("tiny"))
     goals = tuple(goal for goal in protocol.goals if goal.rounds == 1)
-    found = explore(protocol, instance, invariants=(), goals=goals, stop_at_first=False, max_states=20_000)
+    found = explore(protocol, instance, invariants=(), goals=goals, stop_at_first=False, caps=Caps(states=20_000))
     assert found.goals
     for trace in found.goals.values():
         steps = [step for step in trace.steps if not protocol.action(step.action).deduction]

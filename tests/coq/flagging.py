@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, Layout
-from carnet_check.coq.certificates import Converted, Converter
+from carnet_check.coq.certificates import ConvertedCertificate, Converter
 from carnet_check.exports.systems import System, system
-from carnet_spec.language import (
-    Action,
-    Axiom,
-    Claim,
-    Effect,
-    Guard,
-    Invariant,
-    Kind,
-    Protocol,
-    Role,
-    Sort,
-    Symbol,
-    Threat,
-    Update,
-)
+from carnet_spec import language
 from carnet_spec.language.terms import BOOL, Apply, Forall, Implies, Not, Var
 
-PARTY = Sort("Party")
-BAD = Symbol("bad", (PARTY,), BOOL, Kind.TRUTH, mutable=False)
-FLAGGED = Symbol("flagged", (PARTY,), BOOL, Kind.STATE, mutable=True)
+PARTY = language.Sort("Party")
+BAD = language.Symbol("bad", (PARTY,), BOOL, language.Kind.TRUTH, mutable=False)
+FLAGGED = language.Symbol("flagged", (PARTY,), BOOL, language.Kind.STATE, mutable=True)
 X, P = Var("x", PARTY), Var("p", PARTY)
 
-ONLY_BAD = Invariant("only bad", (X,), Implies(Apply(FLAGGED, (X,)), Apply(BAD, (X,))))
-NONE = Invariant("none", (X,), Not(Apply(FLAGGED, (X,))))
-NOBODY = Threat("nobody", "Nobody is bad", (Axiom("all good", Forall((X,), Not(Apply(BAD, (X,))))),))
-ANYBODY = Threat("anybody", "Anybody may be bad", ())
+ONLY_BAD = language.Invariant("only bad", (X,), Implies(Apply(FLAGGED, (X,)), Apply(BAD, (X,))))
+NONE = language.Invariant("none", (X,), Not(Apply(FLAGGED, (X,))))
+NOBODY = language.Threat("nobody", "Nobody is bad", (language.Axiom("all good", Forall((X,), Not(Apply(BAD, (X,))))),))
+ANYBODY = language.Threat("anybody", "Anybody may be bad", ())
 
 NAMES = ("rigid.bad", "now.flagged")
 CERTIFICATES = {
@@ -46,22 +32,22 @@ CERTIFICATES = {
 """For each obligation of a layer the hypotheses that are used, beside the goal, and the steps."""
 
 
-def protocol() -> Protocol:
+def protocol() -> language.Protocol:
     """Return the protocol, with a claim under every threat model and one under ``nobody`` alone."""
-    guard = Guard("is bad", Apply(BAD, (P,)))
-    update = Update("flag", FLAGGED, Effect.INSERT, (P,))
+    guard = language.Guard("is bad", Apply(BAD, (P,)))
+    update = language.Update("flag", FLAGGED, language.Effect.INSERT, (P,))
     every = (NOBODY.id, ANYBODY.id)
-    return Protocol(
+    return language.Protocol(
         id="flagging",
         title="Flagging",
         variant="main",
         without=(),
-        actions=(Action("flag", Role("anyone"), (P,), (guard,), (update,), "flag", "here"),),
+        actions=(language.Action("flag", language.Role("anyone"), (P,), (guard,), (update,), "flag", "here"),),
         axioms=(),
         initial=(),
         claims=(
-            Claim("only-bad", ONLY_BAD, "Only who is bad is flagged.", "", "", every),
-            Claim("none", NONE, "Nobody is flagged.", "", "", every, fails_under=(ANYBODY.id,)),
+            language.Claim("only-bad", ONLY_BAD, "Only who is bad is flagged.", "", "", every),
+            language.Claim("none", NONE, "Nobody is flagged.", "", "", every, fails_under=(ANYBODY.id,)),
         ),
         lemmas=(),
         goals=(),
@@ -83,7 +69,7 @@ def certificates() -> Certificates:
     return Certificates(layers)
 
 
-def converted(whole: System) -> dict[str, list[Converted]]:
+def converted(whole: System) -> dict[str, list[ConvertedCertificate]]:
     """Return the certificates of each layer, in terms of Coq's obligations."""
     return {layer.threat: Converter(whole).layer(layer, certificates()) for layer in whole.layers}
 

@@ -1,16 +1,86 @@
-"""Obligations as the program in Coq prints them, and the same of the Python generator, to be compared as they are."""
+"""Formulas of Python obligations as the program in Coq prints its own: with numbers for names, and without variables.
+
+This is written for the comparison and shares nothing with what is exported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from carnet_check.coq.certificates import required
+from carnet_check.coq.certificates import coq_obligations
 from carnet_check.exports.coq_data import GENERAL
 from carnet_check.exports.systems import system
-from carnet_check.obligations import layers, obligations
-from carnet_spec.language import Protocol
-from tests.coq.numbered import Numbering
+from carnet_check.obligations import Hypothesis, Obligation, layers, obligations
+from carnet_spec.language import Protocol, Sort, Symbol, Term, terms
+
+WORDS = {terms.And: "And", terms.Or: "Or", terms.Forall: "Forall", terms.Exists: "Exists"}
+
+
+class Numbering:
+    """Numbers for the sorts, symbols and members of a protocol, in alphabetical order."""
+
+    def __init__(self, sorts: Sequence[Sort], symbols: Sequence[Symbol]) -> None:
+        ordered = sorted(sorts, key=lambda sort: (sort.members is not None, sort.name))
+        self.sorts = {sort.name: number for number, sort in enumerate(ordered, 1)}
+        self.symbols = {name: number for number, name in enumerate(sorted(symbol.name for symbol in symbols), 1)}
+        members = [(sort.name, member) for sort in ordered for member in sort.members or ()]
+        self.members = {member: number for number, member in enumerate(members, 1)}
+        self._texts: dict[Hypothesis, str] = {}
+
+    def hypotheses(self, obligation: Obligation) -> list[tuple[str, str]]:
+        """Return the hypotheses with their names, those about sorts in alphabetical order."""
+        constants = {constant.symbol: place for place, constant in enumerate(obligation.constants)}
+        found = []
+        for hypothesis in obligation.hypotheses:
+            if hypothesis not in self._texts:
+                self._texts[hypothesis] = self.formula(hypothesis.formula, (), constants)
+            found.append((hypothesis.name, self._texts[hypothesis]))
+        sorts = sum(name.startswith("sort:") for name, _ in found)
+        return [*sorted(found[:sorts]), *found[sorts:]]
+
+    def formula(self, term: Term, scope: tuple[terms.Var, ...], constants: Mapping[Symbol, int]) -> str:
+        """Return a formula; ``scope`` lists the variables, the innermost first."""
+
+        def said(*parts: Term) -> str:
+            return " ".join(self.formula(part, scope, constants) for part in parts)
+
+        match term:
+            case terms.Truth(value):
+                return f"(Const {str(value).lower()})"
+            case terms.Apply(symbol, args):
+                return f"(Holds {self.symbols[symbol.name]} ({' '.join(self.term(a, scope, constants) for a in args)}))"
+            case terms.Equal(left, right):
+                return f"(Equal {self.term(left, scope, constants)} {self.term(right, scope, constants)})"
+            case terms.Not(body):
+                return f"(Not {said(body)})"
+            case terms.And((left, right)) | terms.Or((left, right)):
+                return f"({WORDS[type(term)]} {said(left, right)})"
+            case terms.Implies(premise, conclusion):
+                return f"(Implies {said(premise, conclusion)})"
+            case terms.IfThenElse(test, then, otherwise):
+                return f"(Choose {said(test, then, otherwise)})"
+            case terms.Forall((var,), body) | terms.Exists((var,), body):
+                inner = self.formula(body, (var, *scope), constants)
+                return f"({WORDS[type(term)]} {self.sorts[var.sort.name]} {inner})"
+        raise AssertionError(f"no formula of an obligation: {term}")
+
+    def term(self, term: Term, scope: tuple[terms.Var, ...], constants: Mapping[Symbol, int]) -> str:
+        """Return a term; a constant of the obligation is a variable beyond all that are bound."""
+        match term:
+            case terms.Var():
+                return f"(Bound {scope.index(term)})"
+            case terms.Member(sort, name):
+                return f"(Member {self.members[sort.name, name]})"
+            case terms.Apply(symbol, ()) if symbol in constants:
+                return f"(Bound {len(scope) + constants[symbol]})"
+            case terms.Apply(symbol, args):
+                return f"(Apply {self.symbols[symbol.name]} ({' '.join(self.term(a, scope, constants) for a in args)}))"
+        raise AssertionError(f"no term of an obligation: {term}")
+
+
+# -- obligations as the program in Coq prints them -------------------------------------------------------
+
 
 Made = tuple[str, str, list[str], list[str]]
 """A threat model, an id, the numbers of the constants' sorts, and the hypotheses."""
@@ -63,5 +133,5 @@ def names_for_certificates(protocol: Protocol) -> Iterator[list[str]]:
     """Yield the names of hypotheses by which certificates are converted."""
     whole = system(protocol.encoded)
     for layer in whole.layers:
-        for each in required(whole, layer):
+        for each in coq_obligations(whole, layer):
             yield list(each.hypotheses)

@@ -15,12 +15,12 @@ from carnet_check.certificates.file import Certificates, Entry, LayerCertificate
 from carnet_check.coq.certificates import (
     MOST_UNKNOWN,
     Converter,
-    Required,
+    CoqObligation,
     _completed,
+    coq_obligations,
     coq_term,
-    largest,
+    largest_number,
     line,
-    required,
 )
 from carnet_check.errors import CarnetError
 from carnet_check.exports.coq_data import CoqText, numbers
@@ -30,7 +30,7 @@ from tests.coq import flagging
 from tests.property.random_protocols import KEY, PARTY, PHASE, SYMBOLS
 
 NAMES = ("now.phase", "enum.Phase.DONE", "now.current", "rigid.boss")
-OBLIGATION = Required("step/act/claim", ("Party", "Phase"), ("sort:Party", "axiom:a", "inv:claim", "goal"))
+OBLIGATION = CoqObligation("step/act/claim", ("Party", "Phase"), ("sort:Party", "axiom:a", "inv:claim", "goal"))
 
 
 def whole() -> System:
@@ -118,7 +118,7 @@ def ends(branches: Sequence[int]) -> bool:
 
 def test_numbers_that_coq_has_to_know_are_counted() -> None:
     found = Converter(whole()).converted(OBLIGATION, Entry("", (), NAMES, "i 4 1 f2 e12 s 3 x 2 0 7 1 9 0 x 0 0"))
-    assert largest(found) == 12
+    assert largest_number(found) == 12
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_obligations_without_certificates_are_named() -> None:
 
 def test_the_obligations_of_a_layer_are_named_in_coqs_order() -> None:
     system = flagging.flagging()
-    assert [(each.id, each.constants, each.hypotheses) for each in required(system, system.layers[1])] == [
+    assert [(each.id, each.constants, each.hypotheses) for each in coq_obligations(system, system.layers[1])] == [
         ("init/none", (), ("sort:Party", "threat:all good", "goal")),
         (
             "step/flag/none",

@@ -11,65 +11,53 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carnet_check.coq.exhaustion import INSTANCE, judged, write
+from carnet_check.coq.program import INSTANCE, check_exhaustion, write
 from carnet_check.engines.explicit.engine import visit
 from carnet_check.errors import CarnetError
 from carnet_check.exports.exhaustion import States
 from carnet_check.semantics import Interpreter, NotEnabled, State
-from carnet_spec.language import (
-    Action,
-    Claim,
-    Effect,
-    Guard,
-    Instance,
-    Invariant,
-    Kind,
-    Protocol,
-    Role,
-    Sort,
-    SpecificationError,
-    Symbol,
-    Update,
-)
+from carnet_spec import language
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Implies, Not, Term, Var
-from tests.coq.built import exhaust
 from tests.coq.certifiable import without_choices
+from tests.coq.coq_files import exhaust
 from tests.property.random_protocols import samples
 
 # -- a lamp that is passed on, seen by everybody to whom it was shown -----------------------------------------------
 
-PARTY = Sort("Party")
-ANYONE = Role("anyone")
+PARTY = language.Sort("Party")
+ANYONE = language.Role("anyone")
 X, Y = Var("x", PARTY), Var("y", PARTY)
-HOLDER = Symbol("holder", (), PARTY, Kind.STATE, mutable=True)
-LIT = Symbol("lit", (), BOOL, Kind.STATE, mutable=True)
-SHOWN = Symbol("shown", (PARTY,), BOOL, Kind.STATE, mutable=True)
-SEEN = Symbol("seen", (PARTY,), BOOL, Kind.KNOWLEDGE, mutable=True)
+HOLDER = language.Symbol("holder", (), PARTY, language.Kind.STATE, mutable=True)
+LIT = language.Symbol("lit", (), BOOL, language.Kind.STATE, mutable=True)
+SHOWN = language.Symbol("shown", (PARTY,), BOOL, language.Kind.STATE, mutable=True)
+SEEN = language.Symbol("seen", (PARTY,), BOOL, language.Kind.KNOWLEDGE, mutable=True)
 
 
-def holds(symbol: Symbol, *args: Term) -> Apply:
+def holds(symbol: language.Symbol, *args: Term) -> Apply:
     return Apply(symbol, args)
 
 
-def action(name: str, params: tuple[Var, ...], guard: Term, *updates: Update, rule: bool = False) -> Action:
-    return Action(name, ANYONE, params, (Guard("may", guard),), updates, name, "", deduction=rule)
+def action(
+    name: str, params: tuple[Var, ...], guard: Term, *updates: language.Update, rule: bool = False
+) -> language.Action:
+    return language.Action(name, ANYONE, params, (language.Guard("may", guard),), updates, name, "", deduction=rule)
 
 
-LAMP = Protocol(
+LAMP = language.Protocol(
     id="lamp",
     title="Lamp",
     variant="lamp",
     without=(),
     actions=(
-        action("light", (), Not(holds(LIT)), Update("lit", LIT, Effect.INSERT, ())),
+        action("light", (), Not(holds(LIT)), language.Update("lit", LIT, language.Effect.INSERT, ())),
         action(
             "pass_on",
             (X, Y),
             And((holds(LIT), Equal(holds(HOLDER), X), Not(Equal(X, Y)))),
-            Update("holder", HOLDER, Effect.ASSIGN, (), Y),
-            Update("shown", SHOWN, Effect.INSERT, (Y,)),
+            language.Update("holder", HOLDER, language.Effect.ASSIGN, (), Y),
+            language.Update("shown", SHOWN, language.Effect.INSERT, (Y,)),
         ),
-        action("see", (X,), holds(SHOWN, X), Update("seen", SEEN, Effect.INSERT, (X,)), rule=True),
+        action("see", (X,), holds(SHOWN, X), language.Update("seen", SEEN, language.Effect.INSERT, (X,)), rule=True),
     ),
     axioms=(),
     initial=(),
@@ -83,22 +71,24 @@ LAMP = Protocol(
     sorts=(PARTY,),
     symbols=(HOLDER, LIT, SHOWN, SEEN),
 )
-PAIR = Instance({"Party": ("a", "b")})
-ONLY_SHOWN = Invariant("only shown", (X,), Implies(holds(SEEN, X), And((holds(LIT), holds(SHOWN, X)))))
-ALWAYS_SEEN = Invariant("always seen", (X,), Implies(holds(SHOWN, X), holds(SEEN, X)))
+PAIR = language.Instance({"Party": ("a", "b")})
+ONLY_SHOWN = language.Invariant("only shown", (X,), Implies(holds(SEEN, X), And((holds(LIT), holds(SHOWN, X)))))
+ALWAYS_SEEN = language.Invariant("always seen", (X,), Implies(holds(SHOWN, X), holds(SEEN, X)))
 
 
-def claiming(protocol: Protocol, *invariants: Invariant) -> Protocol:
-    claims = tuple(Claim(each.name, each, each.name, "", "", ()) for each in invariants)
+def claiming(protocol: language.Protocol, *invariants: language.Invariant) -> language.Protocol:
+    claims = tuple(language.Claim(each.name, each, each.name, "", "", ()) for each in invariants)
     return replace(protocol, claims=claims, lemmas=(), threats=(), axioms=())
 
 
-def accepted(folder: Path, protocol: Protocol, instance: Instance, states: States | None = None) -> bool:
+def accepted(
+    folder: Path, protocol: language.Protocol, instance: language.Instance, states: States | None = None
+) -> bool:
     """Have the program judge that all claims hold in the states, by default those that the engine visits."""
     invariants = [claim.checked for claim in protocol.claims]
     found = states or visit(protocol, instance, invariants, ()).states
     write(folder, protocol, instance, "", [claim.name for claim in protocol.claims], found)
-    return judged(exhaust(), folder).accepted
+    return check_exhaustion(exhaust(), folder).accepted
 
 
 def test_what_holds_in_every_state_is_accepted(tmp_path: Path) -> None:
@@ -108,9 +98,9 @@ def test_what_holds_in_every_state_is_accepted(tmp_path: Path) -> None:
 def test_a_protocol_may_have_no_sort(tmp_path: Path) -> None:
     light, *_ = LAMP.actions
     lamp = replace(LAMP, actions=(light,), sorts=(), symbols=(LIT,))
-    lit, never = Invariant("lit or not", (), TRUE), Invariant("never lit", (), Not(holds(LIT)))
-    assert accepted(tmp_path, claiming(lamp, lit), Instance({}))
-    assert not accepted(tmp_path, claiming(lamp, never), Instance({}))
+    lit, never = language.Invariant("lit or not", (), TRUE), language.Invariant("never lit", (), Not(holds(LIT)))
+    assert accepted(tmp_path, claiming(lamp, lit), language.Instance({}))
+    assert not accepted(tmp_path, claiming(lamp, never), language.Instance({}))
 
 
 def test_a_claim_that_wants_a_rule_to_be_taken_is_refused(tmp_path: Path) -> None:
@@ -121,13 +111,13 @@ def test_a_claim_that_wants_a_rule_to_be_taken_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_claim_that_fails_is_refused(tmp_path: Path) -> None:
-    nobody = Invariant("nobody", (X,), Not(holds(SEEN, X)))
+    nobody = language.Invariant("nobody", (X,), Not(holds(SEEN, X)))
     assert visit(LAMP, PAIR, [nobody], ()).fallen == {"nobody"}
     assert not accepted(tmp_path, claiming(LAMP, nobody), PAIR)
 
 
 def test_a_rule_that_is_read_negatively_is_refused(tmp_path: Path) -> None:
-    hide = action("hide", (X,), Not(holds(SEEN, X)), Update("lit", LIT, Effect.REMOVE, ()))
+    hide = action("hide", (X,), Not(holds(SEEN, X)), language.Update("lit", LIT, language.Effect.REMOVE, ()))
     hiding = claiming(replace(LAMP, actions=(*LAMP.actions, hide)), ONLY_SHOWN)
     assert not accepted(tmp_path, hiding, PAIR)
 
@@ -181,7 +171,7 @@ def test_the_instance_is_a_model_of_what_is_assumed(tmp_path: Path) -> None:
     text = (tmp_path / INSTANCE).read_text("utf-8")
     assert text.count("(Threat ())") == 1
     (tmp_path / INSTANCE).write_text(text.replace("(Threat ())", "(Threat ((Const false)))"), "utf-8")
-    assert not judged(exhaust(), tmp_path).accepted
+    assert not check_exhaustion(exhaust(), tmp_path).accepted
 
 
 @pytest.mark.parametrize(("first", "begun"), [("(() 1)", True), ("(() 1) (() 2)", False), ("(() 3)", False)])
@@ -191,7 +181,7 @@ def test_limits_that_no_first_state_has_are_refused(tmp_path: Path, first: str, 
     text = (tmp_path / INSTANCE).read_text("utf-8")
     assert text.count("(Limits () ((1 ((() 1)))))") == 1
     (tmp_path / INSTANCE).write_text(text.replace("((() 1))", f"({first})"), "utf-8")
-    assert judged(exhaust(), tmp_path).accepted is begun
+    assert check_exhaustion(exhaust(), tmp_path).accepted is begun
 
 
 @pytest.mark.parametrize(
@@ -209,11 +199,11 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, old: str, new: str, said: s
     assert old in text
     (tmp_path / INSTANCE).write_text(text.replace(old, new, 1), "utf-8")
     with pytest.raises(CarnetError, match=said):
-        judged(exhaust(), tmp_path)
+        check_exhaustion(exhaust(), tmp_path)
 
 
 def test_a_budget_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpecificationError, match="bounds the adversary's moves"):
+    with pytest.raises(language.SpecificationError, match="bounds the adversary's moves"):
         accepted(tmp_path, claiming(LAMP, ONLY_SHOWN), replace(PAIR, budget=1))
 
 
@@ -222,8 +212,8 @@ def test_a_budget_is_refused(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Random:
-    protocol: Protocol
-    instance: Instance
+    protocol: language.Protocol
+    instance: language.Instance
 
 
 @st.composite

@@ -5,24 +5,22 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.coq.coq_files import needs_coq
-from tests.faults.seeding import ROOT, SECONDS, Fault, Tree, faults, record
+from tests.coq.coq_files import SOURCES, Library, needs_coq
+from tests.faults.seeding import ROOT, SECONDS, Fault, Tree, cannot_be_seeded, faults, not_as_recorded, record
 
 FAULTS = faults(Path(__file__).with_name("faults.toml"))
 
 
-@pytest.mark.parametrize("id", FAULTS)
-def test_a_fault_can_still_be_seeded(id: str) -> None:
+def test_every_fault_can_still_be_seeded_and_was_noticed() -> None:
     """Its text is there once, and what should notice it are fast tests that exist."""
-    fault = FAULTS[id]
-    assert (ROOT / fault.file).read_text("utf-8").count(fault.old) == 1
-    assert fault.old != fault.new
-    assert all((ROOT / test).is_file() for test in fault.noticed_by)
+    assert cannot_be_seeded(FAULTS) == []
+    assert not_as_recorded(ROOT / "docs" / "results" / "coq-faults.csv", FAULTS) == []
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +53,28 @@ def test_a_fault_is_noticed(fault: Fault, tree: Tree, caught: dict[str, str]) ->
         failed, said = tree.failing(fault.noticed_by)
     assert failed, said
     caught[fault.id] = failed
+
+
+# -- the check of exhausted instances in Coq ---------------------------------------------------------
+
+EDITS = tomllib.loads(Path(__file__).with_name("exhaustion.toml").read_text("utf-8"))["fault"]
+PROOF = "Exhaustion.vo"
+
+
+def test_each_edit_can_be_made() -> None:
+    texts = {fault["file"]: (SOURCES / fault["file"]).read_text("utf-8") for fault in EDITS}
+    assert [fault["id"] for fault in EDITS if texts[fault["file"]].count(fault["old"]) != 1] == []
+    assert len({fault["id"] for fault in EDITS}) == len(EDITS) > 20
+
+
+@pytest.mark.slow
+@needs_coq
+@pytest.mark.parametrize("fault", EDITS, ids=lambda fault: str(fault["id"]))
+def test_a_check_that_lets_wrongs_through_has_no_proof(fault: dict[str, str], library: Library, tmp_path: Path) -> None:
+    copy = Library.copied(library.folder, tmp_path / "coq")
+    assert copy.make(PROOF).returncode == 0
+    file = copy.folder / fault["file"]
+    file.write_text(file.read_text("utf-8").replace(fault["old"], fault["new"]), "utf-8")
+    ran = copy.make(PROOF)
+    assert ran.returncode != 0
+    assert "Error" in ran.stderr

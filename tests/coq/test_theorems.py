@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import sys
+import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from carnet_check.cli import main as command
 from carnet_check.coq import folder
-from carnet_check.coq.files import CoqFiles, write_makefile
+from carnet_check.coq.__main__ import main
+from carnet_check.coq.certificates import ConvertedCertificate
+from carnet_check.coq.folder import CoqFiles, judge_folder, write_makefile
+from carnet_check.coq.program import VARIABLE
 from carnet_check.errors import UsageError
+from carnet_check.exports.coq_data import RESERVED
 from carnet_check.exports.systems import System, system
 from carnet_check.loading.families import registered_families
-from carnet_spec.language import Protocol
-from tests.coq.built import compiled
+from carnet_command.exit_codes import ExitCode
+from carnet_spec.language import Protocol, SpecificationError
+from tests.coq.coq_files import compiled, program, shared, to_be_proved
 from tests.coq.flagging import converted, flagging, protocol
-from tests.coq.proved import to_be_proved
+from tests.fixtures import toy
 
 STATED = re.compile(r"Theorem (\w+) : always (\w+) (\w+|\[\]) (\w+)\.")
 MAIN = [(family, name) for family in registered_families() for name in family.with_layers(family.main)]
@@ -182,3 +194,195 @@ def test_coq_compiles_nothing_that_is_not_proved(tmp_path: Path, file: str, old:
     (tmp_path / file).write_text(text.replace(old, new), "utf-8")
     assert compiled(tmp_path).returncode != 0
     assert not (tmp_path / "theorems_variant_main.assumptions").exists()
+
+
+# -- every name in the Coq files of a system stands for one thing ----------------------------------------
+
+
+NAMED = re.compile(r"^(?:Definition|Theorem) (\w+)", re.MULTILINE)
+HOSTILE: dict[str, tuple[tuple[str, str], tuple[str, str], str]] = {
+    "names that are the same when joined": (("a_under_b", "a"), ("c", "b_under_c"), "main"),
+    "names of lemmas that the proofs use": (("certified-in-general", "eq_refl"), ("nobody", "anybody"), "main"),
+    "names of constructors": (("x y", "Some"), ("nobody", "anybody"), "Build-protocol"),
+    "letters that are not ASCII": (("é", "è"), ("ü/ö", "u o"), "main"),
+    "names without any letter": (("!", "?"), ("..", "--"), "..."),
+    "names of what Carnet adds": (("digest of variant_main", "main"), ("every threat", "every_threat"), "claim-main"),
+}
+"""Two claims, two threat models and a variant."""
+
+
+def renamed(name: str) -> Protocol:
+    """Return the small protocol with hostile names."""
+    claims, threats, variant = HOSTILE[name]
+    plain = protocol()
+    called = dict(zip((each.id for each in plain.threats), threats, strict=True))
+    return replace(
+        plain,
+        variant=variant,
+        claims=tuple(
+            replace(
+                each,
+                name=claim,
+                under=tuple(called[id] for id in each.under),
+                fails_under=tuple(called[id] for id in each.fails_under),
+            )
+            for each, claim in zip(plain.claims, claims, strict=True)
+        ),
+        threats=tuple(replace(each, id=called[each.id]) for each in plain.threats),
+    )
+
+
+def hostile(name: str) -> System:
+    return system(renamed(name).encoded)
+
+
+def certified_claims(whole: System) -> dict[str, list[ConvertedCertificate]]:
+    """Return the certificates of the small protocol, which its names are no part of."""
+    plain = converted(flagging()).values()
+    return dict(zip((layer.threat for layer in whole.layers), plain, strict=True))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_is_defined_twice_and_nothing_of_coq_anew(name: str) -> None:
+    whole = hostile(name)
+    files, certificates = CoqFiles(whole), certified_claims(whole)
+    lines = [*files.specification(), *files.certificates(certificates), *files.theorems()]
+    defined = Counter(NAMED.findall("\n".join(lines)))
+    assert {each for each, times in defined.items() if times > 1} == set()
+    assert RESERVED.isdisjoint(defined)
+    assert sum(line.startswith("Theorem") and " : always " in line for line in lines) == 3
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_the_same_every_time(name: str) -> None:
+    assert list(CoqFiles(hostile(name)).theorems()) == list(CoqFiles(hostile(name)).theorems())
+
+
+def _expected_to_fall() -> System:
+    plain = protocol()
+    claims = (replace(each, under=(), fails_under=each.under) for each in plain.claims)
+    return system(replace(plain, claims=tuple(claims)).encoded)
+
+
+def test_where_nothing_is_claimed_to_hold_there_is_no_file_of_theorems(tmp_path: Path) -> None:
+    whole = _expected_to_fall()
+    assert CoqFiles(whole).written(tmp_path, {layer.threat: [] for layer in whole.layers}) == 0
+    assert not list(tmp_path.glob("theorems_*.v"))
+    assert (tmp_path / "spec_variant_main.v").is_file()
+    stated = tmp_path / "stated"
+    stated.mkdir()
+    assert CoqFiles(flagging()).written(stated, converted(flagging())) == 3
+
+
+def test_a_claim_that_no_layer_has_is_not_left_out(tmp_path: Path) -> None:
+    whole = flagging()
+    lost = replace(whole, layers=whole.layers[:1])
+    with pytest.raises(SpecificationError, match="no layer proves 'none' under 'nobody'"):
+        CoqFiles(lost).written(tmp_path, converted(whole))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_coq_compiles_them(name: str, tmp_path: Path) -> None:
+    whole = hostile(name)
+    files = CoqFiles(whole)
+    files.written(tmp_path, certified_claims(whole))
+    write_makefile(tmp_path, [files.name])
+    ran = compiled(tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+# -- from a specification and a search for certificates to a folder that the program accepts and Coq compiles ---
+
+
+def carnet(*words: str) -> int:
+    """Run the command, and return its exit code."""
+    with pytest.raises(SystemExit) as ended:
+        command(list(words))
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+@pytest.fixture(scope="module")
+def certified_attacks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``carnet certify`` writes of the toy protocol."""
+    folder = tmp_path_factory.mktemp("toy") / "certified"
+    assert carnet("certify", f"{toy.__file__}:FAMILY", "--out", str(folder), "--jobs", "1") == ExitCode.EXPECTED
+    return folder
+
+
+def test_the_program_accepts_what_was_certified(certified_attacks: Path) -> None:
+    (verdict,) = judge_folder(certified_attacks, program())
+    assert (verdict.variant, verdict.accepted, verdict.said) == ("main", True, ("layer *: 18 of 18 accepted",))
+
+
+def test_recheck_runs_the_program(
+    certified_attacks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(program()))
+    assert carnet("recheck", str(certified_attacks)) == ExitCode.EXPECTED
+    assert "accepts them all" in capsys.readouterr().out
+
+
+def test_another_specification_is_not_what_was_certified(certified_attacks: Path, tmp_path: Path) -> None:
+    """The program makes the obligations of the specification that lies there, whatever texts lie beside it."""
+    folder = tmp_path / "certified"
+    shutil.copytree(certified_attacks, folder)
+    file = folder / "systems" / "main.json"
+    text = file.read_text("utf-8")
+    guard = '["not",["apply","used_key",[["variable","key","Key"]]]],"kind":"fresh"'
+    assert text.count(guard) == 1
+    file.write_text(text.replace(guard, '["true"],"kind":"require"'), "utf-8")
+    (verdict,) = judge_folder(folder, program())
+    assert not verdict.accepted
+    assert any(line.startswith("refused step/lend/") for line in verdict.said)
+
+
+def test_a_folder_without_certificates_is_not_accepted(certified_attacks: Path, tmp_path: Path) -> None:
+    shutil.copytree(certified_attacks / "systems", tmp_path / "systems")
+    (verdict,) = judge_folder(tmp_path, program())
+    assert not verdict.accepted
+    assert verdict.said == ("variant main: expected 18 certificates, found none; make them again",)
+    ran = CliRunner().invoke(main, [str(tmp_path)])
+    assert (ran.exit_code, ran.output) == (1, f"Error: {verdict.said[0]}\n")
+
+
+def test_a_folder_without_specifications_is_refused(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(main, [str(tmp_path)])
+    assert (ran.exit_code, ran.output.count("\n")) == (1, 1)
+    assert ran.output.startswith("Error: expected variants in")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_one_command_makes_theorems(certified_attacks: Path) -> None:
+    ran = shared().make("theorems", f"DIR={certified_attacks}", f"PYTHON={sys.executable}")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert f"main: 2 theorems; written to {certified_attacks / 'coq'}\n" in ran.stdout
+    said = certified_attacks / "coq" / "theorems_variant_main.assumptions"
+    assert said.read_text("utf-8") == "Closed under the global context\n"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_nothing_that_lies_in_the_folder_is_believed(certified_attacks: Path, tmp_path: Path) -> None:
+    """Neither what was compiled of another specification, however new it looks, nor theorems of somebody else."""
+    folder = tmp_path / "certified"
+    shutil.copytree(certified_attacks, folder)
+    made = "theorems", f"DIR={folder}", f"PYTHON={sys.executable}"
+    assert shared().make(*made).returncode == 0
+    (folder / "coq" / "theorems_aaa.v").write_text(f'Redirect "{tmp_path / "elsewhere"}" Print nat.', "utf-8")
+    assert shared().make(*made).returncode == 0
+    assert not (folder / "coq" / "theorems_aaa.v").exists()
+    assert not (tmp_path / "elsewhere.out").exists()
+    file = folder / "systems" / "main.json"
+    text = file.read_text("utf-8")
+    guard = '["not",["apply","used_key",[["variable","key","Key"]]]],"kind":"fresh"'
+    file.write_text(text.replace(guard, '["true"],"kind":"require"'), "utf-8")
+    tomorrow = time.time() + 86_400
+    for file in (*folder.glob("coq/*.vo"), *folder.glob("coq/*.assumptions")):
+        os.utime(file, (tomorrow, tomorrow))
+    ran = shared().make(*made)
+    assert (ran.returncode != 0, "written to" in ran.stdout) == (True, True), ran.stderr

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import util
 from pathlib import Path
@@ -15,18 +17,26 @@ from xml.etree import ElementTree
 
 import pytest
 
+from carnet_check.verification.composition import BondStatus, Judgement
+from carnet_spec.compositions import compositions
 from carnet_spec.language import Draft, Family, Formula, SpecificationError, implies
+from carnet_spec.language.composition import BuiltBond
+from carnet_spec.language.notation import show_lines
 from carnet_spec.language.requirements import Level, NormativeText
 from docs._ext import carnet_pages
-from docs._ext.carnet_pages import is_implemented, registered_families, write
+from docs._ext.carnet_pages import is_implemented, registered_families, specification, write
 from docs._ext.carnet_pages.accounts import accounts_page
 from docs._ext.carnet_pages.assurance import VERIFIES, Case, assurance, cases, need_id, places, refuse_gaps
+from docs._ext.carnet_pages.bonds import compositions_page
+from docs._ext.carnet_pages.counted_proofs import TRUSTED
 from docs._ext.carnet_pages.junit import JUNIT, Ran, TestRun, kept, read
-from docs._ext.carnet_pages.mended import marks, mended
+from docs._ext.carnet_pages.mended import FAULTS, RECORDS, Fault, gaps, marks, mended, read_faults
 from docs._ext.carnet_pages.records.recorders import commands
+from docs._ext.carnet_pages.sources import addresses, cited, linked, nowhere, unknown
+from tests.faults.seeding import there_is
 from tests.fixtures import toy
+from tests.repo.tracked import ROOT
 
-ROOT = Path(__file__).parents[2]
 TEXT = NormativeText(
     """# Keys
 
@@ -239,11 +249,10 @@ def test_most_requirements_are_verified_by_more_than_one_test() -> None:
     assert sum(len(names) > 1 for names in required.values()) * 4 >= 3 * len(required)
 
 
-@pytest.mark.parametrize("id", NORMATIVE)
-def test_recorded_tests_exist(id: str) -> None:
-    for ran in registered_cases()[id].tests:
-        source = (ROOT / ran.classname.replace(".", "/")).with_suffix(".py").read_text("utf-8")
-        assert f"def {ran.name.partition('[')[0]}(" in source
+def test_recorded_tests_exist() -> None:
+    recorded = {f"{ran.classname.replace('.', '/')}.py::{ran.name}" for id in NORMATIVE for ran in ran_for(id)}
+    assert recorded
+    assert [test for test in sorted(recorded) if not there_is(test)] == []
 
 
 @pytest.mark.skipif(util.find_spec("sphinx_needs") is None, reason="needs the docs extra; CI builds all pages anyway")
@@ -377,3 +386,280 @@ def test_the_findings_page_tells_of_every_finding_and_each_was_found() -> None:
     for id, each in runs.items():
         assert re.search(rf"\b{id}\b", told), id
         assert each["verdict"] == "VIOLATED", id
+
+
+# -- every citation on the generated pages has its address or is said to have none -----------------------
+
+
+FAMILIES = [family for family in registered_families() if family.text.text]
+PAGES = ("requirements", "actions", "claims", "index")
+
+
+def sources(family: Family) -> Iterator[str]:
+    """Yield every source of the normative text, of services, and of steps and claims of all variants."""
+    yield from (each.source for each in family.text.requirements().values())
+    yield from (service.where for service in family.services)
+    for name in family.variants:
+        draft = family.drafted(name).whole()
+        yield from (action.source for action in draft.actions)
+        yield from (claim.source for claim in draft.claims)
+
+
+@functools.cache
+def all_sources() -> list[str]:
+    return sorted({source for family in FAMILIES for source in sources(family)})
+
+
+def test_every_citation_has_an_address_or_is_said_to_have_none() -> None:
+    assert {source: unknown(source) for source in all_sources() if unknown(source)} == {}
+
+
+def test_no_address_and_no_excuse_is_left_over() -> None:
+    used = {name for source in all_sources() for name in cited(source)}
+    assert set(addresses()) - used == set()
+    assert [name for name in nowhere() if not any(name in source for source in all_sources())] == []
+
+
+def test_what_the_table_lacks_is_noticed() -> None:
+    assert unknown("RFC 9999 section 1") == ["RFC 9999"]
+    assert unknown("deck, Outlook; somewhere_else.c") == ["somewhere_else.c"]
+    assert unknown("hearsay") == ["hearsay"]
+
+
+def test_an_address_is_one_that_lasts() -> None:
+    urls = addresses().values()
+    assert [url for url in urls if not re.match(r"https://[\w./?=-]+$", url) or "blob/main" in url] == []
+
+
+@pytest.mark.mends("N11")
+def test_a_page_leads_to_what_it_cites() -> None:
+    strange: dict[str, set[str]] = {}
+    for family in FAMILIES:
+        pages = specification([family], {})
+        for page in PAGES:
+            text = pages[f"{family.id}/{page}.md"]
+            links = set(re.findall(r"\[[^\]]+\]\((https://[^)]+)\)", " ".join(text.split())))
+            anchors = {"", *re.findall(r"#section-[\d.]+", text)}
+            strange[f"{family.id}/{page}"] = links - {
+                f"{url}{rest}" for url in addresses().values() for rest in anchors
+            }
+            if not links and (page != "index" or family.services):
+                strange[f"{family.id}/{page}"] = {"no link"}
+    assert {page: links for page, links in strange.items() if links} == {}
+
+
+@pytest.mark.mends("N11")
+def test_the_evidence_for_a_requirement_leads_to_its_source() -> None:
+    listed = [case for family in FAMILIES for case in cases([family], TestRun(), {})]
+    text = assurance(FAMILIES, listed, [], TestRun())["assurance/requirements.md"]
+    assert [case.id for case in listed if f"Source: {linked(case.requirement.source)}." not in text] == []
+    assert text.count("](https://") > 20
+
+
+def test_a_section_is_part_of_the_address() -> None:
+    assert linked("RFC 5116 section 5.1.1; SP 800-38D section 8") == (
+        "[RFC 5116 section 5.1.1](https://www.rfc-editor.org/rfc/rfc5116#section-5.1.1); "
+        "[SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D) section 8"
+    )
+
+
+def test_what_is_around_a_citation_stays_as_it_was() -> None:
+    assert linked("deck, *Setup*; nvtrust: a report") == (
+        r"deck, \*Setup\*; [nvtrust](https://github.com/NVIDIA/nvtrust): a report"
+    )
+
+
+def test_the_longest_citation_counts() -> None:
+    assert linked("DEMY (arXiv 2507.02770): requests").startswith("[DEMY (arXiv 2507.02770)](")
+    assert cited("conf_compute_keystore_gh100.c") == ["conf_compute_keystore_gh100.c"]
+
+
+# -- what has to be believed is complete -----------------------------------------------------------------
+
+
+BASES = (ROOT / "spec", ROOT / "model_check")
+COMMON = "To believe `--engine kernel`, without Coq"
+HARMLESS: dict[str, str] = {
+    "carnet_check/certificates/file.py": "finds and reads certificates, which the kernel judges",
+    "carnet_check/coq": "asks the program from Coq, which says for itself whether it accepts",
+    "carnet_check/engines/interface.py": "what a task and an outcome are",
+    "carnet_check/engines/runner.py": "in how many processes work is done",
+    "carnet_check/errors.py": "errors",
+    "carnet_check/exports/tptp.py": "writes the same obligations for E",
+    "carnet_check/loading": "finds the specification, whose digest is shown, and instances of it",
+    "carnet_check/results.py": "verdicts and their order",
+    "carnet_check/commands/common.py": "options of commands",
+    "carnet_command/exit_codes.py": "exit codes",
+    "carnet_command/garbage.py": "how often Python looks for objects that nobody has any more",
+    "carnet_command/files.py": "reads files, and says why it cannot",
+    "carnet_command/interrupts.py": "ends what is interrupted",
+    "carnet_command/text.py": "words",
+    "carnet_spec": "the language, and the protocols that are written in it",
+}
+"""Files or folders that are imported and need not be believed, or are on the list by name, each with why."""
+CODE_OF_VERDICTS: dict[str, tuple[str, ...]] = {
+    COMMON: ("carnet_check.engines.kernel.engine",),
+    "To believe `carnet recheck`, without Coq": ("carnet_check.commands.recheck", "carnet_check.certificates.folder"),
+}
+
+
+def file_of(module: str) -> Path | None:
+    places = (base / module.replace(".", "/") for base in BASES)
+    every = (file for place in places for file in (place.with_suffix(".py"), place / "__init__.py"))
+    return next((file for file in every if file.is_file()), None)
+
+
+def imported(file: Path) -> Iterator[str]:
+    """Yield the modules of Carnet that a file imports, in functions too."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def reached(*modules: str) -> set[str]:
+    """Return the files that these modules import, and what those import, unless they are harmless."""
+    found: set[str] = set()
+    waiting = list(modules)
+    while waiting:
+        file = file_of(waiting.pop())
+        if file is None or name_of(file) in found:
+            continue
+        found.add(name_of(file))
+        if not _within(name_of(file), HARMLESS):
+            waiting += imported(file)
+    return found
+
+
+def name_of(file: Path) -> str:
+    base = next(base for base in BASES if file.is_relative_to(base))
+    return file.relative_to(base).as_posix()
+
+
+def _within(file: str, listed: dict[str, str] | set[str]) -> bool:
+    return any(file == each or file.startswith(f"{each}/") for each in listed)
+
+
+def believed(heading: str) -> set[str]:
+    parts = {*TRUSTED[COMMON], *TRUSTED[heading]}
+    return {path.removeprefix("model_check/").removeprefix("spec/") for path in parts}
+
+
+@pytest.mark.parametrize("heading", CODE_OF_VERDICTS)
+def test_whatever_is_imported_is_to_be_believed_or_harmless(heading: str) -> None:
+    listed = believed(heading)
+    strange = sorted(each for each in reached(*CODE_OF_VERDICTS[heading]) if not _within(each, listed | set(HARMLESS)))
+    assert strange == []
+
+
+def test_nothing_is_called_harmless_that_is_to_be_believed_or_imported_nowhere() -> None:
+    every = set().union(*(reached(*modules) for modules in CODE_OF_VERDICTS.values()))
+    for each in HARMLESS:
+        assert any(_within(file, {each}) for file in every), each
+        assert not any(_within(file, {each}) for heading in CODE_OF_VERDICTS for file in believed(heading)), each
+
+
+def test_all_that_is_to_be_believed_is_imported() -> None:
+    for heading, modules in CODE_OF_VERDICTS.items():
+        files = reached(*modules, "carnet_check.engines.kernel.engine")
+        for each in believed(heading):
+            assert any(_within(file, {each}) for file in files), each
+
+
+def test_the_page_names_what_is_to_be_believed() -> None:
+    text = (ROOT / "docs" / "assurance" / "proofs.md").read_text("utf-8")
+    for heading in CODE_OF_VERDICTS:
+        for each in TRUSTED[heading]:
+            assert f"`{Path(each).name}`" in text or each.partition("/")[2] in text, each
+
+
+# -- every fault that was mended is held by a test, and every mark names a fault -------------------------
+
+
+ADR = ROOT / "docs" / RECORDS
+FAULT = Fault("X1", "high", "it said the wrong thing")
+SMALL = Fault("X2", "low", "it left a file behind")
+
+
+def test_every_fault_is_held_by_a_test_and_every_mark_names_a_fault() -> None:
+    answered = (ROOT / "SECURITY.md").read_text("utf-8")
+    assert gaps(read_faults(ROOT / "docs" / FAULTS), marks(ROOT / "tests"), answered, ADR) == []
+
+
+def test_a_fault_that_no_test_holds_ends_the_build() -> None:
+    with pytest.raises(SpecificationError, match="fault X1: no test"):
+        mended([FAULT], {}, "")
+
+
+def test_a_small_fault_may_be_answered_in_words_and_others_may_not() -> None:
+    assert gaps([SMALL], {}, "**X2** stays, because.", ADR) == []
+    assert gaps([FAULT], {}, "**X1** stays, because.", ADR) == ["fault X1: no test is marked as mending it"]
+
+
+def test_a_fault_may_be_answered_by_a_decision_record_that_there_is(tmp_path: Path) -> None:
+    decided = Fault("X3", "met by authors", "it could not say so", "0001-it-stays")
+    assert gaps([decided], {}, "", tmp_path) == ["fault X3: there is no decision record 0001-it-stays"]
+    (tmp_path / "0001-it-stays.md").write_text("# 1. It stays")
+    text = mended([decided], {}, "", tmp_path)
+    assert "| it could not say so | decided: {doc}`/adr/0001-it-stays` |" in text
+
+
+def test_a_mark_of_no_fault_is_noticed(tmp_path: Path) -> None:
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "test_it.py").write_text("@pytest.mark.mends('X9')\ndef test_that() -> None: ...\n")
+    held = marks(folder)
+    assert held == {"X9": ["tests/test_it.py::test_that"]}
+    assert gaps([], held, "", ADR) == ["tests/test_it.py::test_that: marked as mending X9, which no fault is called"]
+
+
+def test_the_page_names_the_tests() -> None:
+    text = mended([FAULT], {"X1": ["tests/test_it.py::test_that"]}, "")
+    assert "| X1 | high | it said the wrong thing | `tests/test_it.py::test_that` |" in text
+
+
+# -- the page on compositions shows every bond -----------------------------------------------------------
+
+
+FOUND = compositions()
+
+
+def implied(bond: BuiltBond) -> Judgement:
+    return Judgement(bond.bond.name, BondStatus.IMPLIED)
+
+
+def refused(bond: BuiltBond) -> Judgement:
+    return Judgement(bond.bond.name, BondStatus.OPEN, ("it is not so",))
+
+
+PAGE = compositions_page(FOUND, implied)
+
+
+def test_every_bond_is_shown_with_both_formulas() -> None:
+    for composition in FOUND:
+        for bond in composition.built():
+            assert f"\n### {bond.bond.name}\n" in PAGE
+            for term in (*bond.assumed.values(), *bond.read.values()):
+                assert "\n".join(show_lines(term)) in PAGE
+
+
+def test_every_bond_is_drawn_as_an_arrow() -> None:
+    drawn = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg.*?</svg>", PAGE, re.DOTALL)]
+    assert len(drawn) == len(FOUND)
+    for svg, composition in zip(drawn, FOUND, strict=True):
+        assert len(svg.findall(".//{*}line")) == len(composition.bonds)
+        assert len(svg.findall("{*}rect")) == 2
+
+
+def test_every_assumption_that_is_left_open_is_listed_with_its_reason() -> None:
+    for composition in FOUND:
+        for each in composition.left_open:
+            row = next(line for line in PAGE.splitlines() if line.endswith(f"| {each.why} |"))
+            assert all(f"`{id} <" in row for id in each.ids)
+
+
+def test_a_bond_that_does_not_hold_ends_the_build() -> None:
+    with pytest.raises(ValueError, match="ring-of-travelling, bond 'certificates tell': it is not so"):
+        compositions_page(FOUND, refused)

@@ -6,15 +6,14 @@ import json
 import subprocess
 import sys
 from importlib import util
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from docs._ext.carnet_pages import gallery, specification, write
 from tests.fixtures.travelling import FAMILY
+from tests.repo.tracked import ROOT
 
-ROOT = Path(__file__).parents[2]
 ATTACKS = json.loads((ROOT / "docs/results/attacks/gpu-travelling.json").read_text("utf-8"))
 
 pytestmark = pytest.mark.skipif(

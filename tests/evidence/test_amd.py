@@ -18,7 +18,7 @@ from carnet_ref.crypto.certificate_path import parse_pem_chain
 from carnet_ref.crypto.primitives import sha256
 from carnet_ref.wire import MalformedError
 from tests.evidence.amd_table import TABLE, table
-from tests.fixtures.simulated_reports import flipped
+from tests.fixtures.simulated_snp import flipped
 from tests.fixtures.snp_evidence import (
     AZURE,
     AZURE_2,

@@ -17,7 +17,7 @@ from carnet_ref.attestation.amd.evidence import SnpEvidence
 from carnet_ref.attestation.anchors import AnchorRole, default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from tests.fixtures.omne import refusal
-from tests.fixtures.simulated_reports import der, flipped
+from tests.fixtures.simulated_snp import der, flipped
 from tests.fixtures.snp_evidence import EARLY, FOLDER, LATE, MISSING, Case, found, genuine
 
 pytestmark = pytest.mark.skipif(FOLDER is None, reason=MISSING)

@@ -51,7 +51,7 @@ from tests.fixtures.intel_evidence import (
     read_quote,
     refused,
 )
-from tests.fixtures.quote_regions import refusing_steps
+from tests.fixtures.simulated_quotes import refusing_steps
 
 pytestmark = pytest.mark.skipif(FOLDER is None, reason=MISSING)
 CASES = [*genuine(), *refused()] if FOLDER else []

@@ -35,7 +35,7 @@ from carnet_ref.spdm.machine import (
 )
 from carnet_ref.spdm.messages import MutualRequest, Summary
 from tests.evidence import spdm_emulator as emulator
-from tests.fixtures.spdm_ends import BLOCKS
+from tests.fixtures.spdm import BLOCKS
 
 pytestmark = pytest.mark.skipif(emulator.FOLDER is None, reason="CARNET_SPDM_EMULATOR names no folder")
 

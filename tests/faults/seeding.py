@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import difflib
 import os
 import shutil
 import subprocess
@@ -44,6 +45,39 @@ def faults(file: Path = SEEDED) -> dict[str, Fault]:
     found = [Fault(**{**each, "noticed_by": tuple(each["noticed_by"])}) for each in listed]
     assert len({fault.id for fault in found}) == len(found), "two faults have one id"
     return {fault.id: fault for fault in found}
+
+
+def cannot_be_seeded(listed: Mapping[str, Fault]) -> list[str]:
+    """Return what is wrong with faults: whose text is not there once, and which tests are not there to notice them."""
+    wrong: list[str] = []
+    for fault in listed.values():
+        file = ROOT / fault.file
+        count = file.read_text("utf-8").count(fault.old) if file.is_file() else 0
+        wrong += [f"{fault.id}: its text is {count} times in {fault.file}"] * (count != 1)
+        wrong += [f"{fault.id}: changes nothing"] * (fault.old == fault.new)
+        wrong += [f"{fault.id}: no test notices it"] * (not fault.noticed_by)
+        wrong += [f"{fault.id}: there is no {test}" for test in fault.noticed_by if not there_is(test)]
+    return wrong
+
+
+def there_is(test: str) -> bool:
+    """Whether a file of tests exists, with the test that is named in it."""
+    file, _, name = test.partition("::")
+    return (ROOT / file).is_file() and (f"def {name.partition('[')[0]}(" if name else "def ") in (
+        ROOT / file
+    ).read_text("utf-8")
+
+
+def not_as_recorded(shown: Path, listed: Mapping[str, Fault]) -> list[str]:
+    """Return what is wrong with the recorded table of faults: each has a row, and a test that should notice it did."""
+    with shown.open(encoding="utf-8", newline="") as file:
+        columns, *rows = csv.reader(file)
+    expected, recorded = [[each.says, each.file] for each in listed.values()], [row[:2] for row in rows]
+    wrong = [*difflib.unified_diff([*map(str, (COLUMNS, *expected))], [*map(str, (columns, *recorded))], n=0)]
+    for fault, (*_, test) in zip(listed.values(), rows, strict=False):
+        wrong += [f"{fault.id}: {test} is not among those that should notice"] * (not test.startswith(fault.noticed_by))
+        wrong += [f"{fault.id}: there is no {test}"] * (not there_is(test))
+    return wrong
 
 
 COLUMNS = ["fault", "file", "caught by"]

@@ -16,8 +16,21 @@ import pytest
 
 from carnet_ref.crypto.primitives import AesGcm, AuthenticationError
 from tests.faults import unverified
-from tests.faults.removal import ROOT, UNSEEN, UNVERIFIED, Removable, removables, removables_in
-from tests.faults.trying import COLUMNS, SECONDS, asked_about, failing, forked, gone_through, named
+from tests.faults.trying import (
+    COLUMNS,
+    ROOT,
+    SECONDS,
+    UNSEEN,
+    UNVERIFIED,
+    Removable,
+    asked_about,
+    failing,
+    forked,
+    gone_through,
+    named,
+    removables,
+    removables_in,
+)
 
 SHOWN = ROOT / "docs" / "results" / "removed-checks.csv"
 CHECKS = {named(check): check for check in removables()}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from carnet_check.certificates.file import Entry, load_certificates, place_of
-from carnet_check.certificates.judging import Asked, follow, key_of
+from carnet_check.certificates.judging import LayerObligations, follow, key_of
 from carnet_check.exports.obligation_text import Writer
 from carnet_check.kernel.checker import Refused
 from carnet_check.loading.families import load
@@ -33,7 +33,7 @@ def certified(reference: str, variants: Sequence[str] = ()) -> Iterator[Certifie
     for variant in variants or source.family.with_layers(source.family.main):
         writer = Writer()
         for layer in layers(source.protocol(variant)):
-            asked = Asked.of(layer)
+            asked = LayerObligations.of(layer)
             entries = asked.entries(certificates.layers.get(key_of(layer)))
             for obligation in asked:
                 entry = entries[obligation.id]

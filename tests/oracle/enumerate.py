@@ -15,15 +15,26 @@ only: of start states that differ in the names of their elements, one is looked 
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from carnet_spec.language import Protocol
-from carnet_spec.language.terms import Not, symbols_of
-from tests.oracle.errors import NotASpecificationError, TooBigError
-from tests.oracle.evaluate import Row, Sizes, Structure
-from tests.oracle.machine import Layout, State, Test, successors_of, test_of
-from tests.oracle.questions import all_sizes, always_asked, somewhere_asked
-from tests.oracle.worlds import worlds
+from carnet_spec.language import Protocol, Sort
+from carnet_spec.language.terms import BOOL, Not, symbols_of
+from tests.oracle.evaluate import (
+    NotASpecificationError,
+    Row,
+    Sizes,
+    Structure,
+    TooBigError,
+    all_sizes,
+    always_asked,
+    size_of,
+    somewhere_asked,
+    sorts_of,
+)
+from tests.oracle.machine import Layout, State, Successors, Test, successors_of, test_of, value_at
 
 BUDGET = 20_000
 Taken = tuple[str, Row]
@@ -191,3 +202,128 @@ class _Exploration:
             steps.append(taken)
         structure = self.around.layout.structure
         return Witness(structure(first), tuple(reversed(steps)), structure(state))
+
+
+# -- every way a protocol can begin at fixed sizes -------------------------------------------------------
+
+
+Renaming = dict[Sort, tuple[int, ...]]
+"""For each open sort, the new name of each element."""
+
+
+def worlds(protocol: Protocol, layout: Layout, budget: int) -> Iterator[tuple[State, list[State]]]:
+    """Yield each meaning of the rigid symbols that the axioms allow, with the first states that it has.
+
+    Of several that differ in the names of their elements only, the first is yielded: no term can name an element, so
+    what happens in one happens in the others, by other names.
+    """
+    rigid = layout.cells[: layout.rigid_cells]
+    choices = [range(size_of(symbol.result, layout.sizes)) for symbol, _ in rigid]
+    _limit(choices, budget)
+    axioms = [test_of(axiom.formula, layout) for axiom in protocol.axioms]
+    renamings = list(_renamings(protocol, layout))
+    first = _FirstStates(protocol, layout)
+    for meaning in itertools.product(*choices):
+        if all(axiom(meaning) for axiom in axioms):
+            _limit(first.choices(meaning), budget)
+            starts = [meaning + rest for rest in itertools.product(*first.choices(meaning))]
+            kept = [start for start in starts if all(start <= renamed(start) for renamed in renamings)]
+            if kept:
+                yield meaning, kept
+
+
+def _limit(choices: list[range], budget: int) -> None:
+    if math.prod(map(len, choices)) > budget:
+        raise TooBigError(f"more than {budget} structures")
+
+
+class _FirstStates:
+    """The values that each mutable cell may have at first."""
+
+    def __init__(self, protocol: Protocol, layout: Layout) -> None:
+        self.layout = layout
+        self.given = {initial.symbol: value_at(initial.value, initial.params, layout) for initial in protocol.initial}
+
+    def choices(self, meaning: State) -> list[range]:
+        """Return the possible first values of each mutable cell, given the ``meaning`` of the rigid symbols."""
+        return [
+            self._cell(symbol.result, self.given.get(symbol), meaning, row)
+            for symbol, row in self.layout.cells[self.layout.rigid_cells :]
+        ]
+
+    def _cell(self, sort: Sort, given: Callable[[State, Row], int] | None, meaning: State, row: Row) -> range:
+        if given is not None:
+            value = given(meaning, row)
+            return range(value, value + 1)
+        return range(1) if sort == BOOL else range(size_of(sort, self.layout.sizes))
+
+
+def _renamings(protocol: Protocol, layout: Layout) -> Iterator[Callable[[State], State]]:
+    """Yield a function from states to states for each renaming of elements."""
+    sorts = sorts_of(protocol)
+    orders = (itertools.permutations(range(size_of(sort, layout.sizes))) for sort in sorts)
+    for order in itertools.product(*orders):
+        yield _renaming(dict(zip(sorts, order, strict=True)), layout)
+
+
+def _renaming(renaming: Renaming, layout: Layout) -> Callable[[State], State]:
+    """Return what renames the elements of a whole state: f(a) = b becomes f(a') = b'."""
+
+    def renamed(sort: Sort, element: int) -> int:
+        return renaming[sort][element] if sort in renaming else element
+
+    position = {cell: index for index, cell in enumerate(layout.cells)}
+    moves = []
+    for index, (symbol, row) in enumerate(layout.cells):
+        new_row = tuple(renamed(sort, element) for sort, element in zip(symbol.domain, row, strict=True))
+        moves.append((index, position[symbol, new_row], renaming.get(symbol.result)))
+
+    def rename(state: State) -> State:
+        new = [0] * len(state)
+        for old_place, new_place, names in moves:
+            value = state[old_place]
+            new[new_place] = value if names is None else names[value]
+        return tuple(new)
+
+    return rename
+
+
+# -- how many steps it takes to break a claim ------------------------------------------------------------
+
+
+def shortest_at(protocol: Protocol, sizes: Sizes, most: int, budget: int) -> dict[Asked, int]:
+    """Return the least number of steps, ``most`` or fewer, that break each claim under each threat model.
+
+    A rule is a step like any other. What is not named is broken by no run of so few steps.
+
+    Raises:
+        TooBigError: there are more structures, or more states in one, than ``budget``.
+    """
+    layout = Layout.of(protocol, sizes)
+    steps = [successors_of(action, layout) for action in protocol.actions]
+    wrong = {name: test_of(Not(formula), layout) for name, formula in always_asked(protocol).items()}
+    threats = {threat.id: [test_of(axiom.formula, layout) for axiom in threat.axioms] for threat in protocol.threats}
+    found: dict[Asked, int] = {}
+    for meaning, starts in worlds(protocol, layout, budget):
+        allowed = [id for id, axioms in (threats or {ANYTHING: []}).items() if all(axiom(meaning) for axiom in axioms)]
+        if allowed:
+            for depth, level in enumerate(_levels(starts, steps, most, budget)):
+                broken = [name for name, test in wrong.items() if any(map(test, level))]
+                for asked in ((name, id) for name in broken for id in allowed):
+                    found[asked] = min(depth, found.get(asked, depth))
+    return found
+
+
+def _levels(starts: list[State], steps: Iterable[Successors], most: int, budget: int) -> Iterable[list[State]]:
+    """Yield the states that no fewer steps lead to than none, one, and so on."""
+    seen = set(starts)
+    level = starts
+    for depth in range(most + 1):
+        yield level
+        if depth == most:
+            return
+        further = (after for state in level for successors in steps for _, after in successors(state))
+        level = [state for state in dict.fromkeys(further) if state is not None and state not in seen]
+        seen.update(level)
+        if len(seen) > budget:
+            raise TooBigError(f"more than {budget} states")

@@ -13,29 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from carnet_spec.language import Action, Effect, Protocol, Update
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Symbol,
-    Term,
-    Truth,
-    Var,
-    symbols_of,
-)
-from tests.oracle.evaluate import Row, Sizes, Structure, rows, size_of
-from tests.oracle.questions import terms_in
+from carnet_spec.language import Action, Effect, Protocol, Update, terms
+from tests.oracle.evaluate import Row, Sizes, Structure, rows, size_of, terms_in
 
 State = tuple[int, ...]
-Names = Mapping[Var, str]
+Names = Mapping[terms.Var, str]
 """The Python expression that each variable in scope is written as."""
 Successor = tuple[Row, State | None]
 """The arguments of a step, and the state after it; none if two of its updates disagree."""
@@ -48,8 +30,8 @@ class Layout:
     """Where each cell of a state is: the symbols one after the other, each with its rows in order."""
 
     sizes: Sizes
-    rigid: tuple[Symbol, ...]
-    mutable: tuple[Symbol, ...]
+    rigid: tuple[terms.Symbol, ...]
+    mutable: tuple[terms.Symbol, ...]
 
     @staticmethod
     def of(protocol: Protocol, sizes: Sizes) -> Layout:
@@ -59,7 +41,7 @@ class Layout:
         return Layout(sizes, rigid, tuple(symbol for symbol in found if symbol.mutable))
 
     @cached_property
-    def cells(self) -> list[tuple[Symbol, Row]]:
+    def cells(self) -> list[tuple[terms.Symbol, Row]]:
         """Every cell, in order."""
         return [(symbol, row) for symbol in self.rigid + self.mutable for row in rows(symbol, self.sizes)]
 
@@ -69,13 +51,13 @@ class Layout:
         return sum(len(rows(symbol, self.sizes)) for symbol in self.rigid)
 
     @cached_property
-    def offsets(self) -> dict[Symbol, int]:
+    def offsets(self) -> dict[terms.Symbol, int]:
         """Where the cells of each symbol start."""
         symbols = self.rigid + self.mutable
         ends = itertools.accumulate((len(rows(symbol, self.sizes)) for symbol in symbols), initial=0)
         return dict(zip(symbols, ends, strict=False))
 
-    def place(self, symbol: Symbol, args: Iterable[str]) -> str:
+    def place(self, symbol: terms.Symbol, args: Iterable[str]) -> str:
         """Write the index of the cell of ``symbol`` at ``args``, which are Python expressions."""
         index, constant = [], self.offsets[symbol]
         stride = len(rows(symbol, self.sizes))
@@ -89,7 +71,7 @@ class Layout:
 
     def structure(self, state: State) -> Structure:
         """Return ``state`` as tables by symbol."""
-        tables: dict[Symbol, dict[Row, int]] = {symbol: {} for symbol in self.rigid + self.mutable}
+        tables: dict[terms.Symbol, dict[Row, int]] = {symbol: {} for symbol in self.rigid + self.mutable}
         for (symbol, row), value in zip(self.cells, state, strict=True):
             tables[symbol][row] = value
         return Structure(self.sizes, tables)
@@ -99,42 +81,42 @@ class Layout:
         return tuple(int(structure.tables[symbol][row]) for symbol, row in self.cells)
 
 
-def symbols_in(protocol: Protocol) -> tuple[Symbol, ...]:
+def symbols_in(protocol: Protocol) -> tuple[terms.Symbol, ...]:
     """Return every symbol that ``protocol`` mentions anywhere, in order of appearance."""
     listed = [initial.symbol for initial in protocol.initial]
     listed += [update.symbol for action in protocol.actions for update in action.updates]
     for term in terms_in(protocol):
-        listed += sorted(symbols_of(term), key=lambda symbol: symbol.name)
+        listed += sorted(terms.symbols_of(term), key=lambda symbol: symbol.name)
     return tuple(dict.fromkeys(listed))
 
 
-def text(term: Term, names: Names, layout: Layout) -> str:
+def text(term: terms.Term, names: Names, layout: Layout) -> str:
     """Write ``term`` as a Python expression."""
     match term:
-        case Var():
+        case terms.Var():
             return names[term]
-        case Member(sort, name):
+        case terms.Member(sort, name):
             return str((sort.members or ()).index(name))
-        case Truth(truth):
+        case terms.Truth(truth):
             return "1" if truth else "0"
-        case Apply(symbol, args):
+        case terms.Apply(symbol, args):
             return f"s[{layout.place(symbol, [text(arg, names, layout) for arg in args])}]"
-        case Equal(left, right):
+        case terms.Equal(left, right):
             return f"({text(left, names, layout)}=={text(right, names, layout)})"
-        case Not(body):
+        case terms.Not(body):
             return f"(not {text(body, names, layout)})"
-        case And(parts):
+        case terms.And(parts):
             return _joined("and", "1", [text(part, names, layout) for part in parts])
-        case Or(parts):
+        case terms.Or(parts):
             return _joined("or", "0", [text(part, names, layout) for part in parts])
-        case Implies(premise, conclusion):
+        case terms.Implies(premise, conclusion):
             return f"(not {text(premise, names, layout)} or {text(conclusion, names, layout)})"
-        case IfThenElse(test, then, otherwise):
+        case terms.IfThenElse(test, then, otherwise):
             choices = text(then, names, layout), text(otherwise, names, layout)
             return f"({choices[0]} if {text(test, names, layout)} else {choices[1]})"
-        case Forall(bound, body):
+        case terms.Forall(bound, body):
             return _joined("and", "1", [text(body, inner, layout) for inner in _written_out(bound, names, layout)])
-        case Exists(bound, body):
+        case terms.Exists(bound, body):
             return _joined("or", "0", [text(body, inner, layout) for inner in _written_out(bound, names, layout)])
 
 
@@ -142,19 +124,19 @@ def _joined(operator: str, empty: str, parts: list[str]) -> str:
     return f"({f' {operator} '.join(dict.fromkeys(parts))})" if parts else empty
 
 
-def _written_out(bound: tuple[Var, ...], names: Names, layout: Layout) -> Iterator[Names]:
+def _written_out(bound: tuple[terms.Var, ...], names: Names, layout: Layout) -> Iterator[Names]:
     """Yield ``names`` with every choice of elements for the ``bound`` variables, which hide outer ones."""
     for choice in itertools.product(*(range(size_of(var.sort, layout.sizes)) for var in bound)):
         yield {**names, **{var: str(element) for var, element in zip(bound, choice, strict=True)}}
 
 
-def test_of(formula: Term, layout: Layout) -> Test:
+def test_of(formula: terms.Term, layout: Layout) -> Test:
     """Return a function that says whether the closed ``formula`` holds in a state."""
     made: Test = eval(f"lambda s: bool({text(formula, {}, layout)})")  # text of our own making
     return made
 
 
-def value_at(term: Term, params: tuple[Var, ...], layout: Layout) -> Callable[[State, Row], int]:
+def value_at(term: terms.Term, params: tuple[terms.Var, ...], layout: Layout) -> Callable[[State, Row], int]:
     """Return a function that gives the value of ``term`` in a state, with a row for ``params``."""
     names = {var: f"r[{position}]" for position, var in enumerate(params)}
     made: Callable[[State, Row], int] = eval(f"lambda s, r: int({text(term, names, layout)})")

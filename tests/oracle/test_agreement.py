@@ -9,15 +9,21 @@ from hypothesis import HealthCheck, assume, given, settings
 from carnet_spec.language import Protocol, SpecificationError
 from carnet_spec.language.terms import Not
 from tests.fixtures.thorough import share
-from tests.oracle.enumerate import Answers, enumerate_at
-from tests.oracle.errors import NotASpecificationError, TooBigError
-from tests.oracle.evaluate import Structure, extensions, value
+from tests.oracle.enumerate import Answers, enumerate_at, worlds
+from tests.oracle.evaluate import (
+    NotASpecificationError,
+    Structure,
+    TooBigError,
+    always_asked,
+    extensions,
+    somewhere_asked,
+    sorts_of,
+    value,
+)
 from tests.oracle.machine import Layout, State, successors_of
 from tests.oracle.protocols import recipes
-from tests.oracle.questions import always_asked, somewhere_asked, sorts_of
 from tests.oracle.recipe import Recipe
 from tests.oracle.replay import NoSuchRunError, take
-from tests.oracle.worlds import worlds
 
 MOST = 300
 relaxed = settings(max_examples=share(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])

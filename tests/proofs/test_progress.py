@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from carnet_check.engines.explicit.liveness import lassos
-from carnet_check.engines.exploring.searches import alike
+from carnet_check.engines.exploring.searches import decided_together
 from carnet_check.engines.induction.induction import ProofResult, prove
 from carnet_check.engines.induction.liveness import by_fairness
 from carnet_check.loading.families import load
@@ -71,6 +71,6 @@ def test_each_property_rests_on_all_that_it_names(variant: str) -> None:
 def test_what_is_proved_for_any_size_holds_in_every_state_of_the_smallest(variant: str, threat: str) -> None:
     protocol = SOURCE.protocol(variant)
     instance = SOURCE.instance(protocol, threat, SOURCE.family.profiles["tiny"])
-    for names in alike(protocol, protocol.liveness):
+    for names in decided_together(protocol, protocol.liveness):
         found = lassos(protocol, instance, [live for live in protocol.liveness if live.name in names])
         assert (found.complete, found.violations, found.undecided) == (True, {}, {})

@@ -7,63 +7,37 @@ the point: an engine has to agree with the interpreter about them all the same.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.vendor.pretty import RepresentationPrinter
 
-from carnet_spec.language import (
-    Action,
-    Effect,
-    Eventually,
-    Given,
-    Goal,
-    Guard,
-    GuardKind,
-    Initial,
-    Instance,
-    Invariant,
-    Kind,
-    Protocol,
-    Role,
-    Sort,
-    Symbol,
-    Term,
-    Update,
-)
+from carnet_check.engines.explicit.bounds import Watch
+from carnet_check.engines.explicit.model import build
+from carnet_check.engines.explicit.search import PackedSearch, search
+from carnet_check.engines.exploration import Caps, Exploration
+from carnet_check.semantics import Interpreter
+from carnet_spec import language
+from carnet_spec.language import Guard, GuardKind, Instance, Row, terms
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.notation import show
 from carnet_spec.language.printing import fair_steps, show_action, show_goal, show_initial, show_invariant
-from carnet_spec.language.terms import (
-    BOOL,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-)
+from carnet_spec.trace import Trace
 
-PARTY = Sort("Party")
-KEY = Sort("Key", fresh=True)
-PHASE = Sort("Phase", ("IDLE", "BUSY", "DONE"))
-ANYONE = Role("anyone")
+PARTY = language.Sort("Party")
+KEY = language.Sort("Key", fresh=True)
+PHASE = language.Sort("Phase", ("IDLE", "BUSY", "DONE"))
+ANYONE = language.Role("anyone")
 
 
-def _mutable(name: str, *domain: Sort, result: Sort = BOOL) -> Symbol:
-    return Symbol(name, domain, result, Kind.STATE, mutable=True)
+def _mutable(name: str, *domain: language.Sort, result: language.Sort = terms.BOOL) -> language.Symbol:
+    return language.Symbol(name, domain, result, language.Kind.STATE, mutable=True)
 
 
-def _rigid(name: str, *domain: Sort, result: Sort = BOOL) -> Symbol:
-    return Symbol(name, domain, result, Kind.PUBLIC, mutable=False)
+def _rigid(name: str, *domain: language.Sort, result: language.Sort = terms.BOOL) -> language.Symbol:
+    return language.Symbol(name, domain, result, language.Kind.PUBLIC, mutable=False)
 
 
 BAD, HOME = _rigid("bad", PARTY), _rigid("home", KEY, result=PARTY)
@@ -84,10 +58,10 @@ SYMBOLS = RELATIONS + FUNCTIONS
 class Sample:
     """A protocol, an instance of it, and what to look for; it prints as people read it."""
 
-    protocol: Protocol
-    instance: Instance
-    invariants: tuple[Invariant, ...]
-    goals: tuple[Goal, ...]
+    protocol: language.Protocol
+    instance: language.Instance
+    invariants: tuple[language.Invariant, ...]
+    goals: tuple[language.Goal, ...]
 
     def __repr__(self) -> str:
         parts = [
@@ -109,11 +83,11 @@ class Sample:
 
 
 @st.composite
-def individuals(draw: st.DrawFn, sort: Sort, scope: Sequence[Var], depth: int = 1) -> Term:
+def individuals(draw: st.DrawFn, sort: language.Sort, scope: Sequence[terms.Var], depth: int = 1) -> language.Term:
     """Draw a term of the sort over the variables in scope."""
-    choices: list[st.SearchStrategy[Term]] = [st.just(var) for var in scope if var.sort == sort]
+    choices: list[st.SearchStrategy[language.Term]] = [st.just(var) for var in scope if var.sort == sort]
     if sort.members is not None:
-        choices += [st.just(Member(sort, name)) for name in sort.members]
+        choices += [st.just(terms.Member(sort, name)) for name in sort.members]
     for symbol in FUNCTIONS:
         if symbol.result == sort and (not symbol.domain or depth > 0):
             choices.append(applications(symbol, scope, depth - 1))
@@ -121,115 +95,121 @@ def individuals(draw: st.DrawFn, sort: Sort, scope: Sequence[Var], depth: int = 
 
 
 @st.composite
-def applications(draw: st.DrawFn, symbol: Symbol, scope: Sequence[Var], depth: int = 1) -> Apply:
+def applications(draw: st.DrawFn, symbol: language.Symbol, scope: Sequence[terms.Var], depth: int = 1) -> terms.Apply:
     """Draw the symbol applied to something."""
-    return Apply(symbol, tuple(draw(individuals(sort, scope, depth)) for sort in symbol.domain))
+    return terms.Apply(symbol, tuple(draw(individuals(sort, scope, depth)) for sort in symbol.domain))
 
 
 @st.composite
-def formulas(draw: st.DrawFn, scope: Sequence[Var], depth: int = 2, denied: bool = True, sign: bool = True) -> Term:
+def formulas(
+    draw: st.DrawFn, scope: Sequence[terms.Var], depth: int = 2, denied: bool = True, sign: bool = True
+) -> language.Term:
     """Draw a formula; unless ``denied`` may be, derived relations occur positively in it."""
     allowed = [symbol for symbol in RELATIONS if denied or sign or symbol not in DERIVED]
     kind = draw(st.sampled_from(("fact", "equal", "not", "and", "or", "implies", "forall", "exists", "truth")))
     if kind == "truth":
-        return Truth(draw(st.booleans()))
+        return terms.Truth(draw(st.booleans()))
     if kind == "equal":
         sort = draw(st.sampled_from((PARTY, KEY, PHASE)))
-        return Equal(draw(individuals(sort, scope)), draw(individuals(sort, scope)))
+        return terms.Equal(draw(individuals(sort, scope)), draw(individuals(sort, scope)))
     if depth == 0 or kind == "fact":
         return draw(applications(draw(st.sampled_from(allowed)), scope))
     if kind == "not":
-        return Not(draw(formulas(scope, depth - 1, denied, not sign)))
+        return terms.Not(draw(formulas(scope, depth - 1, denied, not sign)))
     if kind in ("forall", "exists"):
         bound = _bound(len(scope), draw(st.sampled_from((PARTY, KEY))))
         inner = draw(formulas((*scope, *bound), depth - 1, denied, sign))
-        return Forall(bound, inner) if kind == "forall" else Exists(bound, inner)
+        return terms.Forall(bound, inner) if kind == "forall" else terms.Exists(bound, inner)
     first = draw(formulas(scope, depth - 1, denied, sign != (kind == "implies")))
     second = draw(formulas(scope, depth - 1, denied, sign))
     if kind == "implies":
-        return Implies(first, second)
-    return And((first, second)) if kind == "and" else Or((first, second))
+        return terms.Implies(first, second)
+    return terms.And((first, second)) if kind == "and" else terms.Or((first, second))
 
 
-def _bound(depth: int, sort: Sort) -> tuple[Var, ...]:
-    return (Var(f"{sort.name.lower()}.{depth}", sort),)
+def _bound(depth: int, sort: language.Sort) -> tuple[terms.Var, ...]:
+    return (terms.Var(f"{sort.name.lower()}.{depth}", sort),)
 
 
 @st.composite
-def _likely(draw: st.DrawFn, scope: Sequence[Var]) -> Term:
+def _likely(draw: st.DrawFn, scope: Sequence[terms.Var]) -> language.Term:
     """Draw a condition that some states meet and some do not."""
     fact = draw(applications(draw(st.sampled_from([symbol for symbol in RELATIONS if symbol.mutable])), scope))
-    phase = Equal(Apply(PHASE_NOW, ()), draw(individuals(PHASE, ())))
-    choices: tuple[Term, ...] = (Not(fact), fact, Not(phase), phase)
+    phase = terms.Equal(terms.Apply(PHASE_NOW, ()), draw(individuals(PHASE, ())))
+    choices: tuple[language.Term, ...] = (terms.Not(fact), fact, terms.Not(phase), phase)
     return draw(st.sampled_from(choices))
 
 
 @st.composite
-def _unlikely(draw: st.DrawFn, scope: Sequence[Var]) -> Term:
+def _unlikely(draw: st.DrawFn, scope: Sequence[terms.Var]) -> language.Term:
     """Draw an invariant that only some states violate."""
-    return Not(And(tuple(draw(st.lists(_likely(scope), min_size=1, max_size=3)))))
+    return terms.Not(terms.And(tuple(draw(st.lists(_likely(scope), min_size=1, max_size=3)))))
 
 
 @st.composite
-def updates(draw: st.DrawFn, name: str, params: Sequence[Var]) -> Update:
+def updates(draw: st.DrawFn, name: str, params: Sequence[terms.Var]) -> language.Update:
     """Draw an update of any mutable symbol."""
     symbol = draw(st.sampled_from([symbol for symbol in SYMBOLS if symbol.mutable]))
-    args: list[Term] = []
-    each: list[Var] = []
+    args: list[language.Term] = []
+    each: list[terms.Var] = []
     for sort in symbol.domain:
         if draw(st.integers(0, 5)) == 0:
-            each.append(Var(f"each{len(each)}", sort))
+            each.append(terms.Var(f"each{len(each)}", sort))
             args.append(each[-1])
         else:
             args.append(draw(individuals(sort, params)))
     scope = (*params, *each)
-    when = draw(st.one_of(st.just(TRUE), st.just(TRUE), _likely(scope), formulas(scope, 1)))
+    when = draw(st.one_of(st.just(terms.TRUE), st.just(terms.TRUE), _likely(scope), formulas(scope, 1)))
     if symbol.is_relation:
-        effect = draw(st.sampled_from((Effect.INSERT, Effect.INSERT, Effect.REMOVE)))
-        return Update(name, symbol, effect, tuple(args), None, when, tuple(each))
+        effect = draw(st.sampled_from((language.Effect.INSERT, language.Effect.INSERT, language.Effect.REMOVE)))
+        return language.Update(name, symbol, effect, tuple(args), None, when, tuple(each))
     value = draw(individuals(symbol.result, scope))
     if draw(st.integers(0, 4)) == 0:
-        value = IfThenElse(draw(formulas(scope, 1)), value, draw(individuals(symbol.result, scope)))
-    return Update(name, symbol, Effect.ASSIGN, tuple(args), value, when, tuple(each))
+        value = terms.IfThenElse(draw(formulas(scope, 1)), value, draw(individuals(symbol.result, scope)))
+    return language.Update(name, symbol, language.Effect.ASSIGN, tuple(args), value, when, tuple(each))
 
 
 @st.composite
-def actions(draw: st.DrawFn, name: str) -> Action:
+def actions(draw: st.DrawFn, name: str) -> language.Action:
     """Draw an action: parameters, some of them fresh, guards, updates and a cost."""
     params = draw(_params(at_least=draw(st.sampled_from((1, 2, 0)))))
     conditions = draw(st.lists(st.one_of(_likely(params), _likely(params), formulas(params)), max_size=2))
-    guards = [Guard(f"guard {n}", condition) for n, condition in enumerate(conditions)]
+    guards = [language.Guard(f"guard {n}", condition) for n, condition in enumerate(conditions)]
     changes = [draw(updates(f"update {n}", params)) for n in range(draw(st.integers(1, 4)))]
     for var in params:
         if var.sort == KEY and draw(st.integers(0, 2)) > 0:
-            fact = Apply(USED, (var,))
-            guards.append(Guard(f"fresh {var.name}", Not(fact), GuardKind.FRESH))
-            changes.append(Update(f"use {var.name}", USED, Effect.INSERT, (var,)))
+            fact = terms.Apply(USED, (var,))
+            guards.append(language.Guard(f"fresh {var.name}", terms.Not(fact), language.GuardKind.FRESH))
+            changes.append(language.Update(f"use {var.name}", USED, language.Effect.INSERT, (var,)))
     cost = draw(st.sampled_from((0, 0, 1)))
-    return Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", cost=cost)
+    return language.Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", cost=cost)
 
 
 @st.composite
-def rules(draw: st.DrawFn, name: str) -> Action:
+def rules(draw: st.DrawFn, name: str) -> language.Action:
     """Draw a deduction: its premises never deny what deductions insert, and it inserts only that."""
     params = draw(_params())
-    guards = [Guard(f"given {n}", draw(formulas(params, denied=False))) for n in range(draw(st.integers(1, 2)))]
+    guards = [
+        language.Guard(f"given {n}", draw(formulas(params, denied=False))) for n in range(draw(st.integers(1, 2)))
+    ]
     changes = []
     for number in range(draw(st.integers(1, 2))):
         target = draw(applications(draw(st.sampled_from(DERIVED)), params))
-        when = draw(st.one_of(st.just(TRUE), formulas(params, 1, denied=False)))
-        changes.append(Update(f"learn {number}", target.symbol, Effect.INSERT, target.args, None, when))
-    return Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", deduction=True)
+        when = draw(st.one_of(st.just(terms.TRUE), formulas(params, 1, denied=False)))
+        changes.append(
+            language.Update(f"learn {number}", target.symbol, language.Effect.INSERT, target.args, None, when)
+        )
+    return language.Action(name, ANYONE, params, tuple(guards), tuple(changes), name, "random", deduction=True)
 
 
 @st.composite
-def _params(draw: st.DrawFn, at_least: int = 0) -> tuple[Var, ...]:
+def _params(draw: st.DrawFn, at_least: int = 0) -> tuple[terms.Var, ...]:
     sorts = draw(st.lists(st.sampled_from((PARTY, KEY)), min_size=at_least, max_size=3))
-    return tuple(Var(f"{sort.name.lower()}{number}", sort) for number, sort in enumerate(sorts))
+    return tuple(terms.Var(f"{sort.name.lower()}{number}", sort) for number, sort in enumerate(sorts))
 
 
 @st.composite
-def instances(draw: st.DrawFn, protocol: Protocol) -> Instance:
+def instances(draw: st.DrawFn, protocol: language.Protocol) -> language.Instance:
     """Draw a small instance: elements, rigid facts, pools for some parameters, and a budget."""
     parties = tuple(f"p{n}" for n in range(draw(st.sampled_from((2, 1, 3)))))
     keys = tuple(f"k{n}" for n in range(draw(st.sampled_from((2, 1, 3)))))
@@ -237,7 +217,7 @@ def instances(draw: st.DrawFn, protocol: Protocol) -> Instance:
     for action, var in itertools.chain.from_iterable(zip(itertools.repeat(a), a.params) for a in protocol.actions):
         if not action.deduction and var.sort == KEY and draw(st.integers(0, 2)) == 0:
             pools[action.name, var.name] = tuple(draw(st.permutations(keys)))[: draw(st.integers(1, 3))]
-    return Instance(
+    return language.Instance(
         elements={PARTY.name: parties, KEY.name: keys},
         relations={BAD.name: frozenset((party,) for party in parties if draw(st.booleans()))},
         functions={
@@ -251,20 +231,20 @@ def instances(draw: st.DrawFn, protocol: Protocol) -> Instance:
 
 
 @st.composite
-def _initial(draw: st.DrawFn, symbol: Symbol) -> Initial:
-    params = tuple(Var(f"{sort.name.lower()}{number}", sort) for number, sort in enumerate(symbol.domain))
+def _initial(draw: st.DrawFn, symbol: language.Symbol) -> language.Initial:
+    params = tuple(terms.Var(f"{sort.name.lower()}{number}", sort) for number, sort in enumerate(symbol.domain))
     if symbol.is_relation:
-        return Initial(symbol, params, Truth(draw(st.booleans())))
+        return language.Initial(symbol, params, terms.Truth(draw(st.booleans())))
     if symbol.result == PHASE:
-        return Initial(symbol, params, Member(PHASE, draw(st.sampled_from(PHASE.members or ()))))
-    return Initial(symbol, params, Apply(HOME, params) if params else Apply(BOSS, ()))
+        return language.Initial(symbol, params, terms.Member(PHASE, draw(st.sampled_from(PHASE.members or ()))))
+    return language.Initial(symbol, params, terms.Apply(HOME, params) if params else terms.Apply(BOSS, ()))
 
 
 @st.composite
 def samples(draw: st.DrawFn) -> Sample:
     """Draw a protocol, an instance and what to look for."""
     started = [symbol for symbol in (PHASE_NOW, TURN, OWNER, READY, HELD, KNOWN, FLAG) if draw(st.integers(0, 5)) == 0]
-    protocol = Protocol(
+    protocol = language.Protocol(
         id="random",
         title="Random",
         variant="main",
@@ -290,16 +270,16 @@ def samples(draw: st.DrawFn) -> Sample:
     for number in range(draw(st.integers(1, 3))):
         params = draw(_params())
         body = draw(st.one_of(_unlikely(params), _unlikely(params), formulas(params)))
-        invariants.append(Invariant(f"invariant{number}", params, body))
+        invariants.append(language.Invariant(f"invariant{number}", params, body))
     for number in range(draw(st.integers(0, 2))):
         params = draw(_params())
-        body = draw(st.one_of(formulas(params), _unlikely(params).map(Not)))
-        goals.append(Goal(f"goal{number}", params, body, "random"))
+        body = draw(st.one_of(formulas(params), _unlikely(params).map(terms.Not)))
+        goals.append(language.Goal(f"goal{number}", params, body, "random"))
     return Sample(protocol, draw(instances(protocol)), tuple(invariants), tuple(goals))
 
 
-def _lively(name: str, guards: tuple[Guard, ...], update: Update) -> Action:
-    return Action(name, ANYONE, (), guards, (update,), name, "random")
+def _lively(name: str, guards: tuple[language.Guard, ...], update: language.Update) -> language.Action:
+    return language.Action(name, ANYONE, (), guards, (update,), name, "random")
 
 
 @st.composite
@@ -311,17 +291,19 @@ def lively_samples(draw: st.DrawFn) -> Sample:
     """
     sample = draw(samples())
     actions = sample.protocol.actions
-    response: Term = Apply(FLAG, ())
-    trigger = draw(st.one_of(_likely(()), _likely(()), st.just(Not(response)), formulas((), 1)))
+    response: language.Term = terms.Apply(FLAG, ())
+    trigger = draw(st.one_of(_likely(()), _likely(()), st.just(terms.Not(response)), formulas((), 1)))
     if draw(st.booleans()):
-        guards = draw(st.lists(st.one_of(st.just(trigger), st.just(Not(response)), _likely(())), max_size=2))
-        serve = tuple(Guard(f"guard {n}", guard) for n, guard in enumerate(guards))
-        actions = (_lively("serve", serve, Update("serve", FLAG, Effect.INSERT, ())), *actions)
+        guards = draw(st.lists(st.one_of(st.just(trigger), st.just(terms.Not(response)), _likely(())), max_size=2))
+        serve = tuple(language.Guard(f"guard {n}", guard) for n, guard in enumerate(guards))
+        actions = (_lively("serve", serve, language.Update("serve", FLAG, language.Effect.INSERT, ())), *actions)
     else:
         response = draw(st.one_of(_likely(()), st.just(response), formulas((), 1)))
     if draw(st.booleans()):
-        now, idle, busy = Apply(PHASE_NOW, ()), Member(PHASE, "IDLE"), Member(PHASE, "BUSY")
-        swing = Update("swing", PHASE_NOW, Effect.ASSIGN, (), IfThenElse(Equal(now, idle), busy, idle))
+        now, idle, busy = terms.Apply(PHASE_NOW, ()), terms.Member(PHASE, "IDLE"), terms.Member(PHASE, "BUSY")
+        swing = language.Update(
+            "swing", PHASE_NOW, language.Effect.ASSIGN, (), terms.IfThenElse(terms.Equal(now, idle), busy, idle)
+        )
         actions = (_lively("swing", (), swing), *actions)
     names = [action.name for action in actions]
     fair = draw(st.lists(st.sampled_from(names), max_size=3, unique=True))
@@ -329,35 +311,146 @@ def lively_samples(draw: st.DrawFn) -> Sample:
         if name in names and name not in fair and draw(st.integers(0, 3)):
             fair = [name, *fair]
     given = [each for name in fair for each in draw(_given(next(each for each in actions if each.name == name)))]
-    lively = Eventually("in-the-end", trigger, response, "random", tuple(fair), tuple(given))
+    lively = language.Eventually("in-the-end", trigger, response, "random", tuple(fair), tuple(given))
     return replace(sample, protocol=replace(sample.protocol, actions=actions, liveness=(lively,)))
 
 
 @st.composite
-def _given(draw: st.DrawFn, action: Action) -> list[Given]:
+def _given(draw: st.DrawFn, action: language.Action) -> list[language.Given]:
     """Draw what some parameters of an action are where it is to be taken fairly."""
     chosen = [var for var in action.params if var not in action.fresh and draw(st.booleans())]
-    return [Given(action.name, var.name, draw(individuals(var.sort, ()))) for var in chosen]
+    return [language.Given(action.name, var.name, draw(individuals(var.sort, ()))) for var in chosen]
 
 
 @st.composite
 def staged_samples(draw: st.DrawFn) -> Sample:
     """Draw a sample in which one step prepares what another one brings about; either may be spoilt a little."""
     sample = draw(samples())
-    response: Term = Apply(FLAG, ())
-    idle: Term = Equal(Apply(PHASE_NOW, ()), Member(PHASE, "IDLE"))
-    first, second = draw(st.sampled_from([(idle, Not(idle)), (idle, Not(idle)), (Not(idle), idle)]))
-    guards: Sequence[Term] = draw(st.sampled_from([(), (), (Not(response),), (draw(_likely(())),)]))
+    response: language.Term = terms.Apply(FLAG, ())
+    idle: language.Term = terms.Equal(terms.Apply(PHASE_NOW, ()), terms.Member(PHASE, "IDLE"))
+    first, second = draw(st.sampled_from([(idle, terms.Not(idle)), (idle, terms.Not(idle)), (terms.Not(idle), idle)]))
+    guards: Sequence[language.Term] = draw(st.sampled_from([(), (), (terms.Not(response),), (draw(_likely(())),)]))
     to = draw(st.sampled_from(("BUSY", "BUSY", "IDLE")))
     prepare = _lively(
         "prepare",
-        tuple(Guard(f"guard {n}", guard) for n, guard in enumerate((first, *guards))),
-        Update("prepare", PHASE_NOW, Effect.ASSIGN, (), Member(PHASE, to)),
+        tuple(language.Guard(f"guard {n}", guard) for n, guard in enumerate((first, *guards))),
+        language.Update("prepare", PHASE_NOW, language.Effect.ASSIGN, (), terms.Member(PHASE, to)),
     )
-    finish = _lively("finish", (Guard("prepared", second),), Update("finish", FLAG, Effect.INSERT, ()))
+    finish = _lively(
+        "finish", (language.Guard("prepared", second),), language.Update("finish", FLAG, language.Effect.INSERT, ())
+    )
     others = sample.protocol.actions[: draw(st.sampled_from((0, 0, 1, 2)))]
-    trigger = draw(st.one_of(_likely(()), st.just(Not(response)), st.just(TRUE)))
+    trigger = draw(st.one_of(_likely(()), st.just(terms.Not(response)), st.just(terms.TRUE)))
     orders = (("prepare", "finish"), ("prepare", "finish"), ("finish", "prepare"))
-    lively = Eventually("in-the-end", trigger, response, "random", draw(st.sampled_from(orders)))
+    lively = language.Eventually("in-the-end", trigger, response, "random", draw(st.sampled_from(orders)))
     protocol = replace(sample.protocol, actions=(prepare, finish, *others), liveness=(lively,))
     return replace(sample, protocol=protocol)
+
+
+# -- random protocols on instances in which many elements are alike --------------------------------------
+
+
+@st.composite
+def alike_instances(draw: st.DrawFn, instance: Instance) -> Instance:
+    """Draw an instance that seldom tells elements apart: all are good or all are bad, and keys are at home alike."""
+    parties = tuple(f"p{n}" for n in range(draw(st.sampled_from((3, 4, 2)))))
+    keys = tuple(f"k{n}" for n in range(draw(st.sampled_from((1, 2, 3)))))
+    bad = draw(st.sampled_from(((), parties, parties[:1], parties[:2])))
+    boss = draw(st.sampled_from((parties[0], parties[-1])))
+    homes = draw(st.sampled_from((itertools.repeat(boss), itertools.cycle(parties), itertools.cycle(parties[1:]))))
+    home: dict[Row, str] = dict(zip(((key,) for key in keys), homes, strict=False))
+    return replace(
+        instance,
+        elements={PARTY.name: parties, KEY.name: keys},
+        relations={BAD.name: frozenset((party,) for party in bad)},
+        functions={BOSS.name: {(): boss}, SPARE.name: {(): keys[0]}, HOME.name: home},
+        pools={},
+    )
+
+
+def merged(value: Any) -> Any:
+    """Return a part of a protocol with parties in the place of keys, so that symbols relate parties to parties."""
+    if value == KEY:
+        return PARTY
+    if isinstance(value, tuple):
+        return tuple(merged(each) for each in value)
+    if isinstance(value, Guard) and value.kind is GuardKind.FRESH:
+        value = replace(value, kind=GuardKind.REQUIRE)
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value)(**{each.name: merged(getattr(value, each.name)) for each in fields(value)})
+    return value
+
+
+@st.composite
+def paired_instances(draw: st.DrawFn, instance: Instance) -> Instance:
+    """Draw an instance for a protocol with merged sorts."""
+    alike = draw(alike_instances(instance))
+    parties = alike.elements[PARTY.name]
+    homes = draw(st.sampled_from((parties, itertools.repeat(parties[0]))))
+    functions: dict[str, Mapping[Row, str]] = {
+        BOSS.name: alike.functions[BOSS.name],
+        SPARE.name: {(): draw(st.sampled_from(parties))},
+        HOME.name: dict(zip(((party,) for party in parties), homes, strict=False)),
+    }
+    return replace(alike, elements={PARTY.name: parties}, functions=functions)
+
+
+@st.composite
+def alike_samples(draw: st.DrawFn) -> Sample:
+    """Draw a protocol on such an instance; some have no keys, and symbols that relate parties to parties."""
+    sample = draw(samples())
+    if draw(st.booleans()):
+        return replace(sample, instance=draw(alike_instances(sample.instance)))
+    return Sample(
+        replace(merged(sample.protocol), sorts=(PARTY, PHASE)),
+        draw(paired_instances(sample.instance)),
+        merged(sample.invariants),
+        merged(sample.goals),
+    )
+
+
+class Explored(NamedTuple):
+    """What a search found, and for how many states those that it found stand, if any do for others."""
+
+    found: Exploration
+    represented: int | None
+
+
+def explored(
+    sample: Sample,
+    *,
+    symmetric: bool,
+    reduce: bool,
+    most: int | None = None,
+    packed: Callable[..., PackedSearch] = PackedSearch,
+) -> Explored:
+    """Explore a sample with or without each of the reductions; traces leave deductions out."""
+    judge = Interpreter(sample.protocol, sample.instance)
+    model = build(judge, sample.invariants, sample.goals, reduce=reduce, symmetric=symmetric)
+    watch = Watch(Caps(states=most))
+    found = search(sample.protocol, packed(model, watch, enough=0, dominance=reduce))
+    for traces, bodies in ((found.violations, sample.invariants), (found.goals, sample.goals)):
+        for body in bodies:
+            if body.name in traces:
+                require_true(judge, sample, body.name, traces[body.name])
+    return Explored(found, found.reduction.get("states_stood_for"))
+
+
+def require_true(judge: Interpreter, sample: Sample, name: str, trace: Trace) -> None:
+    """Require that the interpreter can take the steps of a trace, and finds what it leads to."""
+    final = judge.replay(trace)[-1]
+    broken = [each for each in sample.invariants if each.name == name]
+    reached = [each for each in sample.goals if each.name == name]
+    assert all(judge.counterexample(each, final) is not None for each in broken)
+    assert all(judge.witness(each.params, each.body, final) is not None for each in reached)
+
+
+def lengths(traces: Mapping[str, Trace], rules: Collection[str] = ()) -> dict[str, int]:
+    """Return how many steps each trace has, those of rules aside."""
+    return {name: sum(step.action not in rules for step in trace.steps) for name, trace in traces.items()}
+
+
+def said(found: Exploration) -> tuple[object, ...]:
+    """Return what has to be the same with and without symmetry."""
+    taken = {name for name, count in found.fired.items() if count}
+    return found.depth, found.stopped_by, lengths(found.violations), lengths(found.goals), taken

@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from tests.fixtures.thorough import share
-from tests.property.random_protocols import Sample, samples
-from tests.property.symmetric_protocols import alike_samples
+from tests.property.random_protocols import Sample, alike_samples, samples
 
 SEARCH = importlib.import_module("carnet_check.engines.explicit.search")
 NATIVE = importlib.import_module("carnet_check.engines.native.search")
@@ -41,13 +40,13 @@ def handing_over_at(states: int) -> Packed:
 def said(found: Exploration) -> tuple[object, ...]:
     """Return everything that has to be the same however often a search was stopped."""
     lengths = [{name: len(trace.steps) for name, trace in traces.items()} for traces in (found.violations, found.goals)]
-    return (found.states, found.stood_for, found.transitions, found.depth, found.stopped_by, found.fired, lengths)
+    return (found.states, found.represented, found.transitions, found.depth, found.stopped_by, found.fired, lengths)
 
 
 def in_pieces(explored: Callable[..., Exploration], folder: Path, more: int) -> tuple[Exploration, int]:
     """Run a search that stops after some more states than last time, until it stops no more; return the runs, too."""
     for run in range(RUNS):
-        found = explored(shelf=Checkpoint(folder).shelf("it"), max_states=1 + more * (1 + run))
+        found = explored(saved=Checkpoint(folder).saved("it"), caps=Caps(states=1 + more * (1 + run)))
         if found.complete:
             return found, run
     raise AssertionError("it never ends")
@@ -75,7 +74,7 @@ def test_in_pieces_it_finds_the_same(
         reduction=reduction,
         stop_at_first=False,
     )
-    expected = explored(max_states=TOO_MANY)
+    expected = explored(caps=Caps(states=TOO_MANY))
     assume(expected.complete)
     more = max(more, 2 * expected.states // RUNS)
     with (

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, assume, given, settings
 
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.semantics import Interpreter
 from carnet_spec.trace import Trace
 from tests.fixtures.thorough import share
@@ -29,7 +29,7 @@ def _explored(sample: Sample, engine: str, *, reduction: bool, stop_at_first: bo
         engine=engine,
         reduction=reduction,
         stop_at_first=stop_at_first,
-        max_states=TOO_MANY if engine == "interpreter" else None,
+        caps=Caps(states=TOO_MANY if engine == "interpreter" else None),
     )
 
 

@@ -15,11 +15,11 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.exports.ground.system import ground
-from carnet_check.exports.promela import Told, promela
+from carnet_check.exports.promela import ModelHeader, promela
 from carnet_check.exports.tla import configuration, tla
 from tests.fixtures.spin import SMALL, needs_spin, verified
 from tests.fixtures.thorough import share
-from tests.fixtures.tla_states import Visited, visited
+from tests.fixtures.tla import Visited, visited
 from tests.property.random_protocols import Sample, samples
 
 TOO_MANY = 300
@@ -36,7 +36,7 @@ def _judged(sample: Sample) -> Exploration:
         invariants=sample.invariants,
         engine="interpreter",
         reduction=False,
-        max_states=TOO_MANY,
+        caps=Caps(states=TOO_MANY),
         stop_at_first=False,
     )
     assume(judged.complete)
@@ -49,7 +49,7 @@ def _spin_agrees(sample: Sample, *, observed: bool) -> None:
     written = ground(sample.protocol, sample.instance, sample.invariants, None if seen is None else seen.changing)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "random.pml"
-        file.write_text(promela(sample.protocol, sample.instance, written, Told(file.name, "none")))
+        file.write_text(promela(sample.protocol, sample.instance, written, ModelHeader(file.name, "none")))
         counted = verified(file, optimise=SMALL)
     assert counted.states == judged.states
     assert counted.transitions - counted.errors - 1 == judged.transitions

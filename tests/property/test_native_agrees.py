@@ -14,19 +14,18 @@ from hypothesis import strategies as st
 
 from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.loading.families import load
 from carnet_spec.language import Profile
 from carnet_spec.trace import Trace
 from tests.fixtures.thorough import share
-from tests.property.random_protocols import Sample, samples
-from tests.property.symmetric_protocols import alike_samples
-from tests.property.symmetric_protocols import explored as symmetric
+from tests.property.random_protocols import Sample, alike_samples, samples
+from tests.property.random_protocols import explored as symmetric
 
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 NATIVE = "carnet_check.engines.native"
-AHEAD, BOOK, MACHINE, SEARCH, STORE = (
-    importlib.import_module(f"{NATIVE}.{name}") for name in ("ahead", "book", "machine", "search", "store")
+BOOK, MACHINE, SEARCH, STORE = (
+    importlib.import_module(f"{NATIVE}.{name}") for name in ("answer_tables", "machine", "search", "store")
 )
 GROUPS = importlib.import_module("carnet_check.engines.explicit.search")
 TOO_MANY = 5_000
@@ -44,7 +43,7 @@ TIGHT: Room = {
     (STORE, "MOST"): 8,
 }
 """As little room as there may be: everything grows, waits and comes back as often as it can."""
-TIGHT_AHEAD: Room = {**TIGHT, (AHEAD, "FOLLOWERS"): 1, (AHEAD, "MOST_ALONE"): 0, (SEARCH, "PIECES"): 2}
+TIGHT_AHEAD: Room = {**TIGHT, (MACHINE, "FOLLOWERS"): 1, (MACHINE, "MOST_ALONE"): 0, (SEARCH, "PIECES"): 2}
 """Threads have little room, too, and go on ahead whatever was missing."""
 APART: Room = {(GROUPS, "FEW"): 1, (GROUPS, "PAYS"): 50}
 """Actions fall into parts, and parts are joined again, although there are few states."""
@@ -67,7 +66,7 @@ def explored(
             packed=packed,
             reduction=reduction,
             stop_at_first=stop_at_first,
-            max_states=TOO_MANY,
+            caps=Caps(states=TOO_MANY),
         )
 
 
@@ -147,7 +146,7 @@ def test_a_search_that_stops_at_the_first_violation_stops_at_a_shortest_one(samp
 @given(alike_samples(), st.sampled_from([{}, TIGHT, APART]), st.booleans())
 def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: Room, reduce: bool) -> None:
     """Both engines let the same states stand for the same others."""
-    expected, stood_for = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
+    expected, represented = symmetric(sample, symmetric=True, reduce=reduce, most=TOO_MANY)
     assume(expected.complete)
     with ExitStack() as patches:
         for (module, name), value in room.items():
@@ -155,4 +154,4 @@ def test_with_symmetry_the_kernel_agrees_in_every_number(sample: Sample, room: R
         packed = functools.partial(SEARCH.NativeSearch, hand_over_at=1)
         found = symmetric(sample, symmetric=True, reduce=reduce, packed=packed)
     assert said(found.found) == said(expected)
-    assert found.stood_for == stood_for
+    assert found.represented == represented

@@ -23,18 +23,18 @@ from hypothesis import strategies as st
 pytest.importorskip("numba", reason="the extra 'fast' is not installed")
 
 from carnet_check.engines.explicit import explore, sample
-from carnet_check.engines.explicit.places import Here, PlacesSearch
+from carnet_check.engines.explicit.places import PlacesSearch
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
-from carnet_check.engines.exploration import Exploration, Walks
+from carnet_check.engines.exploration import Caps, Exploration, Walks
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.native.search import NativeSearch, NativeWalks
-from carnet_check.verification.checks import taking
+from carnet_check.verification.checks import enabling_goal
 from carnet_spec.language import Goal, Invariant
 from carnet_spec.language.terms import Exists, conjunction, negation
 from carnet_spec.trace import Trace
-from tests.property.random_protocols import Sample, samples
-from tests.property.symmetric_protocols import alike_samples
+from tests.fixtures.local_places import Here
+from tests.property.random_protocols import Sample, alike_samples, samples
 
 COUNT = int(os.environ.get("CARNET_RANDOM_SEARCHES", "40"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
@@ -81,7 +81,7 @@ def richer(of: Sample) -> Sample:
 
 
 def _steps(of: Sample) -> Iterator[Goal]:
-    return map(taking, of.protocol.actions)
+    return map(enabling_goal, of.protocol.actions)
 
 
 def explored(
@@ -93,7 +93,7 @@ def explored(
         invariants=of.invariants,
         goals=of.goals,
         stop_at_first=False,
-        max_states=TOO_MANY,
+        caps=Caps(states=TOO_MANY),
         engine=engine,
         packed=packed,
         reduction=reduction,
@@ -127,8 +127,8 @@ def compared(of: Sample) -> Counter[str]:
         assert found(of, each) == found(of, truth), name
     reduced = {name: explored(of, packed=packed) for name, packed in SEARCHES.items()}
     for name, each in reduced.items():
-        assert (each.states, each.stood_for) == (reduced["explicit"].states, reduced["explicit"].stood_for), name
-        assert each.stood_for <= truth.states, name
+        assert (each.states, each.represented) == (reduced["explicit"].states, reduced["explicit"].represented), name
+        assert each.represented <= truth.states, name
         assert found(of, each) == found(of, truth), name
     counts["states up to reductions"] = reduced["explicit"].states
     for name, packed_walks in WALKERS.items():

@@ -24,29 +24,10 @@ from carnet_check.loading.families import Source
 from carnet_check.results import Verdict
 from carnet_check.verification import campaign as running
 from carnet_check.verification.planning import Request, planned
-from carnet_spec.language import (
-    Draft,
-    Family,
-    Formula,
-    Individual,
-    Kind,
-    Profile,
-    Protocol,
-    Role,
-    Step,
-    Variant,
-    constant,
-    exists,
-    forall,
-    implies,
-    relation,
-    rigid_function,
-    rigid_relation,
-)
-from tests.oracle.enumerate import enumerate_at
+from carnet_spec import language
+from tests.oracle.compare import here
+from tests.oracle.enumerate import enumerate_at, worlds
 from tests.oracle.machine import Layout
-from tests.oracle.pipeline import here
-from tests.oracle.worlds import worlds
 
 COUNT = int(os.environ.get("CARNET_SIZES", "300"))
 SEED = int(os.environ.get("CARNET_RANDOM_SEED", "1"))
@@ -56,22 +37,22 @@ EXPLORED = 24
 """How many interpretations are explored in this test; where there are more, some are drawn."""
 
 
-class Party(Individual):
+class Party(language.Individual):
     """Somebody."""
 
 
-class Place(Individual):
+class Place(language.Individual):
     """Where somebody may be."""
 
 
-ANYONE = Role("anyone", honest=False)
-ANN, BEN, HALL = constant("ann", Party), constant("ben", Party), constant("hall", Place)
-HOME, MATE = rigid_function("home", Party, to=Place), rigid_function("mate", Party, to=Party)
-BEFORE, LIKES = rigid_relation("before", Party, Party), rigid_relation("likes", Party, Place)
-BAD = rigid_relation("bad", Party)
-MARKED = relation("marked", Party, kind=Kind.MESSAGE)
+ANYONE = language.Role("anyone", honest=False)
+ANN, BEN, HALL = language.constant("ann", Party), language.constant("ben", Party), language.constant("hall", Place)
+HOME, MATE = language.rigid_function("home", Party, to=Place), language.rigid_function("mate", Party, to=Party)
+BEFORE, LIKES = language.rigid_relation("before", Party, Party), language.rigid_relation("likes", Party, Place)
+BAD = language.rigid_relation("bad", Party)
+MARKED = language.relation("marked", Party, kind=language.Kind.MESSAGE)
 
-LITERALS: Mapping[str, Callable[[Party, Party], Formula]] = {
+LITERALS: Mapping[str, Callable[[Party, Party], language.Formula]] = {
     "is ann": lambda x, _: x == ANN,
     "is not ben": lambda x, _: x != BEN,
     "bad": lambda x, _: BAD(x),
@@ -85,17 +66,19 @@ LITERALS: Mapping[str, Callable[[Party, Party], Formula]] = {
     "likes home": lambda x, _: LIKES(x, HOME(x)),
     "likes the hall": lambda x, y: LIKES(x, HALL) | (x == y),
 }
-AXIOMS: Mapping[str, Callable[[], Formula]] = {
+AXIOMS: Mapping[str, Callable[[], language.Formula]] = {
     "apart": lambda: ANN != BEN,
     "ann is good": lambda: ~BAD(ANN),
-    "somebody is bad": lambda: exists(BAD, Party),
-    "one home": lambda: forall(lambda x, y: HOME(x) == HOME(y), Party, Party),
-    "mates are mutual": lambda: forall(lambda x: MATE(MATE(x)) == x, Party),
-    "no order": lambda: forall(lambda x: ~BEFORE(x, x), Party),
-    "transitive": lambda: forall(lambda x, y, z: implies(BEFORE(x, y) & BEFORE(y, z), BEFORE(x, z)), *3 * [Party]),
-    "total": lambda: forall(lambda x, y: (x == y) | BEFORE(x, y) | BEFORE(y, x), Party, Party),
-    "everybody likes home": lambda: forall(lambda x: LIKES(x, HOME(x)), Party),
-    "the bad like nothing": lambda: forall(lambda x, p: implies(BAD(x), ~LIKES(x, p)), Party, Place),
+    "somebody is bad": lambda: language.exists(BAD, Party),
+    "one home": lambda: language.forall(lambda x, y: HOME(x) == HOME(y), Party, Party),
+    "mates are mutual": lambda: language.forall(lambda x: MATE(MATE(x)) == x, Party),
+    "no order": lambda: language.forall(lambda x: ~BEFORE(x, x), Party),
+    "transitive": lambda: language.forall(
+        lambda x, y, z: language.implies(BEFORE(x, y) & BEFORE(y, z), BEFORE(x, z)), *3 * [Party]
+    ),
+    "total": lambda: language.forall(lambda x, y: (x == y) | BEFORE(x, y) | BEFORE(y, x), Party, Party),
+    "everybody likes home": lambda: language.forall(lambda x: LIKES(x, HOME(x)), Party),
+    "the bad like nothing": lambda: language.forall(lambda x, p: language.implies(BAD(x), ~LIKES(x, p)), Party, Place),
 }
 
 
@@ -109,42 +92,42 @@ class Case:
     axioms: tuple[str, ...]
     sizes: Mapping[str, int]
 
-    def draft(self, variant: str) -> Draft:
+    def draft(self, variant: str) -> language.Draft:
         """Write the protocol down."""
-        draft = Draft("drawn", "Drawn", variant)
+        draft = language.Draft("drawn", "Drawn", variant)
         for name in self.axioms:
             draft.axiom(name, AXIOMS[name]())
 
         @draft.action(by=ANYONE, says="{x} is marked.", source="a test")
-        def mark(step: Step, x: Party) -> None:
+        def mark(step: language.Step, x: Party) -> None:
             for name in self.marks:
                 step.given(name, LITERALS[name](x, x))
             step.insert(MARKED(x))
 
         @draft.action(by=ANYONE, says="{x} marks {y}.", source="a test")
-        def hand_on(step: Step, x: Party, y: Party) -> None:
+        def hand_on(step: language.Step, x: Party, y: Party) -> None:
             step.given("marked", MARKED(x))
             for name in self.hands_on:
                 step.given(name, LITERALS[name](x, y))
             step.insert(MARKED(y))
 
         @draft.claim(name="holds", sentence="Who is marked is so.", requirement="R1", source="a test", under=())
-        def holds(x: Party) -> Formula:
+        def holds(x: Party) -> language.Formula:
             told = [~LITERALS[name](x, x) for name in self.claimed]
-            return implies(MARKED(x), told[0] if len(told) == 1 else told[0] | told[1])
+            return language.implies(MARKED(x), told[0] if len(told) == 1 else told[0] | told[1])
 
         return draft
 
     def source(self) -> Source:
         """Return the protocol as one that has no instances of its own."""
-        family = Family(
+        family = language.Family(
             id="drawn",
             title="Drawn",
             draft=self.draft,
             instance=default_instance,
-            variants={"main": Variant("main", "as drawn")},
+            variants={"main": language.Variant("main", "as drawn")},
             main=("main",),
-            profiles={"tiny": Profile("tiny", self.sizes, title="whatever was drawn")},
+            profiles={"tiny": language.Profile("tiny", self.sizes, title="whatever was drawn")},
         )
         return Source("drawn", family, "drawn")
 
@@ -165,7 +148,7 @@ def drawn(chance: random.Random) -> Case:
             return case
 
 
-def structures(protocol: Protocol, sizes: Mapping[str, int]) -> int:
+def structures(protocol: language.Protocol, sizes: Mapping[str, int]) -> int:
     """Return how many tables the rigid symbols may have, whatever the axioms say."""
     number = 1
     for symbol in protocol.symbols:

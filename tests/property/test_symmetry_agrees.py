@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from carnet_check.engines.explicit import explore
-from tests.property.random_protocols import Sample
-from tests.property.symmetric_protocols import alike_samples, explored, lengths, said
+from carnet_check.engines.exploration import Caps
+from tests.property.random_protocols import Sample, alike_samples, explored, lengths, said
 
 relaxed = settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow], max_examples=50)
 TOO_MANY = 3_000
@@ -18,9 +18,9 @@ TOO_MANY = 3_000
 def test_one_state_stands_for_as_many_as_there_are_without_symmetry(sample: Sample, reduce: bool) -> None:
     every, _ = explored(sample, symmetric=False, reduce=reduce, most=TOO_MANY)
     assume(every.complete)
-    found, stood_for = explored(sample, symmetric=True, reduce=reduce)
+    found, represented = explored(sample, symmetric=True, reduce=reduce)
     assert said(found) == said(every)
-    assert stood_for in (None, every.states)
+    assert represented in (None, every.states)
     assert found.states <= every.states
 
 
@@ -34,7 +34,7 @@ def test_symmetry_finds_the_shortest_traces_that_the_interpreter_finds(sample: S
             invariants=sample.invariants,
             goals=sample.goals,
             engine=engine,
-            max_states=250 if engine == "interpreter" else None,
+            caps=Caps(states=250 if engine == "interpreter" else None),
             stop_at_first=False,
         )
         for engine in ("interpreter", "compiled")

@@ -11,34 +11,23 @@ from hypothesis import strategies as st
 
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.evaluation import State
-from carnet_spec.language import (
-    Action,
-    Draft,
-    Effect,
-    Guard,
-    Initial,
-    Instance,
-    Kind,
-    Protocol,
-    Role,
-    Sort,
-    SpecificationError,
-    Symbol,
-    Term,
-    TwoRuns,
-    Update,
-)
+from carnet_spec import language
 from carnet_spec.language.expressions import Function, Individual, Relation
-from carnet_spec.language.splitting import RunSide
 from carnet_spec.language.terms import BOOL, TRUE, And, Apply, Equal, Exists, Forall, Not, Or, Var
+from carnet_spec.language.two_runs import RunSide
 from tests.fixtures.thorough import share
 
-PARTY, ANYONE, PARTIES, WHO = Sort("Party"), Role("anyone"), ("ann", "ben"), Var("who", Sort("Party"))
-BAD = Symbol("bad", (PARTY,), BOOL, Kind.PUBLIC, mutable=False)
-FLAG = Symbol("flag", (), BOOL, Kind.STATE, mutable=True)
-READY = Symbol("ready", (PARTY,), BOOL, Kind.STATE, mutable=True)
-HELD = Symbol("held", (PARTY,), BOOL, Kind.STATE, mutable=True)
-TURN = Symbol("turn", (), PARTY, Kind.STATE, mutable=True)
+PARTY, ANYONE, PARTIES, WHO = (
+    language.Sort("Party"),
+    language.Role("anyone"),
+    ("ann", "ben"),
+    Var("who", language.Sort("Party")),
+)
+BAD = language.Symbol("bad", (PARTY,), BOOL, language.Kind.PUBLIC, mutable=False)
+FLAG = language.Symbol("flag", (), BOOL, language.Kind.STATE, mutable=True)
+READY = language.Symbol("ready", (PARTY,), BOOL, language.Kind.STATE, mutable=True)
+HELD = language.Symbol("held", (PARTY,), BOOL, language.Kind.STATE, mutable=True)
+TURN = language.Symbol("turn", (), PARTY, language.Kind.STATE, mutable=True)
 RELATIONS = (BAD, FLAG, READY, HELD)
 TOO_MANY = 400
 relaxed = settings(
@@ -51,22 +40,22 @@ Label = tuple[str, tuple[tuple[str, str], ...]]
 class Twins:
     """One run, what is secret in it and what it chooses for itself, and the instance of each of two runs."""
 
-    one: Draft
-    secret: tuple[Symbol, ...]
+    one: language.Draft
+    secret: tuple[language.Symbol, ...]
     own: Mapping[str, tuple[str, ...]]
-    left: Instance
-    right: Instance
+    left: language.Instance
+    right: language.Instance
 
-    def product(self) -> TwoRuns:
+    def product(self) -> language.TwoRuns:
         """Return both runs side by side, or skip what has no product."""
         spoken = [Relation(each) if each.is_relation else Function(each, Individual) for each in self.secret]
         try:
-            return TwoRuns(self.one, secret=spoken, own=self.own)
-        except SpecificationError as error:
+            return language.TwoRuns(self.one, secret=spoken, own=self.own)
+        except language.SpecificationError as error:
             assume("which is one for both runs" not in str(error) and "begins the same in both runs" not in str(error))
             raise
 
-    def together(self, protocol: Protocol) -> Instance:
+    def together(self, protocol: language.Protocol) -> language.Instance:
         """Return the instance of the product."""
         names = {symbol.name for symbol in protocol.symbols}
         relations, functions = dict(self.left.relations), dict(self.left.functions)
@@ -82,11 +71,11 @@ class Twins:
 
 
 @st.composite
-def facts(draw: st.DrawFn, scope: tuple[Var, ...]) -> Term:
+def facts(draw: st.DrawFn, scope: tuple[Var, ...]) -> language.Term:
     """Draw a fact, said or denied, or that two parties are one."""
     kind = draw(st.integers(0, 5))
     if kind == 0 and scope:
-        fact: Term = Equal(Apply(TURN, ()), draw(st.sampled_from(scope)))
+        fact: language.Term = Equal(Apply(TURN, ()), draw(st.sampled_from(scope)))
     else:
         symbol = draw(st.sampled_from([each for each in RELATIONS if scope or not each.domain]))
         fact = Apply(symbol, tuple(draw(st.sampled_from(scope)) for _ in symbol.domain))
@@ -94,7 +83,7 @@ def facts(draw: st.DrawFn, scope: tuple[Var, ...]) -> Term:
 
 
 @st.composite
-def formulas(draw: st.DrawFn, scope: tuple[Var, ...]) -> Term:
+def formulas(draw: st.DrawFn, scope: tuple[Var, ...]) -> language.Term:
     """Draw a small formula."""
     kind = draw(st.integers(0, 7))
     if kind > 3:
@@ -108,7 +97,7 @@ def formulas(draw: st.DrawFn, scope: tuple[Var, ...]) -> Term:
 
 
 @st.composite
-def updates(draw: st.DrawFn, name: str, params: tuple[Var, ...]) -> Update:
+def updates(draw: st.DrawFn, name: str, params: tuple[Var, ...]) -> language.Update:
     """Draw a change of anything that changes."""
     every = Var("each", PARTY)
     symbol = draw(st.sampled_from((FLAG, READY, HELD, *((TURN,) if params else ()))))
@@ -118,34 +107,36 @@ def updates(draw: st.DrawFn, name: str, params: tuple[Var, ...]) -> Update:
     each = (every,) if every in args else ()
     when = draw(st.one_of(st.just(TRUE), formulas((*params, *each))))
     if symbol == TURN:
-        return Update(name, symbol, Effect.ASSIGN, (), draw(st.sampled_from(params)), when)
-    return Update(name, symbol, draw(st.sampled_from((Effect.INSERT, Effect.REMOVE))), args, None, when, each)
+        return language.Update(name, symbol, language.Effect.ASSIGN, (), draw(st.sampled_from(params)), when)
+    return language.Update(
+        name, symbol, draw(st.sampled_from((language.Effect.INSERT, language.Effect.REMOVE))), args, None, when, each
+    )
 
 
 @st.composite
-def actions(draw: st.DrawFn, name: str) -> Action:
+def actions(draw: st.DrawFn, name: str) -> language.Action:
     """Draw an action of some parties."""
     params = tuple(Var(f"p{number}", PARTY) for number in range(draw(st.integers(0, 2))))
-    guards = tuple(Guard(f"guard {n}", draw(formulas(params))) for n in range(draw(st.integers(0, 2))))
+    guards = tuple(language.Guard(f"guard {n}", draw(formulas(params))) for n in range(draw(st.integers(0, 2))))
     changes = tuple(draw(updates(f"update {n}", params)) for n in range(draw(st.integers(1, 2))))
-    return Action(name, ANYONE, params, guards, changes, name, "random")
+    return language.Action(name, ANYONE, params, guards, changes, name, "random")
 
 
 @st.composite
 def twins(draw: st.DrawFn) -> Twins:
     """Draw a protocol, what is secret in it, and two instances that differ in nothing else."""
-    one = Draft("random", "Random")
+    one = language.Draft("random", "Random")
     one._actions = [draw(actions(f"act{number}")) for number in range(draw(st.integers(1, 3)))]
     told = draw(st.sampled_from(((), (), (READY,), (HELD,), (READY, HELD))))
-    one._initial = [Initial(symbol, (WHO,), Apply(BAD, (WHO,))) for symbol in told]
+    one._initial = [language.Initial(symbol, (WHO,), Apply(BAD, (WHO,))) for symbol in told]
     secret = draw(st.sampled_from(((BAD,), (BAD, FLAG), (BAD, HELD), ())))
     own = {each.name: tuple(var.name for var in each.params if draw(st.integers(0, 2)) == 0) for each in one._actions}
     spoken = one.protocol()
     names, sorts = {symbol.name for symbol in spoken.symbols}, {sort.name for sort in spoken.sorts}
 
-    def instance(bad: tuple[str, ...]) -> Instance:
+    def instance(bad: tuple[str, ...]) -> language.Instance:
         relations = {BAD.name: frozenset((party,) for party in bad)} if BAD.name in names else {}
-        return Instance(elements={PARTY.name: PARTIES} if PARTY.name in sorts else {}, relations=relations)
+        return language.Instance(elements={PARTY.name: PARTIES} if PARTY.name in sorts else {}, relations=relations)
 
     left = draw(st.sampled_from(((), PARTIES[:1], PARTIES)))
     right = draw(st.sampled_from(((), PARTIES[:1], PARTIES[1:]))) if BAD in secret else left
@@ -193,7 +184,7 @@ def _value(state: State, name: str) -> object:
     return state.relations.get(name, state.functions.get(name))
 
 
-def in_the_product(subject: Twins, runs: TwoRuns) -> Found:
+def in_the_product(subject: Twins, runs: language.TwoRuns) -> Found:
     """Explore the product, and read off its states what they say of two runs."""
     protocol = runs.protocol()
     judge = Interpreter(protocol, subject.together(protocol))
@@ -223,11 +214,11 @@ def in_the_product(subject: Twins, runs: TwoRuns) -> Found:
     return Found(frozenset(pairs), frozenset(apart), frozenset(differ))
 
 
-def _names(protocol: Protocol) -> Iterator[str]:
+def _names(protocol: language.Protocol) -> Iterator[str]:
     return (symbol.name for symbol in protocol.symbols)
 
 
-def _side(state: State, one: Protocol, side: RunSide, split: set[str]) -> State:
+def _side(state: State, one: language.Protocol, side: RunSide, split: set[str]) -> State:
     called = {
         symbol.name: f"{side.value}_{symbol.name}" if symbol.name in split else symbol.name
         for symbol in one.symbols

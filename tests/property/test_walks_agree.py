@@ -20,7 +20,7 @@ from carnet_check.engines.explicit.layout import changes
 from carnet_check.engines.explicit.model import CompiledStep, build
 from carnet_check.engines.explicit.queries import Draw
 from carnet_check.engines.explicit.walking import PackedWalks, walk
-from carnet_check.engines.exploration import Exploration, GuardSeen, Walks
+from carnet_check.engines.exploration import Caps, Exploration, GuardCoverage, Walks
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.semantics import Env, Interpreter, State
 from carnet_spec.language import Guard, GuardKind
@@ -62,7 +62,7 @@ def explored(each: Sample) -> Exploration:
         goals=each.goals,
         reduction=False,
         stop_at_first=False,
-        max_states=TOO_MANY,
+        caps=Caps(states=TOO_MANY),
     )
 
 
@@ -72,7 +72,7 @@ def taken(each: Sample, walks: Walks, apart: bool) -> tuple[PackedWalks, list[li
     with in_parts(apart):
         run = PackedWalks(
             build(judge, each.invariants, each.goals, reduce=False),
-            Watch(max_states=None, max_memory=None, progress=None),
+            Watch(),
             walks,
         )
     ends: dict[int, int] = {}
@@ -192,7 +192,7 @@ def _affordable(each: Sample, step: CompiledStep, state: State) -> bool:
     return budget is None or state.spent + step.action.cost <= budget
 
 
-def _brute(judge: Interpreter, step: CompiledStep, name: str, states: list[State]) -> GuardSeen:
+def _brute(judge: Interpreter, step: CompiledStep, name: str, states: list[State]) -> GuardCoverage:
     """Judge a guard in every state for all arguments that the instance allows, by the interpreter."""
     action = judge.protocol.action(step.action.name)
     judged = {guard.name: guard.formula for guard in action.guards if guard.kind is not GuardKind.FRESH}
@@ -207,7 +207,7 @@ def _brute(judge: Interpreter, step: CompiledStep, name: str, states: list[State
             and all(judge.holds(term, state, env) for other, term in judged.items() if other != name)
             for env in _arguments(step, state, set(step.choices))
         )
-    return GuardSeen(held, failed, alone, decided=not any(map(changes, (g.formula for g in _named(step, name)))))
+    return GuardCoverage(held, failed, alone, decided=not any(map(changes, (g.formula for g in _named(step, name)))))
 
 
 def _named(step: CompiledStep, name: str) -> Iterator[Guard]:
@@ -241,7 +241,7 @@ def _arguments(step: CompiledStep, state: State, needed: set[str]) -> Iterator[E
 def test_the_kernel_takes_the_same_walks(each: Sample, seed: int, depth: int, hand_over_at: int, tight: bool) -> None:
     pytest.importorskip("numba", reason="the extra 'fast' is not installed")
     book, machine, walking = (
-        importlib.import_module(f"{NATIVE}.{name}") for name in ("book", "walk_machine", "walking")
+        importlib.import_module(f"{NATIVE}.{name}") for name in ("answer_tables", "walk_machine", "search")
     )
     room: Mapping[tuple[object, str], int] = {
         (book, "ASKED"): 1,

@@ -1,8 +1,13 @@
-"""Rules about the files themselves: what they may mention, how long they are, what they say."""
+"""Rules about the files themselves: what they may mention, how long they are, what they say, what is installed."""
+
+from __future__ import annotations
 
 import ast
+import os
 import re
 import statistics
+import subprocess
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,32 +20,17 @@ MEDIAN_FUNCTION, LONG_FUNCTION = 8, 20
 """Lines: at most so many for half of all functions, and for nine in ten."""
 
 # Assembled from pieces, so that this file passes its own test.
-PLACES_OF_ONE_MACHINE = {
-    "a path of one machine": [
-        "/" + "home" + "/",
-        "/" + "Users" + "/",
-        "/" + "root" + "/",
-    ],
-    "a package index": [
-        "py" + "pi.org",
-        "python" + "hosted.org",
-        "registry." + "npmjs.org",
-        "deb." + "debian.org",
-        "--" + "index-url",
-        "--" + "find-links",
-    ],
-}
+PLACES_OF_ONE_MACHINE = [
+    *(f"/{name}/" for name in ("home", "Users", "root")),
+    *(f"{name}.{end}" for name, end in (("pypi", "org"), ("pythonhosted", "org"), ("registry.npmjs", "org"))),
+    "deb." + "debian.org",
+    *(f"--{name}" for name in ("index-url", "find-links")),
+]
 
 
-@pytest.mark.parametrize("what", PLACES_OF_ONE_MACHINE)
-def test_no_tracked_file_names(what: str) -> None:
-    found = [
-        f"{path}: {needle}"
-        for path in tracked_files()
-        for needle in PLACES_OF_ONE_MACHINE[what]
-        if needle in read(path)
-    ]
-    assert not found
+def test_no_tracked_file_names_a_package_index_or_a_path_of_one_machine() -> None:
+    texts = {path: read(path) for path in tracked_files()}
+    assert [f"{path}: {each}" for path, text in texts.items() for each in PLACES_OF_ONE_MACHINE if each in text] == []
 
 
 def test_every_python_file_opens_with_a_docstring() -> None:
@@ -109,3 +99,70 @@ def test_a_page_outside_the_documentation_links_to_what_is_committed() -> None:
     assert pages
     links = [(path, link) for path in pages for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", read(path))]
     assert not [f"{path}: {link}" for path, link in links if link not in known]
+
+
+# -- modules that pages name --------------------------------------------------------------------------
+
+NAMED = re.compile(r"\bcarnet_(?:spec|check|ref|command)(?:\.[a-z][a-z_0-9]*)+")
+
+
+def lost(text: str) -> Iterator[str]:
+    """Yield each dotted name that is neither a module nor the name of something in one."""
+    for name in NAMED.findall(text):
+        module, holder = name.replace(".", "/"), name.rpartition(".")[0].replace(".", "/")
+        if not any(
+            (root / module).is_dir() or (root / f"{module}.py").is_file() or (root / f"{holder}.py").is_file()
+            for root in SOURCE_ROOTS
+        ):
+            yield name
+
+
+def test_a_page_names_modules_that_exist() -> None:
+    pages = {str(path): [*lost(read(path))] for path in tracked_files() if path.suffix == ".md"}
+    assert {page: names for page, names in pages.items() if names} == {}
+
+
+def test_a_module_that_moved_is_noticed() -> None:
+    assert list(lost("`carnet_check.semantics`, `carnet_check.meanings`")) == ["carnet_check.meanings"]
+
+
+# -- what lies beside the code is installed with it --------------------------------------------------
+
+PATTERNS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
+PACKAGES = {file.parent.name: file.parent for root in SOURCE_ROOTS for file in root.glob("*/__init__.py")}
+
+
+def test_every_file_beside_the_code_is_installed() -> None:
+    """A file that no pattern names would be missing from the package."""
+    assert set(PATTERNS) == set(PACKAGES)
+    found = {file for name, folder in PACKAGES.items() for pattern in PATTERNS[name] for file in folder.glob(pattern)}
+    beside = {ROOT / file for file in tracked_files() if file.suffix != ".py"}
+    assert {file for file in beside if {*PACKAGES.values()} & {*file.parents}} - found == set()
+
+
+# -- findings -----------------------------------------------------------------------------------------
+
+FINDINGS = ROOT / "findings"
+SCRIPTS = sorted(FINDINGS.glob("*.sh"))
+
+
+def test_every_finding_is_in_the_table() -> None:
+    rows = re.findall(r"^\| `([^`]+)` \|", (FINDINGS / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert rows == [script.stem for script in SCRIPTS]
+    assert {path.suffix for path in FINDINGS.iterdir()} == {".md", ".sh"}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_finding_says_what_it_needs_and_what_was_seen(script: Path) -> None:
+    text = script.read_text("utf-8")
+    head = re.match(r"#!/bin/sh\n# Tool:  .* 20\d\d-\d\d-\d\d\.\n# Guess: [^\n]+\n(#        [^\n]+\n)*# Seen:  ", text)
+    assert head, "the head has its tool with a date, the guess, and what was seen"
+    assert "set -eu\n" in text
+    assert "mktemp -d" in text
+    assert "carnet" not in text.lower()
+    installs = re.findall(r"(?:pip\"? install|apt-get) -q (?:download )?(\S+)", text)
+    assert installs
+    assert all(re.fullmatch(r"[\w.-]+==?\d[\w.+-]*", each) for each in installs), installs
+    assert text.endswith(f'\necho "holds: {script.stem}"\n')
+    assert os.access(script, os.X_OK)
+    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0

@@ -16,7 +16,7 @@ from carnet_check.engines.proving.solver import load_hints
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
-from carnet_check.verification.composition import Standing, judge
+from carnet_check.verification.composition import BondStatus, judge
 from carnet_spec.compositions import compositions
 from carnet_spec.compositions.travelling_over_fastrack import move
 from carnet_spec.language import Formula, Protocol, SpecificationError
@@ -45,7 +45,7 @@ def test_both_compositions_are_found_with_bonds_in_both_directions() -> None:
 def test_a_bond_holds(name: str) -> None:
     judgement = judge(BONDS[name])
     assert judgement.reasons == ()
-    assert judgement.standing is (Standing.EQUAL if name in EQUAL else Standing.IMPLIED)
+    assert judgement.standing is (BondStatus.EQUAL if name in EQUAL else BondStatus.IMPLIED)
     assert len(judgement.by_reading) == BY_READING.get(name, 0)
 
 
@@ -57,7 +57,7 @@ def test_a_bond_breaks_without_any_of_its_claims(name: str, premise: str) -> Non
     bond = BONDS[name]
     others = {other: term for other, term in bond.premises.items() if other != premise}
     judgement = judge(replace(bond, premises=others, worlds={}))
-    assert judgement.standing is Standing.OPEN
+    assert judgement.standing is BondStatus.OPEN
     assert judgement.reasons[0] == "what is established does not imply what is assumed"
 
 

@@ -28,14 +28,12 @@ from .accounts import accounts_page
 from .assurance import VERIFIES, assurance, cases, places, refuse_gaps
 from .bonds import PAGE, compositions_page
 from .claim_pages import claim_pages
-from .command_line import COMMANDS_PAGE, command_line
 from .counted_mutants import mutants
 from .counted_proofs import proofs
 from .defences import defences
-from .engines import ENGINES_PAGE, engines
-from .evidence_formats import FORMATS_PAGE, evidence_formats
 from .junit import JUNIT, read
 from .knowledge import TEXT, knowledge
+from .listings import COMMANDS_PAGE, ENGINES_PAGE, FORMATS_PAGE, command_line, engines, evidence_formats
 from .markdown import contents, page
 from .mended import FAULTS, RECORDS, marks, mended, read_faults
 from .protocols import ProtocolPages

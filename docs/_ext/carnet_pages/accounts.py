@@ -7,16 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from carnet_check.engines.induction.minimal import (
-    ASSUMPTION,
-    BUDGET,
-    DEFENCE,
-    Element,
-    Minimal,
-    accounts,
-    claims_of_layers,
-    minimal_sets,
-)
+from carnet_check.engines.induction import minimal
 from carnet_check.engines.induction.solving import Workers
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
@@ -37,17 +28,17 @@ def record(family: Family) -> dict[str, Any]:
     names = family.with_layers(family.main[:1])
     with Workers(2) as workers:
         made = {name: _variant(source, source.protocol(name), workers) for name in names}
-    return {"budget": BUDGET, "states": CAPS.states, "variants": made}
+    return {"budget": minimal.BUDGET, "states": CAPS.states, "variants": made}
 
 
 def _variant(source: Source, protocol: Protocol, workers: Workers) -> dict[str, Any]:
-    wanted = claims_of_layers(protocol, source.family.default_threat)
+    wanted = minimal.claims_of_layers(protocol, source.family.default_threat)
     threats = [threat for threat in protocol.threats if threat.id in wanted]
-    found: list[Minimal] = []
+    found: list[minimal.Minimal] = []
     solver = ""
-    for account in accounts(protocol, threats, workers):
+    for account in minimal.accounts(protocol, threats, workers):
         layer = account.proof.threat.id if account.proof.threat else ""
-        found += minimal_sets(account, wanted.get(layer, ()))
+        found += minimal.minimal_sets(account, wanted.get(layer, ()))
         solver = account.proof.solver
     falls = list(_falls(source, protocol, found))
     return {
@@ -58,21 +49,21 @@ def _variant(source: Source, protocol: Protocol, workers: Workers) -> dict[str, 
     }
 
 
-def _claim(found: Minimal) -> dict[str, Any]:
+def _claim(found: minimal.Minimal) -> dict[str, Any]:
     return {
         "claim": found.claim,
         "layer": found.layer,
-        "assumptions": [each.name for each in found.needed if each.kind == ASSUMPTION],
-        "defences": [each.name for each in found.needed if each.kind == DEFENCE],
+        "assumptions": [each.name for each in found.needed if each.kind == minimal.ASSUMPTION],
+        "defences": [each.name for each in found.needed if each.kind == minimal.DEFENCE],
         "unsure": [each.name for each in found.unsure],
         "only": found.only,
     }
 
 
-def _falls(source: Source, protocol: Protocol, found: Sequence[Minimal]) -> Iterator[dict[str, Any]]:
+def _falls(source: Source, protocol: Protocol, found: Sequence[minimal.Minimal]) -> Iterator[dict[str, Any]]:
     """Yield what becomes of each claim that has no proof without an assumption, attacks first."""
     for assumption in dict.fromkeys(axiom.states for axiom in protocol.axioms):
-        element = Element(ASSUMPTION, assumption)
+        element = minimal.Element(minimal.ASSUMPTION, assumption)
         lost = {each.claim: each for each in found if element in each.necessary}
         explorer = able(Explores)
         attacks = {each.claim: each for each in falls_without(explorer, source, protocol, assumption, list(lost))}
@@ -105,7 +96,12 @@ def accounts_page(families: Sequence[Family], attacks: Sequence[Values] = ()) ->
         kept = recorded(family.id)
         for name, variant in kept["variants"].items() if kept else ():
             known = {(run["claim"], *run["removed"]) for run in attacks if _is_of(run, family, name)}
-            parts += [f"## {prose(family.title)}: {code(name)}", _freshness(family, name, kept, variant)]
+            now = family.digest(name)
+            then = code(variant["digest"][:16])
+            fresh = f"Specification {then}" if now == variant["digest"] else f"**Stale**: this was recorded of {then}"
+            budget = f"{kept['budget']:,} solver units to an obligation, {kept['states']:,} states to an instance"
+            again = "`python -m docs._ext.carnet_pages.records make accounts` records it again."
+            parts += [f"## {prose(family.title)}: {code(name)}", f"{fresh}; {variant['solver']}; {budget}. {again}"]
             parts += [table(_CLAIMS, [_needs(each, variant, known) for each in variant["claims"]])]
             parts += [_certainty(variant, known)]
             parts += [f"### If an assumption falls: {code(name)}", _FALLS, table(_OUTCOMES, [*_fallen(variant)])]
@@ -142,15 +138,6 @@ _OUTCOMES = ("assumption", "falls", "proof lost")
 def _is_of(run: Values, family: Family, variant: str) -> bool:
     removed = len(run["removed"]) == 1 and run["verdict"] == "VIOLATED"
     return removed and (run["protocol"], run["variant"]) == (family.id, variant)
-
-
-def _freshness(family: Family, name: str, kept: Values, variant: Values) -> str:
-    now = family.digest(name)
-    then = code(variant["digest"][:16])
-    fresh = f"Specification {then}" if now == variant["digest"] else f"**Stale**: this was recorded of {then}"
-    budget = f"{kept['budget']:,} solver units to an obligation, {kept['states']:,} states to an instance"
-    again = "`python -m docs._ext.carnet_pages.records make accounts` records it again."
-    return f"{fresh}; {variant['solver']}; {budget}. {again}"
 
 
 def _certainty(variant: Values, known: Collection[tuple[str, ...]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from carnet_check.verification.composition import Judgement, Standing
+from carnet_check.verification.composition import BondStatus, Judgement
 from carnet_spec.language import Family
 from carnet_spec.language.composition import BuiltBond, Composition, End
 from carnet_spec.language.printing import show_symbol
@@ -33,7 +33,7 @@ are steps of the other, and that an interpretation is what the words mean, is fo
 ways, and what establishes one may rest on another: then both may fail together. So a bond says that two formulas fit,
 and not that an assumption may be dropped. Where a symbol that never changes is read as something that does, the bond
 says so of each moment, and not that it stays; these symbols are listed."""
-_SIGN = {Standing.EQUAL: "=", Standing.IMPLIED: "implies", Standing.OPEN: "open"}
+_SIGN = {BondStatus.EQUAL: "=", BondStatus.IMPLIED: "implies", BondStatus.OPEN: "open"}
 
 Judge = Callable[[BuiltBond], Judgement]
 
@@ -89,7 +89,7 @@ def _short(family: Family) -> str:
     return family.title.partition(":")[0]
 
 
-def _drawn(bond: BuiltBond, standing: Standing) -> Row:
+def _drawn(bond: BuiltBond, standing: BondStatus) -> Row:
     """Return the row of a bond: the claims that establish it by name, and how many lemmas and axioms beside them."""
     ids, stated = (
         ", ".join(bond.bond.part_of),
@@ -108,7 +108,7 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(name.partition(" ")[2] for name in names)
 
 
-def _row(composition: Composition, bond: BuiltBond, standing: Standing) -> Sequence[str]:
+def _row(composition: Composition, bond: BuiltBond, standing: BondStatus) -> Sequence[str]:
     own, other = composition.families[bond.bond.of], composition.families[bond.bond.of.other]
     ids = ", ".join(_assumption(own, id) for id in bond.bond.part_of)
     return (

@@ -10,7 +10,7 @@ from typing import Any
 from carnet_check.attacks.hunt import attack_target, hunt
 from carnet_check.loading.families import load
 from carnet_check.results import steps_as_json
-from carnet_check.wording import told_place
+from carnet_check.wording import step_place
 from carnet_ref.systems.replaying import Replay
 from carnet_spec.language import Action, Family, Finding
 
@@ -109,4 +109,4 @@ def stopped(place: Values | None, actions: Sequence[Action]) -> str:
     """Say where an attack stopped, if it did."""
     if place is None:
         return "every step is taken, and the claim holds"
-    return f"stops {told_place(actions, place['index'])}, {code(place['action'])}"
+    return f"stops {step_place(actions, place['index'])}, {code(place['action'])}"

@@ -37,7 +37,7 @@ TRUSTED: Mapping[str, Mapping[str, str]] = {
         "spec/carnet_spec/language": "how Python text becomes a protocol and its canonical JSON; or read `spec_….v`",
         "model_check/carnet_check/exports/systems.py": "the same protocol with numbers for names",
         "model_check/carnet_check/exports/coq_data.py": "its text in Coq",
-        "model_check/carnet_check/coq/files.py": "the files of theorems; or read their statements",
+        "model_check/carnet_check/coq/folder.py": "the files of theorems; or read their statements",
     },
     "To believe the verified checker, without compiling theorems": {
         "model_check/coq/Extract.v": "which functions are extracted, and to which types of OCaml",

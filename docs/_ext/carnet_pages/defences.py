@@ -68,7 +68,10 @@ def _map_and_parts(family: Family, rows: Sequence[Values]) -> Lines:
 
 def _map(family: Family, rows: Iterable[Values]) -> Values:
     rows = list(rows)
-    threats = _threats(family, rows)
+    # The threat models of all rows, in the protocol's order
+    found = dict.fromkeys(cell["threat"] for each in rows for cell in each["threats"])
+    order = [threat.id for threat in family.protocol().threats]
+    threats = sorted(found, key=lambda id: order.index(id) if id in order else len(order))
     main = family.main[0]
     listed_rows = (
         row(
@@ -83,22 +86,11 @@ def _map(family: Family, rows: Iterable[Values]) -> Values:
     return heat_map(caption, "without", threats, listed_rows)
 
 
-def _threats(family: Family, rows: Sequence[Values]) -> list[str]:
-    """Return the threat models of all rows, in the order in which the protocol has them."""
-    found = dict.fromkeys(cell["threat"] for each in rows for cell in each["threats"])
-    order = [threat.id for threat in family.protocol().threats]
-    return sorted(found, key=lambda id: order.index(id) if id in order else len(order))
-
-
 def _cell(row: Values, threat: str) -> dict[str, str]:
-    found = _under(row, threat)
+    found = next((each for each in row["threats"] if each["threat"] == threat), None)
     if found is None:
         return cell(0, 0)
     return cell(len(found["falls"]), len(found["made"]), decided=not found["falls"] and not found["open"])
-
-
-def _under(row: Values, threat: str) -> Values | None:
-    return next((each for each in row["threats"] if each["threat"] == threat), None)
 
 
 def _anchor(family: Family, defence: str) -> str:
@@ -117,7 +109,15 @@ def _defence(family: Family, defence: Defence, row: Values, known: Iterable[str]
         ["claim that falls", *map(prose, threats)],
         ([_claim(family, name, known), *(_steps(each, name) for each in row["threats"])] for name in fallen),
     )
-    yield from _standing(row)
+    # Where no claim falls
+    whole = [each for each in row["threats"] if not each["falls"]]
+    proved = [each["threat"] for each in whole if not each["open"]]
+    if proved:
+        yield from (f"Under {listed(map(prose, proved))} every claim is proved without it.", "")
+    for each in whole:
+        if each["open"]:
+            said = f"{len(each['open'])} of {counted(len(each['made']), 'claim')}"
+            yield from (f"Under {prose(each['threat'])} no attack was found; not proved without it: {said}.", "")
     yield from _beside(family, defence)
     yield from ("```sh", f"carnet attack {family.id} --without {defence.id}", "```", "")
 
@@ -131,18 +131,6 @@ def _steps(cell: Values, claim: str) -> str:
     if claim not in cell["made"]:
         return "–"
     return str(cell["falls"].get(claim, "·"))
-
-
-def _standing(row: Values) -> Lines:
-    """Say what is known where no claim falls."""
-    whole = [each for each in row["threats"] if not each["falls"]]
-    proved = [each["threat"] for each in whole if not each["open"]]
-    if proved:
-        yield from (f"Under {listed(map(prose, proved))} every claim is proved without it.", "")
-    for each in whole:
-        if each["open"]:
-            said = f"{len(each['open'])} of {counted(len(each['made']), 'claim')}"
-            yield from (f"Under {prose(each['threat'])} no attack was found; not proved without it: {said}.", "")
 
 
 def _beside(family: Family, defence: Defence) -> Lines:

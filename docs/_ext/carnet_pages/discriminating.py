@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from carnet_check.engines.exploration import Exploration, Search
+from carnet_check.engines.exploration import Search
 from carnet_check.engines.exploring.searches import moves, search_in
 from carnet_check.engines.induction import houdini, prove
 from carnet_check.engines.induction.induction import ProofResult
@@ -103,7 +103,14 @@ def judge(design: Design) -> Judged:
         ValueError: the claim that the design is about does not fall, or the search was cut short.
     """
     protocol = design.protocol
-    found = _explored(design, protocol)
+    profile = Profile("discriminating", {"extras": 0, **(design.sizes or {})}, design.moves)
+    claims = tuple(
+        claim.name
+        for claim in protocol.claims
+        if design.threat in claim.under or (claim.name == design.claim and design.threat in claim.fails_under)
+    )
+    asked = Search(SOURCE.reference, design.variant, design.without, design.threat, profile, claims)
+    found = search_in(able(Explores), asked, protocol, SOURCE.instance(protocol, design.threat, profile))
     if found.problems or found.stopped_by or design.claim not in found.violations:
         raise ValueError(f"{design.words}: {design.claim} does not fall ({found.stopped_by or found.problems})")
     threat = design.others or design.threat
@@ -117,17 +124,6 @@ def judge(design: Design) -> Judged:
         proved,
         tuple(name for name in left if name not in proved),
     )
-
-
-def _explored(design: Design, protocol: Protocol) -> Exploration:
-    profile = Profile("discriminating", {"extras": 0, **(design.sizes or {})}, design.moves)
-    claims = tuple(
-        claim.name
-        for claim in protocol.claims
-        if design.threat in claim.under or (claim.name == design.claim and design.threat in claim.fails_under)
-    )
-    asked = Search(SOURCE.reference, design.variant, design.without, design.threat, profile, claims)
-    return search_in(able(Explores), asked, protocol, SOURCE.instance(protocol, design.threat, profile))
 
 
 def _proved(design: Design, protocol: Protocol, threat: str, claims: Sequence[str]) -> tuple[str, ...]:

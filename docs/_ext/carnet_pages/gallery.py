@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from carnet_check.attacks.describing import brief, decisive_step
-from carnet_check.attacks.record import Attack
-from carnet_check.commands.catalogue import attack_command
+from carnet_check.attacks.regression import Attack
+from carnet_check.commands.listing import attack_command
 from carnet_check.loading.families import load
 from carnet_check.report.html import write_gallery
 from carnet_check.report.html.views import attack_page
@@ -92,14 +92,9 @@ def _family(family: Family, rows: Sequence[Values]) -> Lines:
             continue
         yield from (prose(attack["sentence"]), "")
         yield from ("```text", *attack["brief"], "", *attack["reason"][:1], "```", "")
-        yield from _diagram(family, attack)
+        place = f"../../{FOLDER}/{family.id}/{attack_page(attack)}"
+        yield from ("```{raw} html", f'<p><a href="{place}">Step through it</a></p>', "```", "")
         yield from ("```sh", attack["replay"], "```", "")
-
-
-def _diagram(family: Family, attack: Values) -> Iterator[str]:
-    """Yield a link to what Sphinx knows nothing of."""
-    place = f"../../{FOLDER}/{family.id}/{attack_page(attack)}"
-    yield from ("```{raw} html", f'<p><a href="{place}">Step through it</a></p>', "```", "")
 
 
 def write_diagrams(families: Sequence[Family], attacks: Sequence[Values], folder: Path) -> None:

@@ -6,10 +6,9 @@ import inspect
 import re
 from collections.abc import Iterator, Sequence
 
-from carnet_ref.systems.gpu_travelling.roles import procedures
-from carnet_ref.systems.gpu_travelling.roles.inputs import Input
-from carnet_ref.systems.gpu_travelling.roles.procedures import COLUMNS, TABLE, Taken, Unwanted, cell
-from carnet_ref.systems.gpu_travelling.roles.states import OrchestratorState
+from carnet_ref.systems.gpu_travelling.roles import orchestrator
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import COLUMNS, TABLE, Taken, Unwanted, cell
+from carnet_ref.systems.gpu_travelling.roles.states import Input, OrchestratorState
 
 from .diagrams import Change, machine
 from .markdown import code, page, prose, table
@@ -24,7 +23,7 @@ _LEGEND = (
 
 def states() -> str:
     """Return the page."""
-    about = inspect.getdoc(procedures) or ""
+    about = inspect.getdoc(orchestrator) or ""
     return page(
         "# What the orchestrator does in each state",
         _shown(about.partition("Theory of operation. ")[2]),

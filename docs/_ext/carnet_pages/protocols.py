@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from carnet_spec.language import (
-    Action,
-    Claim,
-    Defence,
-    Family,
-    Finding,
-    Guard,
-    Invariant,
-    Kind,
-    Protocol,
-    Role,
-    Sort,
-    Symbol,
-    Update,
-)
+from carnet_spec import language, protocols
+from carnet_spec.language import Family, Service
 from carnet_spec.language.notation import show
 from carnet_spec.language.printing import fair_steps, show_guard, show_initial, show_signature, show_symbol, show_update
 from carnet_spec.language.requirements import OPENING
@@ -31,25 +22,23 @@ from .defences import map_link
 from .diagrams import Flow, course, flows, kept, phases, schedule
 from .knowledge import knowledge
 from .markdown import Lines, code, contents, formula, indexed, label, page, prose, table
-from .measured import measured
-from .services import services
 from .sources import linked, with_links
 from .verdicts import freshness
 
 KINDS = {
-    Kind.PUBLIC: "published, never changes",
-    Kind.STATE: "own state",
-    Kind.MESSAGE: "message or evidence",
-    Kind.TRUTH: "fact of the world",
-    Kind.GHOST: "history, for the claims alone",
-    Kind.KNOWLEDGE: "knowledge",
+    language.Kind.PUBLIC: "published, never changes",
+    language.Kind.STATE: "own state",
+    language.Kind.MESSAGE: "message or evidence",
+    language.Kind.TRUTH: "fact of the world",
+    language.Kind.GHOST: "history, for the claims alone",
+    language.Kind.KNOWLEDGE: "knowledge",
 }
 
 
 class ProtocolPages:
     """One registered protocol: its first main variant whole, and what differs in the others."""
 
-    def __init__(self, family: Family, run: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, family: language.Family, run: Mapping[str, Any] | None = None) -> None:
         self.family = family
         self.run = run
         """A recorded run, of which the messages are drawn."""
@@ -111,7 +100,7 @@ class ProtocolPages:
             f"# State of {self.name}",
             "Who may read a symbol follows from its kind: an honest party decides by what is published, what was sent "
             "or shown to it, and what it keeps itself.",
-            *(self._symbols(kind) for kind in Kind),
+            *(self._symbols(kind) for kind in language.Kind),
             ["## At first", "", "Relations hold of nothing, but for these values.", ""],
             [f"* {code(show_initial(initial))}" for initial in self._whole("initial")],
         )
@@ -170,7 +159,7 @@ class ProtocolPages:
 
     # -- parts of pages
 
-    def _messages(self, protocol: Protocol) -> Iterator[list[str]]:
+    def _messages(self, protocol: language.Protocol) -> Iterator[list[str]]:
         for action in protocol.actions:
             route, _, said = action.message.partition(": ")
             sender, arrow, receiver = route.partition(" -> ")
@@ -257,7 +246,7 @@ class ProtocolPages:
         head = ["finding", "what happens", "about", "claim that falls", "under", "in variant", "without"]
         yield from table(head, map(self._finding, self.family.findings))
 
-    def _finding(self, finding: Finding) -> list[str]:
+    def _finding(self, finding: language.Finding) -> list[str]:
         variant, without = finding.variant or self.family.main[0], ", ".join(finding.without)
         return [
             code(finding.id),
@@ -290,26 +279,26 @@ class ProtocolPages:
             told = f"Whenever {code(show(live.trigger))}, later {code(show(live.response))}{fair}."
             yield from (f"### {prose(live.name)}", "", prose(live.sentence), "", told, "")
 
-    def _roles(self) -> list[Role]:
+    def _roles(self) -> list[language.Role]:
         kept = (symbol.role for symbol in self.protocol.symbols if symbol.role)
         return list(dict.fromkeys([*(action.by for action in self.protocol.actions), *kept]))
 
-    def _party(self, role: Role) -> list[str]:
+    def _party(self, role: language.Role) -> list[str]:
         steps = (self._action_link(action) for action in self.protocol.actions if action.by == role)
         return [prose(role.name), "yes" if role.honest else "no", ", ".join(steps)]
 
-    def _elements(self, sort: Sort) -> str:
+    def _elements(self, sort: language.Sort) -> str:
         if sort.members is not None:
             return ", ".join(code(name) for name in sort.members)
         return "any number, drawn fresh" if sort.fresh else "any number"
 
-    def _defence(self, defence: Defence) -> list[str]:
+    def _defence(self, defence: language.Defence) -> list[str]:
         parts: list[str] = []
         for name in self.family.with_layers(self.family.main[:1]):
             for action in self.drafts[name].actions:
                 if action.shortcut_of == defence.id:
                     parts.append(f"no {self._action_link(action, name)}")
-                tagged: tuple[Guard | Update, ...] = action.guards + action.updates
+                tagged: tuple[language.Guard | language.Update, ...] = action.guards + action.updates
                 for part in tagged:
                     if defence.id in (part.defence, part.unless):
                         absent = "not " if part.unless == defence.id else ""
@@ -323,17 +312,17 @@ class ProtocolPages:
         main = " (main)" if name in self.family.main else f" (layer over {code(variant.over)})" if variant.over else ""
         return [code(name) + main, prose(variant.title), prose(variant.label), ", ".join(variant.without)]
 
-    def _symbols(self, kind: Kind) -> Lines:
+    def _symbols(self, kind: language.Kind) -> Lines:
         chosen = [symbol for symbol in self._whole("symbols") if symbol.kind is kind]
         if chosen:
             yield from (f"## {KINDS[kind].capitalize()}", "")
             yield from table(["symbol", "whose", "changes", "meaning"], (self._symbol(symbol) for symbol in chosen))
 
-    def _symbol(self, symbol: Symbol) -> list[str]:
+    def _symbol(self, symbol: language.Symbol) -> list[str]:
         whose = prose(symbol.role.name) if symbol.role else ""
         return [code(show_symbol(symbol)), whose, "yes" if symbol.mutable else "no", prose(symbol.says)]
 
-    def _action(self, action: Action, variant: str) -> Lines:
+    def _action(self, action: language.Action, variant: str) -> Lines:
         of_variant = "" if variant == self.family.main[0] else variant
         yield from (f"({label(self.family.id, of_variant, 'action', action.name)})=", f"### {prose(action.name)}", "")
         kind = "rule" if action.deduction else "action"
@@ -346,7 +335,7 @@ class ProtocolPages:
             yield from (f"*Message:* {prose(action.message)}", "")
         yield from (f"({'; '.join(self._notes(action))})", "")
 
-    def _notes(self, action: Action) -> Lines:
+    def _notes(self, action: language.Action) -> Lines:
         yield f"source: {linked(action.source)}"
         if action.enforces:
             yield f"enforces {', '.join(map(self._cite, action.enforces))}"
@@ -355,18 +344,18 @@ class ProtocolPages:
         if action.cost:
             yield f"counts {action.cost} against an adversary's budget"
 
-    def _guard(self, guard: Guard) -> list[str]:
+    def _guard(self, guard: language.Guard) -> list[str]:
         return [guard.kind.value, prose(guard.name), code(show_guard(guard)), self._tag(guard)]
 
-    def _update(self, update: Update) -> list[str]:
+    def _update(self, update: language.Update) -> list[str]:
         return ["update", prose(update.name), code(show_update(update)), self._tag(update)]
 
-    def _tag(self, part: Guard | Update) -> str:
+    def _tag(self, part: language.Guard | language.Update) -> str:
         tags = [code(part.defence)] if part.defence else []
         tags += [f"only without {code(part.unless)}"] if part.unless else []
         return ", ".join(tags)
 
-    def _claim(self, claim: Claim) -> Lines:
+    def _claim(self, claim: language.Claim) -> Lines:
         yield from (f"({label(self.family.id, 'claim', claim.name)})=", f"## {prose(claim.name)}", "")
         yield from (prose(claim.sentence), "")
         if claim.invariant is None:
@@ -376,12 +365,12 @@ class ProtocolPages:
         ids = [self._cite(id) for id in re.split(r"[,;\s]+", claim.requirement) if id]
         yield from (f"(states {', '.join(ids)}; source: {linked(claim.source)})", "")
 
-    def _under(self, claim: Claim, threat: str) -> str:
+    def _under(self, claim: language.Claim, threat: str) -> str:
         if threat in claim.fails_under:
             return "✗"
         return ("declared" if claim.invariant is None else "✓") if threat in claim.under else ""
 
-    def _lemma(self, lemma: Invariant) -> Lines:
+    def _lemma(self, lemma: language.Invariant) -> Lines:
         under = f" (under {', '.join(lemma.under)})" if lemma.under else ""
         yield from (f"### {prose(lemma.name)}{under}", "", prose(lemma.says), "", *formula(lemma.formula))
 
@@ -392,9 +381,76 @@ class ProtocolPages:
         """Return the label of a normative sentence: a claim and its sentence may have one name."""
         return label(self.family.id, "requirement", id)
 
-    def _action_link(self, action: Action, variant: str = "") -> str:
+    def _action_link(self, action: language.Action, variant: str = "") -> str:
         of_variant = "" if variant == self.family.main[0] else variant
         return f"{{ref}}`{action.name} <{label(self.family.id, of_variant, 'action', action.name)}>`"
 
     def _claim_link(self, name: str) -> str:
         return f"{{ref}}`{name} <{label(self.family.id, 'claim', name)}>`"
+
+
+# --------------------------------------------------------------------------------------------------
+# What each variant of a protocol asks of parts that nobody can change, in one table.
+
+
+def services(family: Family) -> Lines:
+    """Yield the services with their sources, and then, variant by variant, which are needed and how much is known."""
+    if not family.services:
+        return
+    kinds = list(dict.fromkeys(service.available for service in family.services))
+    yield from (f"({label(family.id, 'services')})=", "## Services that variants need", "")
+    yield from table(["service", "what it does", "in the public driver", "where"], map(_service, family.services))
+    yield from ("What each variant needs of them, by what the public driver has:", "")
+    yield from table(["variant", "label", *kinds], _variants(family, kinds))
+
+
+def _service(service: Service) -> Sequence[str]:
+    return code(service.id), prose(service.title), prose(service.available), linked(service.where)
+
+
+def _variants(family: Family, kinds: Sequence[str]) -> Iterator[Sequence[str]]:
+    for name, variant in family.variants.items():
+        needed = [service for service in family.services if name in service.needed_by]
+        by_kind = (", ".join(code(each.id) for each in needed if each.available == kind) for kind in kinds)
+        yield code(name), prose(variant.label), *by_kind
+
+
+# --------------------------------------------------------------------------------------------------
+# What the authors of a published system measured, beside what Carnet makes of it.
+#
+# ``sources.toml`` beside a protocol's text says both under ``[measured]``: the ``table`` of ``carnet datapath`` with
+# its figures, if there is one, and each further ``figure``, with what stands for it ``here``, or a function that
+# returns that (``computed = "module:function"``).
+
+
+TABLES = Path(__file__).parents[2] / "results" / "datapath"
+
+
+def measured(family: Family) -> Lines:
+    """Return the section of a protocol's page, or nothing where nobody measured anything."""
+    file = Path(protocols.__path__[0]) / family.id.replace("-", "_") / "sources.toml"
+    said: dict[str, Any] = tomllib.loads(file.read_text("utf-8")).get("measured", {}) if file.exists() else {}
+    rows = [
+        *_measured_rows(said.get("table", "")),
+        *map(_figure, said.get("figure", ())),
+    ]
+    if rows:
+        yield from ("## Measured by its authors, and here", "")
+        yield from table(["figure", "published", "here"], ([*map(prose, row)] for row in rows))
+    if "table" in said:
+        command = code(f"carnet datapath --table {said['table']}")
+        yield from (f"{command} computes the figures; {{doc}}`/datapath` says which were fitted.", "")
+
+
+def _figure(said: dict[str, str]) -> list[str]:
+    here = said["here"] if "here" in said else pkgutil.resolve_name(said["computed"])()
+    return [said["what"], said["published"], here]
+
+
+def _measured_rows(name: str) -> Iterator[list[str]]:
+    """Yield the rows of a table as it was recorded, with the part that each figure has in it."""
+    if name:
+        for row in json.loads((TABLES / f"{name}.json").read_text("utf-8"))["rows"]:
+            here = "not computed" if row["reproduced"] is None else f"{row['reproduced']:.4g} ({row['role']})"
+            unit = "" if row["unit"] == "1" else f", {row['unit']}"
+            yield [f"{row['name']}{unit}", f"{row['published']:.4g}", here]

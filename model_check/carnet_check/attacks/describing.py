@@ -10,7 +10,7 @@ from itertools import groupby
 from carnet_check.loading.families import Source
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.interpreter import NotEnabled
-from carnet_check.wording import Change, changes, filled, known, listed, narrate, reasons, silent
+from carnet_check.wording import Change, changes, fill_places, is_deduction, known, listed, narrate, reasons
 from carnet_command.text import counted, wrapped
 from carnet_spec.language import Action, Eventually, Invariant, Protocol, SpecificationError, markup
 from carnet_spec.language.terms import Apply, Var
@@ -120,12 +120,12 @@ def _shown_steps(protocol: Protocol, states: Sequence[State], trace: Trace) -> I
     for position, step in enumerate(trace.steps):
         action = protocol.action(step.action)
         before, after = states[position], states[position + 1]
-        number += not silent(action)
+        number += not is_deduction(action)
         yield ShownStep(
-            number=None if silent(action) else number,
+            number=None if is_deduction(action) else number,
             step=step,
             action=action,
-            sentence=filled(action.says, step.env),
+            sentence=fill_places(action.says, step.env),
             actor=_actor(action, step),
             arrow=_arrow(action, step),
             changes=tuple(changes(protocol, before, after)),
@@ -167,7 +167,7 @@ def _arrow(action: Action, step: TraceStep) -> Arrow | None:
     found = MESSAGE.match(action.message)
     if found is None:
         return None
-    return Arrow(*(filled(found[part], step.env) for part in ("sender", "receiver", "text")))
+    return Arrow(*(fill_places(found[part], step.env) for part in ("sender", "receiver", "text")))
 
 
 def _actor(action: Action, step: TraceStep) -> str:
@@ -281,7 +281,7 @@ MOST_CHANGES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Decisive:
+class DecisiveStep:
     """The step of an attack at which the whole design does something else."""
 
     position: int
@@ -308,7 +308,7 @@ def decisive_step(
     judge: Interpreter,
     trace: Trace,
     states: Sequence[State],
-) -> Decisive | None:
+) -> DecisiveStep | None:
     """Return the step at which an attack and the whole design part.
 
     A variant that lacks no defence is another design: it is compared with the main variant that shares most actions.
@@ -349,7 +349,7 @@ def _alike(one: Protocol, other: Protocol) -> int:
 
 def _parted(
     name: str, whole: Protocol, attacker: Interpreter, trace: Trace, states: Sequence[State]
-) -> Decisive | None:
+) -> DecisiveStep | None:
     """Follow the attack in the whole design to where they part; they need not."""
     try:
         judge = Interpreter(whole, attacker.instance)
@@ -358,25 +358,25 @@ def _parted(
     actions = {action.name: action for action in whole.actions}
     literal = any(attacker.protocol.action(step.action).deduction for step in trace.steps)
     state, take = (judge.start(), judge.fire) if literal else (judge.initial(), judge.step)
-    outcome: Decisive | None = None
+    outcome: DecisiveStep | None = None
     for position, step in enumerate(trace.steps):
         action = actions.get(step.action)
         if action is None or {var.name for var in action.params} != step.env.keys():
-            return Decisive(position, name, "", "", f"{name}, there is no such step")
+            return DecisiveStep(position, name, "", "", f"{name}, there is no such step")
         try:
             state = take(state, action, step.env)
         except NotEnabled as refused:
             return _refused(position, name, action, refused.guard)
         if outcome is None and (more := _difference(whole, states[position + 1], state)):
-            outcome = Decisive(position, name, "", "", f"{name}, also {more}")
+            outcome = DecisiveStep(position, name, "", "", f"{name}, also {more}")
     return outcome
 
 
-def _refused(position: int, name: str, action: Action, refused: str) -> Decisive:
+def _refused(position: int, name: str, action: Action, refused: str) -> DecisiveStep:
     defences = [guard.defence for guard in action.guards if guard.name == refused and guard.defence]
     defence = defences[0] if defences else ""
     of = f" of {defence}" if defence and defence not in name else ""
-    return Decisive(position, name, refused, defence, f"{name}, the guard '{refused}'{of} refuses this")
+    return DecisiveStep(position, name, refused, defence, f"{name}, the guard '{refused}'{of} refuses this")
 
 
 def _difference(whole: Protocol, attacked: State, defended: State) -> str:
@@ -399,7 +399,7 @@ def as_html(
     failing: Invariant | Eventually,
     trace: Trace,
     states: Sequence[State],
-    decisive: Decisive | None,
+    decisive: DecisiveStep | None,
 ) -> markup.Html:
     """Return an attack as HTML.
 
@@ -422,7 +422,7 @@ def as_html(
     )
 
 
-def _rows(steps: Sequence[ShownStep], decisive: Decisive | None) -> Iterator[tuple[str, ...]]:
+def _rows(steps: Sequence[ShownStep], decisive: DecisiveStep | None) -> Iterator[tuple[str, ...]]:
     for position, shown in enumerate(steps):
         number = "" if shown.number is None else str(shown.number)
         learned = markup.lines(f"{party} learns {', '.join(facts)}" for party, facts in shown.learned.items())

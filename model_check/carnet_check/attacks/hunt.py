@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from carnet_check.attacks.describing import Decisive, as_html, decisive_step
-from carnet_check.attacks.minimise import minimise
+from carnet_check.attacks.describing import DecisiveStep, as_html, decisive_step
 from carnet_check.engines.exploration import Caps, Coverage, Search
 from carnet_check.engines.exploring.searches import GIBIBYTE, search_scope, within
 from carnet_check.engines.interface import Explores, ProvesWeakened
@@ -20,9 +19,10 @@ from carnet_check.errors import EngineError, UsageError
 from carnet_check.loading.extent import available_memory, refuse_instance
 from carnet_check.loading.families import NO_THREAT, Source, unknown
 from carnet_check.loading.scope import scope_of
+from carnet_check.minimise import minimise
 from carnet_check.results import Verdict
 from carnet_check.semantics import Interpreter, State
-from carnet_check.wording import silent
+from carnet_check.wording import is_deduction
 from carnet_command.text import counted
 from carnet_spec.language import Finding, Profile, Protocol, Threat, markup
 from carnet_spec.trace import Trace
@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 
 def caps_within(memory: int | None) -> Caps:
-    """Return where a stage of a hunt stops; unless it is said, most of the memory that is free may be taken."""
+    """Return the caps of one stage of a hunt; without ``memory``, it may take most of the free memory."""
     return within(STAGE_CAPS, 1, Caps(memory=memory))
 
 
@@ -67,7 +67,7 @@ class Hunt:
     profile: Profile | None = None
     stages: tuple[Coverage, ...] = ()
     assumptions: tuple[str, ...] = ()
-    decisive: Decisive | None = None
+    decisive: DecisiveStep | None = None
     """The step that the design with nothing removed does not take so."""
 
     def _repr_html_(self) -> str:
@@ -107,18 +107,18 @@ def attack_target(
     return AttackTarget(source, protocol, without, model, _claims(protocol, model, sought), finding)
 
 
-def unheard(said: str) -> None:
+def ignore_progress(said: str) -> None:
     """Say nothing."""
 
 
-def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say = unheard) -> Hunt:
-    """Look for an attack on ``target``; ``progress`` is told what is done now.
+def hunt(target: AttackTarget, *, jobs: int = 1, caps: Caps = STAGE_CAPS, progress: Say = ignore_progress) -> Hunt:
+    """Look for an attack on ``target``; ``progress`` receives what is being done.
 
     Raises:
         EngineError: an engine reports an attack that the interpreter does not reproduce.
     """
     stages: list[Coverage] = []
-    first, *larger = _stages(target)
+    first, *larger = target.source.family.sizes_to_hunt(target.protocol.variant)
     for profile in (first, None, *larger):
         if profile is None:
             why = _redundant(target, jobs, progress)
@@ -233,10 +233,6 @@ def _claims_named(protocol: Protocol, threat: Threat) -> tuple[str, ...]:
 # -- how it is hunted -----------------------------------------------------------------------------
 
 
-def _stages(target: AttackTarget) -> tuple[Profile, ...]:
-    return target.source.family.sizes_to_hunt(target.protocol.variant)
-
-
 def _search(target: AttackTarget, profile: Profile, caps: Caps, progress: Say) -> Coverage:
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims).shared
     memory = available_memory() if caps.memory is None else caps.memory
@@ -289,7 +285,7 @@ def _shown(target: AttackTarget, profile: Profile, stages: list[Coverage]) -> Hu
 
 def replayed_in(protocol: Protocol, trace: Trace, profile: Profile) -> str:
     """Say how long an attack is, and in which size it was replayed."""
-    taken = sum(not silent(protocol.action(step.action)) for step in trace.steps)
+    taken = sum(not is_deduction(protocol.action(step.action)) for step in trace.steps)
     return f"{counted(taken, 'step')} and {counted(len(trace.steps) - taken, 'deduction')}; replayed in {profile.name}"
 
 

@@ -1,23 +1,26 @@
-"""An attack as a test that fails until the defect is gone, and the replay that such a test runs."""
+"""An attack as a record in JSON, and as a test that fails until the defect is gone, with the replay that it runs."""
 
 from __future__ import annotations
 
 import json
 import os.path
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from carnet_check.attacks.describing import DecisiveStep, ShownStep, as_html, sequence_chart
+from carnet_check.attacks.hunt import Hunt
 from carnet_check.loading.families import Source, load, parts_of, threat_of, violated_axioms
-from carnet_check.semantics import Interpreter, NotEnabled
-from carnet_check.wording import narrate, reason
+from carnet_check.semantics import Interpreter, NotEnabled, State
+from carnet_check.wording import attack_name, knowers, narrate, reason, reasons
 from carnet_command.printable import printable
 from carnet_command.text import hanging
-from carnet_spec.language import Instance, Protocol, Row, SpecificationError
+from carnet_spec import language
 from carnet_spec.trace import Trace, TraceStep
 
-__all__ = ["Steps", "Structure", "as_test", "stands", "works"]
+__all__ = ["Steps", "Structure", "as_test", "reproduces", "stands"]
 
 WIDTH = 120
 """Columns that a written test takes at most."""
@@ -74,7 +77,7 @@ def stands(
         raise AssertionError("\n".join([f"the attack on {claim} still works:", *story]))
 
 
-def works(attack: Mapping[str, Any], reference: str) -> bool:
+def reproduces(attack: Mapping[str, Any], reference: str) -> bool:
     """Whether an attack, given as a record of one, works as the test of it replays it, so that the test can fail."""
     steps = [(event["action"], event["args"]) for event in attack["events"]]
     try:
@@ -93,17 +96,17 @@ def works(attack: Mapping[str, Any], reference: str) -> bool:
     return False
 
 
-def _judge(design: Protocol, threat: str, structure: Structure, budget: int | None) -> Interpreter:
+def _judge(design: language.Protocol, threat: str, structure: Structure, budget: int | None) -> Interpreter:
     """Return the judge of the instance, which has to be one of the threat model: no other one counts as an attack."""
     instance = instance_of(structure, budget)
     require_about(structure, design)
     judge = Interpreter(design, instance)
     if violated := violated_axioms(judge, threat_of(design, threat)):
-        raise SpecificationError(f"the attack says nothing about this design: {violated[0]}")
+        raise language.SpecificationError(f"the attack says nothing about this design: {violated[0]}")
     return judge
 
 
-def _back(source: Source, design: Protocol, names: Sequence[str]) -> bool:
+def _back(source: Source, design: language.Protocol, names: Sequence[str]) -> bool:
     """Whether a step is a shortcut that the design's defences leave no room for; the others have to exist."""
     shortcuts = {action.name for action in source.family.drafted(design.variant).actions if action.shortcut_of}
     present = {action.name for action in design.actions}
@@ -219,7 +222,7 @@ A row of a function ends with its value.
 """
 
 
-def structure_of(instance: Instance, protocol: Protocol) -> dict[str, dict[str, Any]]:
+def structure_of(instance: language.Instance, protocol: language.Protocol) -> dict[str, dict[str, Any]]:
     """Return the elements of an instance and what it says of the symbols of ``protocol``."""
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     relations = {
@@ -228,20 +231,20 @@ def structure_of(instance: Instance, protocol: Protocol) -> dict[str, dict[str, 
     functions = {symbol.name: instance.functions[symbol.name] for symbol in rigid if not symbol.is_relation}
     return {
         "elements": {sort: list(names) for sort, names in instance.elements.items()},
-        "relations": {name: _listed(rows) for name, rows in relations.items()},
+        "relations": {name: [list(row) for row in sorted(rows)] for name, rows in relations.items()},
         "functions": {name: _valued(table) for name, table in functions.items()},
         "first": {name: _valued(table) for name, table in instance.first.items()},
     }
 
 
-def instance_of(structure: Structure, budget: int | None) -> Instance:
+def instance_of(structure: Structure, budget: int | None) -> language.Instance:
     """Return the instance that :func:`structure_of` wrote, with the most active moves that the adversary has.
 
     Raises:
         SpecificationError: it is no such structure.
     """
     try:
-        return Instance(
+        return language.Instance(
             elements={sort: tuple(names) for sort, names in structure["elements"].items()},
             relations={name: frozenset(map(tuple, rows)) for name, rows in structure["relations"].items()},
             functions={name: _table(rows) for name, rows in structure["functions"].items()},
@@ -249,10 +252,12 @@ def instance_of(structure: Structure, budget: int | None) -> Instance:
             budget=budget,
         )
     except KeyError as missing:
-        raise SpecificationError(f"expected elements, relations, functions and first; {missing} is missing") from None
+        raise language.SpecificationError(
+            f"expected elements, relations, functions and first; {missing} is missing"
+        ) from None
 
 
-def require_about(structure: Structure, protocol: Protocol) -> None:
+def require_about(structure: Structure, protocol: language.Protocol) -> None:
     """Insist that a structure says something of each symbol that never changes, and of nothing else.
 
     Raises:
@@ -262,16 +267,127 @@ def require_about(structure: Structure, protocol: Protocol) -> None:
         rigid = {each.name for each in protocol.symbols if not each.mutable and each.is_relation is relations}
         for name in sorted(rigid ^ structure[part].keys()):
             lacks = "says nothing of" if name in rigid else "speaks of what the protocol does not know:"
-            raise SpecificationError(f"the instance that the attack was found in {lacks} '{name}'; write the test anew")
+            raise language.SpecificationError(
+                f"the instance that the attack was found in {lacks} '{name}'; write the test anew"
+            )
 
 
-def _listed(rows: Set[Row]) -> list[list[str]]:
-    return [list(row) for row in sorted(rows)]
-
-
-def _valued(table: Mapping[Row, str]) -> list[list[str]]:
+def _valued(table: Mapping[language.Row, str]) -> list[list[str]]:
     return [[*row, value] for row, value in sorted(table.items())]
 
 
-def _table(rows: Rows) -> dict[Row, str]:
+def _table(rows: Rows) -> dict[language.Row, str]:
     return {tuple(row[:-1]): row[-1] for row in rows}
+
+
+# --------------------------------------------------------------------------------------------------
+# An attack as plain JSON values: all that a run keeps of it and that the report shows.
+
+
+FORMAT = "carnet-attack/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A minimised and replayed violation, and where it was found."""
+
+    judge: Interpreter
+    claim: language.Claim | language.Eventually
+    threat: language.Threat
+    trace: Trace
+    states: Sequence[State]
+    profile: language.Profile
+    expected: bool
+    """The specification says that the claim falls here."""
+    rerun: str
+    digest: str
+    """Of the specification; the judge of a lasso has rules of it as steps."""
+    removed: tuple[str, ...] = ()
+    finding: language.Finding | None = None
+    decisive: DecisiveStep | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells the attack from others on the same protocol; fit for a file name."""
+        return attack_name(self.trace.variant, self.threat.id, self.claim.name, self.removed)
+
+    @property
+    def failing(self) -> language.Invariant | language.Eventually:
+        """What the trace violates."""
+        return self.claim.checked if isinstance(self.claim, language.Claim) else self.claim
+
+    def _repr_html_(self) -> str:
+        return as_html(self.judge, self.failing, self.trace, self.states, self.decisive)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything about the attack as JSON values; equal attacks give equal values."""
+        protocol = self.judge.protocol
+        chart = sequence_chart(protocol, self.states, self.trace)
+        decides = self.decisive.remark if self.decisive else {}
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "trace": self.trace.to_json(),
+            "removed": list(self.removed),
+            "claim": self.claim.name,
+            "sentence": self.claim.sentence,
+            "requirement": self.claim.requirement if isinstance(self.claim, language.Claim) else "",
+            "threat": {"id": self.threat.id, "title": self.threat.title},
+            "expected": self.expected,
+            "finding": {"id": self.finding.id, "title": self.finding.title} if self.finding else None,
+            "profile": {"name": self.profile.name, "scale": dict(self.profile.scale), "budget": self.profile.budget},
+            "instance": self.judge.instance.words,
+            "structure": structure_of(self.judge.instance, protocol),
+            "digest": self.digest,
+            "parties": list(chart.parties),
+            "knowers": knowers(protocol, self.judge.instance, chart.parties),
+            "events": [{**_shown(step), "decisive": decides.get(place, "")} for place, step in enumerate(chart.steps)],
+            "reason": reasons(self.judge, self.failing, self.trace, self.states),
+            "rerun": self.rerun,
+        }
+
+
+def _shown(shown: ShownStep) -> dict[str, Any]:
+    arrow = shown.arrow
+    return {
+        "number": shown.number,
+        "action": shown.step.action,
+        "args": dict(shown.step.args),
+        "by": shown.step.by,
+        "actor": shown.actor,
+        "honest": shown.action.by.honest,
+        "sentence": shown.sentence,
+        "why": shown.action.why,
+        "source": shown.action.source,
+        "enforces": list(shown.action.enforces),
+        "arrow": {"from": arrow.sender, "to": arrow.receiver, "text": arrow.text} if arrow else None,
+        "changes": [
+            {"where": change.where, "symbol": change.symbol, "text": change.text, "says": change.says}
+            for change in shown.changes
+        ],
+        "learned": {party: list(facts) for party, facts in shown.learned.items()},
+        "known": {party: list(facts) for party, facts in shown.known.items()},
+    }
+
+
+def of_hunt(result: Hunt, rerun: str) -> Attack:
+    """Return the attack that a hunt found; ``rerun`` is the command that finds it again."""
+    assert result.trace is not None
+    assert result.judge is not None
+    assert result.profile is not None
+    target = result.target
+    named = target.finding is not None and target.finding.claim == result.claim
+    return Attack(
+        judge=result.judge,
+        claim=target.protocol.claim(result.claim),
+        threat=target.threat,
+        trace=result.trace,
+        states=result.states,
+        profile=result.profile,
+        expected=named or target.threat.id in target.protocol.claim(result.claim).fails_under,
+        rerun=rerun,
+        digest=target.protocol.digest,
+        removed=target.removed,
+        finding=target.finding if named else None,
+        decisive=result.decisive,
+    )

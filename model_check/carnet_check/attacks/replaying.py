@@ -15,13 +15,14 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from carnet_check.attacks.hunt import Hunt
-from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploration import Caps
 from carnet_check.engines.interface import Explores
 from carnet_check.engines.registry import able
+from carnet_check.minimise import minimise
 from carnet_check.results import steps_as_json
 from carnet_check.semantics import Interpreter
-from carnet_check.wording import silent, told_place
+from carnet_check.wording import is_deduction, step_place
+from carnet_command.text import counted, wrapped
 from carnet_spec.language import Action, Guard, Protocol
 from carnet_spec.language.terms import Equal, Member
 from carnet_spec.trace import Trace
@@ -35,7 +36,7 @@ Limits = Mapping[str, Mapping[str, str] | None]
 """Actions to leave out of a search, or the arguments that they may have in it."""
 
 
-def replayed(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) -> dict[str, Any] | None:
+def replay_attack(attack: Mapping[str, Any], found: Hunt, memory: int | None = None) -> dict[str, Any] | None:
     """Return the outcome of carrying an attack out; nothing if no implementation of its protocol is installed.
 
     If another attack on the same claim had to be taken, its steps are in the result.
@@ -69,7 +70,7 @@ def _replay(protocol: str) -> Replay | None:
 def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, Any]] | None:
     """Look for an attack on the same claim within ``limits``; it is still an attack on the whole design."""
     target = found.target
-    narrow = narrowed(target.protocol, limits)
+    narrow = restricted_protocol(target.protocol, limits)
     claim = target.protocol.claim(found.claim).checked
     family = target.source.family
     for profile in family.hunts or family.sizes_to_hunt(target.protocol.variant):
@@ -89,7 +90,7 @@ def _another(found: Hunt, limits: Limits, memory: int | None) -> list[dict[str, 
     return None
 
 
-def narrowed(protocol: Protocol, limits: Limits) -> Protocol:
+def restricted_protocol(protocol: Protocol, limits: Limits) -> Protocol:
     """Return a protocol whose every run is one of ``protocol``: some actions are gone, others have a guard more."""
     kept = (
         _guarded(action, limits.get(action.name) or {})
@@ -114,18 +115,16 @@ def describe_replay(
     """Describe the outcome of a replay on two designs.
 
     Args:
-        outcome: what :func:`replayed` returned.
+        outcome: what :func:`replay_attack` returned.
         protocol: the design that was attacked.
         steps: those of the attack; if another attack was taken, its own are in the outcome.
     """
-    from carnet_command.text import counted, wrapped
-
     if outcome is None:
         yield "replay       no implementation of this protocol is installed"
         return
     actions = [protocol.action(step["action"]) for step in outcome.get("steps", steps)]
     if outcome["reproduced"]:
-        number = sum(not silent(action) for action in actions)
+        number = sum(not is_deduction(action) for action in actions)
         other = f", by another attack of {counted(number, 'step')}" if "steps" in outcome else ""
         yield from wrapped("replay", f"reproduced with real bytes{other}: {outcome['recovered']}")
     else:
@@ -148,4 +147,4 @@ def _alike(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bo
 def _where(stopped: Mapping[str, Any] | None, actions: Sequence[Action]) -> str:
     if stopped is None:
         return "every step is taken, and the claim holds"
-    return f"stopped {told_place(actions, stopped['index'])}, {stopped['step']['action']}: {stopped['why']}"
+    return f"stopped {step_place(actions, stopped['index'])}, {stopped['step']['action']}: {stopped['why']}"

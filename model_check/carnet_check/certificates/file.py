@@ -46,8 +46,7 @@ class Entry:
 
     digest: str
     hypotheses: tuple[str, ...]
-    names: tuple[str, ...]
-    """The symbols and members that the tokens refer to by number."""
+    names: tuple[str, ...]  # the symbols and members that the tokens refer to by number
     tokens: str
 
     def is_of(self, digest: str) -> bool:
@@ -79,6 +78,11 @@ class LayerCertificates:
     entries: tuple[Entry | None, ...]
     skipped: Mapping[str, Entry | None]
 
+    @property
+    def every(self) -> Iterator[Entry]:
+        """All of them that there are."""
+        return (entry for entry in (*self.entries, *self.skipped.values()) if entry is not None)
+
 
 LayerKey = tuple[str, str]
 """A variant, and a threat model or nothing."""
@@ -94,10 +98,10 @@ class Certificates:
 # -- writing --------------------------------------------------------------------------------------
 
 
-def written(certificates: Certificates) -> bytes:
+def encoded_certificates(certificates: Certificates) -> bytes:
     """Return the file of ``certificates``; equal ones have equal files."""
-    given = dict.fromkeys(entry for layer in certificates.layers.values() for entry in _of(layer) if entry)
-    names = sorted({name for entry in given for name in _used(entry)})
+    given = dict.fromkeys(entry for layer in certificates.layers.values() for entry in layer.every)
+    names = sorted({entry.names[int(number)] for entry in given for _, number in _NAMED.findall(entry.tokens)})
     hypotheses = sorted({name for entry in given for name in entry.hypotheses})
     plain = {entry: _renamed(entry, names) for entry in given}
     entries = sorted(set(plain.values()), key=lambda entry: (entry.digest, entry.tokens))
@@ -124,21 +128,11 @@ def written(certificates: Certificates) -> bytes:
     return lzma.compress(text.encode(), format=lzma.FORMAT_XZ, filters=_FILTERS)
 
 
-def _of(layer: LayerCertificates) -> Iterable[Entry | None]:
-    yield from layer.entries
-    yield from layer.skipped.values()
-
-
 def _place(at: Mapping[Entry, int], entry: Entry | None) -> int | None:
     return None if entry is None else at[entry]
 
 
-def _used(entry: Entry) -> set[str]:
-    return {entry.names[int(number)] for _, number in _NAMED.findall(entry.tokens)}
-
-
 def _renamed(entry: Entry, names: Sequence[str]) -> Entry:
-    """Return the same certificate with numbers that refer to ``names``."""
     number = {name: place for place, name in enumerate(names)}
     tokens = _NAMED.sub(lambda found: f"{found[1]}{number[entry.names[int(found[2])]]}", entry.tokens)
     return Entry(entry.digest, entry.hypotheses, tuple(names), tokens)
@@ -148,23 +142,16 @@ def _renamed(entry: Entry, names: Sequence[str]) -> Entry:
 
 
 def read(data: bytes, where: str = "the file of certificates") -> Certificates:
-    """Read a file.
-
-    Raises:
-        BadCertificateFile: it is none, or one of another version.
-    """
+    """Read a file; raise BadCertificateFile if it is none, or one of another version."""
     try:
         content = json.loads(_decompressed(data))
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError(f"expected the format {FORMAT}")
         return _certificates(content)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, lzma.LZMAError, MemoryError) as error:
-        said = f"{where} is no file of certificates ({_why(error)})"
+        why = " ".join(f"{type(error).__name__} {error}".split())[:120]
+        said = f"{where} is no file of certificates ({why})"
         raise BadCertificateFile(f"{said}; delete it, and `carnet certify` makes it again") from None
-
-
-def _why(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__} {error}".split())[:120]
 
 
 def _decompressed(data: bytes) -> bytes:
@@ -184,26 +171,21 @@ def _decompressed(data: bytes) -> bytes:
 def _certificates(content: Mapping[str, Any]) -> Certificates:
     names = _texts(content["names"])
     hypotheses = _texts(content["hypotheses"])
-    entries = tuple(_entry(each, names, hypotheses) for each in content["entries"])
+    entries = tuple(
+        Entry(_text(digest), tuple(_at(hypotheses, place) or "" for place in used), names, _text(tokens))
+        for digest, used, tokens in content["entries"]
+    )
     layers: dict[LayerKey, LayerCertificates] = {}
     for variant, threats in content["index"].items():
         for threat, places in threats.items():
+            layout = content["layout"][variant][threat]
+            actions = tuple((_text(name), _text(pairs)) for name, pairs in layout["actions"])
             layers[variant, threat] = LayerCertificates(
-                _layout(content["layout"][variant][threat]),
+                Layout(_texts(layout["invariants"]), actions),
                 tuple(_at(entries, place) for place in places),
                 {str(name): _at(entries, at) for name, at in content["skipped"][variant][threat].items()},
             )
     return Certificates(layers)
-
-
-def _layout(content: Mapping[str, Any]) -> Layout:
-    actions = tuple((_text(name), _text(pairs)) for name, pairs in content["actions"])
-    return Layout(_texts(content["invariants"]), actions)
-
-
-def _entry(content: Any, names: tuple[str, ...], hypotheses: tuple[str, ...]) -> Entry:
-    digest, used, tokens = content
-    return Entry(_text(digest), tuple(_at(hypotheses, place) or "" for place in used), names, _text(tokens))
 
 
 def _at(listed: Sequence[Any], place: Any) -> Any:
@@ -272,12 +254,8 @@ def load_certificates(path: Path) -> Certificates:
 
 
 def save_certificates(path: Path, certificates: Certificates) -> int:
-    """Write a file, whole or not at all, and return how many bytes it has.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    data = written(certificates)
+    """Write a file, whole or not at all, and return how many bytes it has; raise UsageError if it cannot be written."""
+    data = encoded_certificates(certificates)
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         beside.write_bytes(data)

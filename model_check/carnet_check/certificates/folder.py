@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from carnet_check.certificates.file import DIGITS, NAME, Certificates, Entry, load_certificates
+from carnet_check.certificates.file import DIGITS, NAME, Entry, load_certificates
 from carnet_check.certificates.judging import follow
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_index import COLUMNS
@@ -45,7 +45,7 @@ Named = tuple[str, str, str]
 """What an obligation is known by: its variant, its threat model or nothing, and its id."""
 
 
-class Judged(NamedTuple):
+class RowVerdict(NamedTuple):
     """Whether the certificate of one row of the index is accepted; if not, why, and whether there is none at all."""
 
     variant: str
@@ -58,7 +58,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TextVerdict:
     """Why the certificate of a text is not accepted, or nothing; and whether text or certificate is missing."""
 
     why: str = ""
@@ -66,12 +66,12 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class IndexComparison:
     """The digest of each variant of a folder, what is wrong with the rows of its index, and what is claimed."""
 
     specifications: dict[str, str]
-    rows: tuple[Judged, ...]
-    stated: tuple[Stated, ...] = ()
+    rows: tuple[RowVerdict, ...]
+    stated: tuple[RequiredClaim, ...] = ()
 
 
 def specifications(folder: Path) -> Iterator[tuple[Protocol, str]]:
@@ -105,14 +105,17 @@ def _plain(file: Path, most: int) -> bytes:
     return data
 
 
-def compared(folder: Path, index: bytes) -> Compared:
+def compared(folder: Path, index: bytes) -> IndexComparison:
     """Compare the index of a folder with the obligations of its variants, which are made anew.
 
     Raises:
         UsageError: the folder is none that ``carnet certify --out`` writes, or no verdict on a variant means anything.
         SpecificationError: a variant says something that has no obligations.
     """
-    protocols = [_sound(protocol) for protocol, _ in specifications(folder)]
+    protocols = [protocol for protocol, _ in specifications(folder)]
+    for protocol in protocols:  # two things of one name would be one obligation
+        for complaint in unsound(protocol, PROOF_SOUNDNESS):
+            raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
     texts: dict[Term, Known] = {}
     required = {
         (protocol.variant, layer.threat.id if layer.threat else "", obligation.id): (obligation, writer)
@@ -120,51 +123,37 @@ def compared(folder: Path, index: bytes) -> Compared:
         for layer in layers(protocol)
         for obligation in obligations(layer)
     }
-    found: list[Judged] = []
+    found: list[RowVerdict] = []
     listed: set[Named] = set()
     for row in rows_of(index, folder):
         found.append(_compared(row, required, listed))
-        listed.add(_key(row))
+        listed.add(row.key)
     for variant, _, id in (key for key in required if key not in listed):
-        found.append(Judged(variant, id, "", "the index leaves it out", missing=True))
+        found.append(RowVerdict(variant, id, "", "the index leaves it out", missing=True))
     claims = tuple(each for protocol in protocols for each in stated(protocol))
-    return Compared({each.variant: each.digest for each in protocols}, tuple(found), claims)
+    return IndexComparison({each.variant: each.digest for each in protocols}, tuple(found), claims)
 
 
-def _sound(protocol: Protocol) -> Protocol:
-    """Return the protocol, of which two things of one name would be one obligation."""
-    for complaint in unsound(protocol, PROOF_SOUNDNESS):
-        raise UsageError(f"variant {protocol.variant}: no verdict would mean anything: {complaint}")
-    return protocol
-
-
-def _key(row: Row) -> Named:
-    return row.variant, row.threat, row.obligation
-
-
-def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> Judged:
+def _compared(row: Row, required: Mapping[Named, tuple[Obligation, Writer]], listed: Collection[Named]) -> RowVerdict:
     """Compare a row with the obligation that it names, unless the index has that already."""
-    found, key = Judged(row.variant, row.obligation, row.digest), _key(row)
+    found, key = RowVerdict(row.variant, row.obligation, row.digest), row.key
     if key not in required:
-        return found._replace(why=f"no variant in '{SYSTEMS}' asks for it{_under(row)}", required=False)
+        under = f" under '{row.threat}'" if row.threat else ""
+        return found._replace(why=f"no variant in '{SYSTEMS}' asks for it{under}", required=False)
     if key in listed:
         return found._replace(why="the index has it more than once", required=False)
     why = _other_than(row, *required[key])
     return found._replace(why=why) if why else found
 
 
-def _under(row: Row) -> str:
-    return f" under '{row.threat}'" if row.threat else ""
-
-
-def uncompared(rows: Iterable[Row], why: str) -> Compared:
+def uncompared(rows: Iterable[Row], why: str) -> IndexComparison:
     """Return that nobody compared an index with the variants, and why: none of its rows says anything then."""
     said = f"it was not compared with the variants: {why}"
-    found = (Judged(row.variant, row.obligation, row.digest, said, missing=True) for row in rows)
-    return Compared({}, tuple(found))
+    found = (RowVerdict(row.variant, row.obligation, row.digest, said, missing=True) for row in rows)
+    return IndexComparison({}, tuple(found))
 
 
-def judged(folder: Path, digests: Iterable[str]) -> dict[str, Outcome]:
+def judged(folder: Path, digests: Iterable[str]) -> dict[str, TextVerdict]:
     """Have the kernel judge every text with one of these digests: it has to accept all certificates of it.
 
     Raises:
@@ -172,22 +161,22 @@ def judged(folder: Path, digests: Iterable[str]) -> dict[str, Outcome]:
     """
     certificates = load_certificates(folder / NAME)
     entries: dict[str, dict[Entry, None]] = {}
-    for entry in _entries(certificates):
+    for entry in (each for layer in certificates.layers.values() for each in layer.every):
         entries.setdefault(entry.digest, {})[entry] = None
     return {digest: _outcome(folder, digest, entries.get(digest[:DIGITS], ())) for digest in digests}
 
 
-def unjudged(why: str) -> Outcome:
+def unjudged(why: str) -> TextVerdict:
     """Return that nobody judged a text, and why."""
-    return Outcome(f"it was not judged: {why}", missing=True)
+    return TextVerdict(f"it was not judged: {why}", missing=True)
 
 
-def joined(rows: Iterable[Judged], outcomes: Mapping[str, Outcome]) -> Iterator[Judged]:
+def joined(rows: Iterable[RowVerdict], outcomes: Mapping[str, TextVerdict]) -> Iterator[RowVerdict]:
     """Yield the rows of a comparison, each with what the kernel says of its text; without that it has no proof."""
     for row in rows:
         outcome = outcomes.get(row.digest)
         if outcome is None:
-            outcome = Outcome(row.why, row.missing) if row.why else unjudged("nobody was asked about its text")
+            outcome = TextVerdict(row.why, row.missing) if row.why else unjudged("nobody was asked about its text")
         yield row._replace(why=outcome.why, missing=outcome.missing) if outcome.why else row
 
 
@@ -208,32 +197,23 @@ def _names(hypotheses: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _entries(certificates: Certificates) -> Iterator[Entry]:
-    for layer in certificates.layers.values():
-        yield from (entry for entry in (*layer.entries, *layer.skipped.values()) if entry is not None)
-
-
-def _outcome(folder: Path, digest: str, entries: Collection[Entry]) -> Outcome:
+def _outcome(folder: Path, digest: str, entries: Collection[Entry]) -> TextVerdict:
     try:
         text = _text(folder, digest)
     except OSError as error:
-        return Outcome(f"its text cannot be read: {reason(error)}", missing=True)
+        return TextVerdict(f"its text cannot be read: {reason(error)}", missing=True)
     except (UnicodeError, Refused) as error:
-        return Outcome(str(error))
+        return TextVerdict(str(error))
     if not entries:
-        return Outcome("there is no certificate", missing=True)
-    refused = (why for entry in entries if (why := _why_refused(text, entry)))
-    return Outcome(next(refused, ""))
-
-
-def _why_refused(text: str, entry: Entry) -> str:
-    try:
-        hypotheses = follow(text, entry.names, entry.tokens)
-    except Refused as refused:
-        return f"the certificate is refused: {refused}"
-    if hypotheses != (*entry.hypotheses, GOAL):
-        return "the certificate is refused: it does not name the hypotheses of its text in order"
-    return ""
+        return TextVerdict("there is no certificate", missing=True)
+    for entry in entries:
+        try:
+            hypotheses = follow(text, entry.names, entry.tokens)
+        except Refused as refused:
+            return TextVerdict(f"the certificate is refused: {refused}")
+        if hypotheses != (*entry.hypotheses, GOAL):
+            return TextVerdict("the certificate is refused: it does not name the hypotheses of its text in order")
+    return TextVerdict()
 
 
 def _text(folder: Path, digest: str) -> str:
@@ -263,6 +243,11 @@ class Row(NamedTuple):
     digest: str
     hypotheses: str
 
+    @property
+    def key(self) -> Named:
+        """What the obligation is known by."""
+        return self.variant, self.threat, self.obligation
+
 
 def read_index(folder: Path) -> bytes:
     """Return what the index of a folder holds.
@@ -281,11 +266,7 @@ def read_index(folder: Path) -> bytes:
 
 
 def rows_of(data: bytes, folder: Path) -> list[Row]:
-    """Return the rows of an index that was read from a folder.
-
-    Raises:
-        UsageError: it is no index.
-    """
+    """Return the rows of an index that was read from a folder; raise UsageError if it is no index."""
     index = folder / INDEX
     try:
         header, *rows = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
@@ -323,7 +304,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class RequiredClaim:
     """A pair with what begins the ids of all obligations that it rests on; ``declared`` claims are not stated yet."""
 
     pair: Pair
@@ -335,12 +316,11 @@ class Stated:
         if self.pair.why:
             return self.pair
         needed = sum(id.startswith(self.rests_on) for id in unproved)
-        return replace(
-            self.pair, why=f"{needed:,} of the obligations that it rests on are not proved" if needed else ""
-        )
+        why = f"{needed:,} of the obligations that it rests on are not proved" if needed else ""
+        return replace(self.pair, why=why)
 
 
-def stated(protocol: Protocol) -> Iterator[Stated]:
+def stated(protocol: Protocol) -> Iterator[RequiredClaim]:
     """Yield every claim under each threat model that it is made for; one that is expected to fall there is not made.
 
     Raises:
@@ -349,18 +329,17 @@ def stated(protocol: Protocol) -> Iterator[Stated]:
     every = layers(protocol)
     for claim in protocol.claims:
         if claim.invariant is None:
-            yield Stated(Pair(protocol.variant, claim.name, ""), declared=True)
+            yield RequiredClaim(Pair(protocol.variant, claim.name, ""), declared=True)
         elif not claim.under and not claim.fails_under and protocol.threats:
-            yield Stated(Pair(protocol.variant, claim.name, "", UNDER_NONE))
+            yield RequiredClaim(Pair(protocol.variant, claim.name, "", UNDER_NONE))
         else:
             threats = [id for id in claim.under if id not in claim.fails_under] if protocol.threats else [""]
             yield from (_stated(protocol, claim, threat, every) for threat in threats)
 
 
-def _stated(protocol: Protocol, claim: Claim, threat: str, every: Sequence[Layer]) -> Stated:
-    pair = Pair(protocol.variant, claim.name, threat)
+def _stated(protocol: Protocol, claim: Claim, threat: str, every: Sequence[Layer]) -> RequiredClaim:
     for layer in every:
         if claim.invariant in layer.claims and (layer.threat is None or layer.threat.id == threat):
-            own = tuple(layer.prefix + kind for kind in GENERAL)
-            return Stated(pair, tuple(dict.fromkeys((*GENERAL, *own))))
-    return Stated(replace(pair, why=OF_NO_LAYER))
+            own = (layer.prefix + kind for kind in GENERAL)
+            return RequiredClaim(Pair(protocol.variant, claim.name, threat), tuple(dict.fromkeys((*GENERAL, *own))))
+    return RequiredClaim(Pair(protocol.variant, claim.name, threat, OF_NO_LAYER))

@@ -26,7 +26,7 @@ def key_of(layer: Layer) -> LayerKey:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LayerObligations:
     """The obligations of a layer that have certificates of their own.
 
     They are those with something to prove, and for each invariant the first of its skipped pairs, which have one text.
@@ -37,14 +37,14 @@ class Asked:
     skipped: Mapping[str, Obligation]
 
     @staticmethod
-    def of(layer: Layer) -> Asked:
+    def of(layer: Layer) -> LayerObligations:
         """Return the obligations of a layer."""
         every = tuple(obligations(layer))
         skipped: dict[str, Obligation] = {}
         for each in every:
             if each.skipped:
                 skipped.setdefault(each.invariant.name, each)
-        return Asked(layer, tuple(each for each in every if not each.skipped), skipped)
+        return LayerObligations(layer, tuple(each for each in every if not each.skipped), skipped)
 
     def __iter__(self) -> Iterator[Obligation]:
         yield from self.proper
@@ -52,8 +52,12 @@ class Asked:
 
     def certificates(self, found: Mapping[str, Entry]) -> LayerCertificates:
         """Return the certificates of the layer, which are ``found`` by the ids of obligations."""
+        marks: dict[str, str] = {}
+        for each in obligations(self.layer):
+            if each.action is not None:
+                marks[each.action.name] = marks.get(each.action.name, "") + ("0" if each.skipped else "1")
         return LayerCertificates(
-            layout_of(self.layer),
+            Layout(tuple(claim.name for claim in self.layer.claims), tuple(marks.items())),
             tuple(found.get(each.id) for each in self.proper),
             {name: found.get(each.id) for name, each in self.skipped.items()},
         )
@@ -64,15 +68,6 @@ class Asked:
             return {}
         known = by_pair(certificates)
         return {each.id: known.get(pair_of(each)) for each in self}
-
-
-def layout_of(layer: Layer) -> Layout:
-    """Return which obligations a layer has."""
-    marks: dict[str, str] = {}
-    for each in obligations(layer):
-        if each.action is not None:
-            marks[each.action.name] = marks.get(each.action.name, "") + ("0" if each.skipped else "1")
-    return Layout(tuple(claim.name for claim in layer.claims), tuple(marks.items()))
 
 
 Pair = tuple[str | None, str]
@@ -183,7 +178,6 @@ def _is_last(batch: tuple[Bound, ...], answer: tuple[Identity, str]) -> bool:
 
 
 def _answered(batch: tuple[Bound, ...]) -> Iterator[tuple[Identity, str]]:
-    """Answer in a worker."""
     yield from ((each.identity, each.why_refused()) for each in batch)
 
 
@@ -235,35 +229,18 @@ class Judge:
         return Bound(full, text, entry.names, entry.tokens)
 
 
-def bound_to(text: str, steps: list[Step], hypotheses: tuple[str, ...]) -> Entry:
-    """Return the certificate of a text.
-
-    Raises:
-        Refused: the kernel does not accept it.
-    """
-    tokens, names = tokens_of(steps)
-    entry = Entry(digest(text)[:DIGITS], hypotheses, names, tokens)
-    follow(text, entry.names, entry.tokens)
-    return entry
-
-
 def cut(writer: Writer, obligation: Obligation, steps: list[Step], names: Mapping[int, str]) -> Entry:
-    """Return the certificate of an obligation, cut to the hypotheses that it uses.
+    """Return the certificate of an obligation, cut to the hypotheses that it uses; raise Refused if the kernel does.
 
-    Args:
-        writer: writes the text.
-        obligation: what is proved.
-        steps: the refutation.
-        names: the name of each hypothesis that the refutation refers to by number.
-
-    Raises:
-        Refused: the kernel does not accept it.
+    ``names`` has the name of each hypothesis that the refutation refers to by number.
     """
     used = {names[number] for rule, (*numbers,), _, _ in steps if rule == "use" for number in numbers}
     kept = [each.name for each in obligation.hypotheses if each.name in used and each.name != GOAL]
     place = {name: number for number, name in enumerate((*kept, GOAL))}
     renumbered = [with_hypotheses(step, lambda number: place[names[number]]) for step in steps]
-    return bound_to(writer.text(obligation, kept), renumbered, tuple(kept))
+    text, (tokens, used_names) = writer.text(obligation, kept), tokens_of(renumbered)
+    follow(text, used_names, tokens)
+    return Entry(digest(text)[:DIGITS], tuple(kept), used_names, tokens)
 
 
 def with_hypotheses(step: Step, number: Callable[[int], int]) -> Step:

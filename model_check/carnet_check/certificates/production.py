@@ -8,11 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from carnet_check.certificates.file import Certificates, Entry, LayerCertificates, LayerKey
-from carnet_check.certificates.judging import Asked, Judge, Pair, adapted, by_pair, cut, key_of, pair_of
+from carnet_check.certificates.judging import Judge, LayerObligations, Pair, adapted, by_pair, cut, key_of, pair_of
 from carnet_check.certificates.producing.refutation import NotFound, found
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.kernel.checker import Refused
@@ -28,32 +27,21 @@ Progress = Callable[[str, int, int], None]
 """Told the variant, how many obligations are certified, and how many there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+@dataclass(slots=True)
+class ProductionReport:
     """What became of the obligations of one variant: how many there are, and where their certificates come from."""
 
     variant: str
-    kept: int
-    adapted: int
-    found: int
-    missing: Mapping[str, str]
-    """Why there is none, for each obligation that has none."""
-    seconds: float
+    kept: int = 0
+    adapted: int = 0
+    found: int = 0
+    missing: dict[str, str] = field(default_factory=dict)  # why there is none, for each obligation that has none
+    seconds: float = 0.0
 
     @property
     def obligations(self) -> int:
         """How many obligations there are; a skipped pair counts once for its invariant."""
         return self.kept + self.adapted + self.found + len(self.missing)
-
-
-@dataclass
-class _Tally:
-    """Counts while a variant is worked on."""
-
-    kept: int = 0
-    adapted: int = 0
-    found: int = 0
-    missing: dict[str, str] = field(default_factory=dict)
 
 
 class Production:
@@ -73,13 +61,14 @@ class Production:
         """What there is now."""
         return Certificates(self.layers)
 
-    def make(self, layers: Sequence[Layer], hints: Hints) -> Made:
+    def make(self, layers: Sequence[Layer], hints: Hints) -> ProductionReport:
         """Make what is missing or stale of one variant's layers."""
-        began, tally, variant = time.monotonic(), _Tally(), layers[0].protocol.variant
+        began, variant = time.monotonic(), layers[0].protocol.variant
+        tally = ProductionReport(variant)
         there = set(map(key_of, layers))
         self.layers = {key: each for key, each in self.layers.items() if key[0] != variant or key in there}
         judge = Judge()
-        asked = [Asked.of(layer) for layer in layers]
+        asked = [LayerObligations.of(layer) for layer in layers]
         total = sum(len(each.proper) + len(each.skipped) for each in asked)
         for each in asked:
             found: dict[str, Entry] = {}
@@ -90,11 +79,12 @@ class Production:
                 self._progress(variant, tally.kept + tally.adapted + tally.found, total)
             self.layers[key_of(each.layer)] = each.certificates(found)
             self._remember((pair_of(obligation), found.get(obligation.id)) for obligation in each)
-        missing = dict(tally.missing)
-        return Made(variant, tally.kept, tally.adapted, tally.found, missing, time.monotonic() - began)
+        tally.seconds = time.monotonic() - began
+        return tally
 
-    def _reused(self, asked: Asked, judge: Judge, tally: _Tally, found: dict[str, Entry]) -> list[Obligation]:
-        """Keep the certificates that serve still, or serve elsewhere; return the obligations that have none."""
+    def _reused(
+        self, asked: LayerObligations, judge: Judge, tally: ProductionReport, found: dict[str, Entry]
+    ) -> list[Obligation]:
         earlier = asked.entries(self.layers.get(key_of(asked.layer)))
         open = []
         for obligation in asked:
@@ -117,9 +107,8 @@ class Production:
         return next((entry for entry in made if entry is not None), None)
 
     def _searched(
-        self, asked: Asked, open: Sequence[Obligation], hints: Hints, tally: _Tally
+        self, asked: LayerObligations, open: Sequence[Obligation], hints: Hints, tally: ProductionReport
     ) -> Iterator[tuple[str, Entry]]:
-        """Yield the certificates that workers find."""
         layer = asked.layer
         prefix = len(layer.prefix)
         questions = [
@@ -147,7 +136,7 @@ def cores(certificates: Certificates, layers: Iterable[Layer]) -> Mapping[tuple[
     writer = Writer()
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for layer in layers:
-        asked = Asked.of(layer)
+        asked = LayerObligations.of(layer)
         entries = asked.entries(certificates.layers.get(key_of(layer)))
         fitting = {
             each.id: entry.hypotheses
@@ -245,7 +234,16 @@ def _tries(writer: Writer, obligation: Obligation, hint: Sequence[str] | None) -
         hinted = {each.name for each in obligation.hypotheses}.intersection(hint) | fresh
         yield hinted, HINTED
         yield hinted | sorts, HINTED
-    core = _core(writer.text(obligation))
+    # Return the names of hypotheses that contradict each other
+    import z3
+
+    solver = z3.Solver(ctx=z3.Context())
+    solver.set("timeout", CORE_MILLISECONDS)
+    solver.set("core.minimize", True)
+    solver.from_string(writer.text(obligation))
+    if solver.check() != z3.unsat:
+        raise NotFound("Z3 finds no contradiction")
+    core = {str(name).strip("|") for name in solver.unsat_core()}
     yield core, HINTED
     yield core | sorts, math.inf
 
@@ -258,19 +256,6 @@ def _with(writer: Writer, obligation: Obligation, kept: set[str], deadline: floa
     """Return the certificate of an obligation that uses no other hypotheses than those that are kept."""
     here, names = read_obligation(writer.text(obligation, kept - {GOAL}))
     return cut(writer, obligation, found(here, deadline), dict(enumerate(names)))
-
-
-def _core(text: str) -> set[str]:
-    """Return the names of hypotheses that contradict each other."""
-    import z3
-
-    solver = z3.Solver(ctx=z3.Context())
-    solver.set("timeout", CORE_MILLISECONDS)
-    solver.set("core.minimize", True)
-    solver.from_string(text)
-    if solver.check() != z3.unsat:
-        raise NotFound("Z3 finds no contradiction")
-    return {str(name).strip("|") for name in solver.unsat_core()}
 
 
 # -- Worker processes that look for certificates: each can be killed at the cost of one answer -----
@@ -293,10 +278,8 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._pool.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._pool.__exit__(*error)
 
     def answers(self, questions: Sequence[Question]) -> Iterator[Answer]:
         """Yield the answers to ``questions``, as they come."""

@@ -3,48 +3,51 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from carnet_check.commands.common import (
-    cores,
-    defences,
-    finish,
-    jobs_option,
-    json_option,
-    log,
-    memory_option,
-    protocol_argument,
-    say,
-)
-from carnet_check.commands.completion import CLAIM, DEFENCE, THREAT, VARIANT
+from carnet_check.attacks import hunt
+from carnet_check.attacks.describing import brief, describe_attack, describe_briefly, mermaid
+from carnet_check.attacks.regression import as_test, of_hunt, reproduces
+from carnet_check.attacks.replaying import describe_replay, replay_attack
+from carnet_check.commands import common
+from carnet_check.engines.interface import ProvesWeakened
+from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
+from carnet_check.exports.itf import itf
+from carnet_check.loading.families import files_of, load
+from carnet_check.report.run_folder import write_attack
+from carnet_check.results import steps_as_json
+from carnet_check.wording import known, narrate, reason
 from carnet_command.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    from carnet_check.attacks import Hunt
-    from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.report.closing import Closing
+from carnet_command.files import claimed, require_apart, require_writable_file, write_json, write_text
+from carnet_command.interrupts import covering
+from carnet_command.progress import progress
+from carnet_command.text import hanging, wrapped
 
 AS_TEST = "Write a pytest file that fails until the defect is gone."
 OUT = "Add the attack to a folder that carnet verify --out made."
 
 
 @click.command()
-@protocol_argument
-@click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
+@common.protocol_argument
+@common.without_option
 @click.option(
-    "--variant", type=VARIANT, metavar="NAME", default="", help="Design to attack. [default: the first main variant]"
+    "--variant",
+    type=common.VARIANT,
+    metavar="NAME",
+    default="",
+    help="Design to attack. [default: the first main variant]",
 )
-@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]")
+@common.threat_option
 @click.option(
-    "--claim", type=CLAIM, metavar="ID", default="", help="Claim to attack. [default: a known finding's, or any]"
+    "--claim", type=common.CLAIM, metavar="ID", default="", help="Claim to attack. [default: a known finding's, or any]"
 )
-@jobs_option
+@common.jobs_option
 @click.option("--replay", is_flag=True, help="Carry the attack out on the reference implementation.")
 @click.option("--itf", "itf_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the trace as ITF.")
 @click.option("--mermaid", "draw", is_flag=True, help="Draw a Mermaid sequence diagram.")
@@ -52,8 +55,8 @@ OUT = "Add the attack to a folder that carnet verify --out made."
 @click.option("--full", is_flag=True, help="Show after each step what it changed.")
 @click.option("--as-test", "test_file", type=click.Path(path_type=Path), metavar="FILE", help=AS_TEST)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
-@memory_option
-@json_option
+@common.memory_option
+@common.json_option
 @click.pass_context
 def attack(
     context: click.Context,
@@ -77,14 +80,6 @@ def attack(
 
     Exit code 1: an attack was found, minimised and replayed. 0: it is proved that there is none. 3: neither.
     """
-    from carnet_check.attacks.hunt import attack_target, caps_within, hunt
-    from carnet_check.attacks.replaying import replayed
-    from carnet_check.loading.families import files_of, load
-    from carnet_check.report.artefacts import claimed
-    from carnet_command.files import require_apart, require_writable_file
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
-
     if not without and not variant:
         raise UsageError("nothing to attack: give --without DEFENCE[,DEFENCE] or --variant NAME")
     if brief and full:
@@ -95,28 +90,30 @@ def attack(
     require_apart({"--itf": itf_file, "--as-test": test_file}, files_of(protocol))
     if out is not None:
         context.with_resource(claimed(out))
-    target = attack_target(load(protocol), variant=variant, without=defences(without), threat=threat, claim=claim)
+    target = hunt.attack_target(
+        load(protocol), variant=variant, without=common.defences(without), threat=threat, claim=claim
+    )
     for line in _intention(target):
-        (log if as_json else say)(line)
+        (common.log if as_json else common.say)(line)
     began = time.monotonic()
-    caps = caps_within(max_memory)
+    caps = hunt.caps_within(max_memory)
     with progress() as shown, covering(shown) as covered:
-        result = hunt(target, jobs=jobs or cores(), caps=caps, progress=covered.status)
+        result = hunt.hunt(target, jobs=jobs or common.cores(), caps=caps, progress=covered.status)
     written = () if result.trace is None else tuple(path for path in (itf_file, test_file, out) if path is not None)
     closing = _closing(context, result, written, time.monotonic() - began)
-    if result.trace is not None:
+    if written:
         _write(result, closing, itf_file, test_file, out)
     value = _as_json(result, draw)
     if replay and result.trace is not None:
-        value["replay"] = replayed(value, result, caps.memory)
-    lines = [] if as_json else [*_lines(result, draw, brief, full), *(_replay_lines(result, value) if replay else ())]
-    finish(as_json, value, lines, closing)
+        value["replay"] = replay_attack(value, result, caps.memory)
+    lines = [] if as_json else list(_lines(result, draw, brief, full))
+    if replay and not as_json:
+        lines += describe_replay(value["replay"], target.protocol, value["steps"])
+    common.finish(as_json, value, lines, closing)
     return {"VIOLATED": ExitCode.VIOLATED, "PROVED": ExitCode.EXPECTED}.get(str(result.verdict), ExitCode.UNKNOWN)
 
 
-def _intention(target: AttackTarget) -> Iterator[str]:
-    from carnet_command.text import wrapped
-
+def _intention(target: hunt.AttackTarget) -> Iterator[str]:
     removed = f" without {', '.join(target.removed)}" if target.removed else ""
     yield f"attacking {target.protocol.id}, variant {target.protocol.variant}{removed}"
     yield from wrapped("threat", f"{target.threat.id}: {target.threat.title}")
@@ -125,15 +122,11 @@ def _intention(target: AttackTarget) -> Iterator[str]:
     yield ""
 
 
-def _lines(result: Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
-    from carnet_check.attacks.describing import describe_attack, describe_briefly
-    from carnet_check.attacks.hunt import not_attacked
-    from carnet_command.text import hanging, wrapped
-
+def _lines(result: hunt.Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
     if result.trace is None or result.judge is None:
         word = "REDUNDANT" if result.verdict == "PROVED" and result.target.removed else str(result.verdict)
         yield from wrapped(word, result.detail)
-        if names := not_attacked(result.target):
+        if names := hunt.not_attacked(result.target):
             yield from wrapped("not attacked", f"{', '.join(names)}: not claimed under {result.target.threat.id}")
         yield ""
         return
@@ -155,24 +148,12 @@ def _lines(result: Hunt, draw: bool, brief: bool, full: bool) -> Iterator[str]:
     yield result.detail
 
 
-def _replay_lines(result: Hunt, value: Mapping[str, Any]) -> Iterator[str]:
-    from carnet_check.attacks.replaying import describe_replay
-
-    return describe_replay(value["replay"], result.target.protocol, value["steps"])
-
-
-def _diagram(result: Hunt) -> str:
-    from carnet_check.attacks.describing import mermaid
-
+def _diagram(result: hunt.Hunt) -> str:
     assert result.trace is not None
     return mermaid(result.target.protocol, result.states, result.trace)
 
 
-def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
-    from carnet_check.attacks.describing import brief
-    from carnet_check.results import steps_as_json
-    from carnet_check.wording import known, narrate, reason
-
+def _as_json(result: hunt.Hunt, draw: bool) -> dict[str, Any]:
     target = result.target
     value: dict[str, Any] = {
         "protocol": target.protocol.id,
@@ -211,19 +192,15 @@ def _as_json(result: Hunt, draw: bool) -> dict[str, Any]:
     return value
 
 
-def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Path | None, out: Path | None) -> None:
+def _write(
+    result: hunt.Hunt, closing: common.Closing, itf_file: Path | None, test_file: Path | None, out: Path | None
+) -> None:
     """Write what was asked for; everything is known before the first file is written."""
-    from carnet_check.attacks.record import of_hunt
-    from carnet_check.attacks.regression import as_test, works
-    from carnet_check.exports.itf import itf
-    from carnet_check.report.artefacts import write_json, write_text
-    from carnet_check.report.run_folder import write_attack
-
     assert result.trace is not None
     trace = itf(result.target.protocol, result.states, result.trace)
     kept = of_hunt(result, closing.rerun).as_json()
     reference = result.target.source.reference
-    if test_file is not None and not works(kept, reference):
+    if test_file is not None and not reproduces(kept, reference):
         raise EngineError(f"the attack on {result.claim} does not work as a test would replay it")
     if itf_file is not None:
         write_json(itf_file, trace)
@@ -233,27 +210,22 @@ def _write(result: Hunt, closing: Closing, itf_file: Path | None, test_file: Pat
         write_attack(out, kept, trace)
 
 
-def _closing(context: click.Context, result: Hunt, written: tuple[Path, ...], seconds: float) -> Closing:
-    from carnet_check.attacks.hunt import STAGE_CAPS
-    from carnet_check.engines.interface import ProvesWeakened
-    from carnet_check.engines.registry import able
-    from carnet_check.report.closing import Closing, rerun_command
-
+def _closing(context: click.Context, result: hunt.Hunt, written: tuple[Path, ...], seconds: float) -> common.Closing:
     outcome = {
         "VIOLATED": "attack found, minimised and replayed by the interpreter",
         "PROVED": "no attack exists: every claim attacked is proved",
     }.get(str(result.verdict), "no attack found, and none excluded")
     searched = "; ".join(f"{found.search.profile.name}: {found.instances}, {found.covered}" for found in result.stages)
     protocol = result.target.protocol
-    return Closing(
+    return common.Closing(
         verdicts={str(result.verdict): 1},
         outcome=outcome,
         strength=f"unbounded ({able(ProvesWeakened).name})" if result.verdict == "PROVED" else f"searched {searched}",
-        budget=f"{STAGE_CAPS.states:,} states to a stage",
+        budget=f"{hunt.STAGE_CAPS.states:,} states to a stage",
         profile=result.profile.name if result.profile else "the hunting sizes of the protocol",
         digests={protocol.variant: protocol.digest},
         artefacts=", ".join(map(str, written)),
-        rerun=rerun_command(context),
+        rerun=common.rerun_command(context),
         seconds=seconds,
         kept_by="--out DIR",
     )

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from carnet_check.commands.common import cores, jobs_option, json_option, protocol_argument, say
-from carnet_check.commands.completion import VARIANT
+from carnet_check.certificates.file import NAME, Certificates, load_certificates, place_of, save_certificates
+from carnet_check.certificates.folder import SYSTEMS
+from carnet_check.certificates.production import Production, ProductionReport, Workers
+from carnet_check.certificates.production import cores as used
+from carnet_check.commands import common
+from carnet_check.commands.export import ObligationFolder, clear_protocols, write_protocol
+from carnet_check.engines.interface import HasProofHints
+from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
+from carnet_check.exports.obligation_index import index, rows
+from carnet_check.loading.families import Source, load
+from carnet_check.obligations import Layer, layers
+from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    from carnet_check.certificates.file import Certificates
-    from carnet_check.certificates.production import Made
-    from carnet_check.loading.families import Source
-    from carnet_check.obligations import Layer
-    from carnet_command.interrupts import Covered
+from carnet_command.files import claimed, make_folder
+from carnet_command.interrupts import Covered, covering
+from carnet_command.progress import progress
+from carnet_command.text import counted, wrapped
 
 SHOWN = 10
 """How many obligations without a certificate are named."""
 
 
 @click.command()
-@protocol_argument
-@click.option(
-    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
-)
+@common.protocol_argument
+@common.variants_option
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write into this folder, with the texts.")
-@jobs_option
-@json_option
+@common.jobs_option
+@common.json_option
 @click.pass_context
 def certify(
     context: click.Context, protocol: str, variants: tuple[str, ...], out: Path | None, jobs: int | None, as_json: bool
@@ -43,14 +47,6 @@ def certify(
     is not written. With --out, DIR has all that `carnet recheck DIR` needs to judge them by itself. Without --variant,
     all main variants and the layers over them are meant.
     """
-    from carnet_check.certificates.file import NAME, load_certificates, place_of, save_certificates
-    from carnet_check.loading.families import load
-    from carnet_check.obligations import layers
-    from carnet_check.report.artefacts import claimed
-    from carnet_check.report.closing import rerun_command, rerun_line
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
-
     source = load(protocol)
     beside = place_of(source)
     place = out / NAME if out else beside
@@ -66,33 +62,26 @@ def certify(
                 f"nothing is claimed of variant {name} of {source.family.id}, so there is nothing to certify"
             )
     with progress() as shown, covering(shown) as covered:
-        made, certificates = _made(source, every, before, jobs or cores(), covered)
+        made, certificates = _made(source, every, before, jobs or common.cores(), covered)
         size = save_certificates(place, certificates)
         if out:
             _write_folder(out, every, certificates)
     code = ExitCode.UNKNOWN if any(each.missing for each in made) else ExitCode.EXPECTED
-    if as_json:
-        value = {"protocol": source.family.id, "variants": [_as_json(each) for each in made], "bytes": size}
-        click.echo(json.dumps({**value, "file": str(place), "rerun": rerun_command(context)}, indent=2))
-        return code
-    for line in _lines(made, size, place):
-        say(line)
-    say(rerun_line(context))
+    value = {"protocol": source.family.id, "variants": [_as_json(each) for each in made], "bytes": size}
+    value |= {"file": str(place), "rerun": common.rerun_command(context)}
+    common.show(context, as_json, value, _lines(made, size, place))
     return code
 
 
 def _made(
     source: Source, every: Sequence[tuple[Layer, ...]], before: Certificates, jobs: int, covered: Covered
-) -> tuple[list[Made], Certificates]:
+) -> tuple[list[ProductionReport], Certificates]:
     """Make the certificates of these variants."""
-    from carnet_check.certificates.production import Production, Workers
-    from carnet_check.engines.interface import RemembersProofs
-    from carnet_check.engines.registry import able
 
     def told(variant: str, done: int, total: int) -> None:
         covered.status(f"{variant}: {done:,} of {total:,} obligations certified")
 
-    remembers = able(RemembersProofs)
+    remembers = able(HasProofHints)
     with Workers(jobs) as workers:
         production = Production(source.reference, before, workers, told)
         made = [production.make(layers, remembers.remembered(layers[0].protocol)) for layers in every]
@@ -101,27 +90,20 @@ def _made(
 
 def _write_folder(out: Path, every: Sequence[tuple[Layer, ...]], certificates: Certificates) -> None:
     """Write the texts that certificates are bound to, the index of obligations, and the variants."""
-    from carnet_check.certificates.folder import SYSTEMS
-    from carnet_check.certificates.production import cores as used
-    from carnet_check.exports.obligation_index import index, rows
-    from carnet_check.report.artefacts import make_folder
-    from carnet_check.report.obligation_folder import ObligationFolder, clear_protocols, write_protocol
-    from carnet_check.wording import as_file_name
-
     folder, cells = ObligationFolder(out, "smt2"), []
     make_folder(out / SYSTEMS)
     clear_protocols(out / SYSTEMS)
-    for layers in every:
-        for row in rows(layers, used(certificates, layers)):
+    for variant_layers in every:
+        for row in rows(variant_layers, used(certificates, variant_layers)):
             if row.digest not in folder.files:
                 folder.add(row.digest, row.smtlib)
             cells.append(row.cells())
-        protocol = layers[0].protocol
+        protocol = variant_layers[0].protocol
         write_protocol(out / SYSTEMS / f"{as_file_name(protocol.variant)}.json", protocol.encoded)
     folder.close(index(cells))
 
 
-def _as_json(made: Made) -> dict[str, Any]:
+def _as_json(made: ProductionReport) -> dict[str, Any]:
     return {
         "variant": made.variant,
         "obligations": made.obligations,
@@ -133,9 +115,7 @@ def _as_json(made: Made) -> dict[str, Any]:
     }
 
 
-def _lines(made: Sequence[Made], size: int, place: Path) -> Iterator[str]:
-    from carnet_command.text import counted, wrapped
-
+def _lines(made: Sequence[ProductionReport], size: int, place: Path) -> Iterator[str]:
     for each in made:
         counts = f"{each.kept:,} kept, {each.adapted:,} adapted, {each.found:,} found, {len(each.missing):,} missing"
         obligations = counted(each.obligations, "obligation")

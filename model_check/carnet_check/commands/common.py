@@ -1,35 +1,277 @@
-"""What subcommands share: options, and printing text or JSON."""
+"""What subcommands share: options and their completion, the closing block, and printing text or JSON."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from platform import python_version
+from typing import Any
 
 import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
-from carnet_check.commands.completion import PROTOCOL
-from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED
-from carnet_check.errors import UsageError
-from carnet_check.report.closing import Closing
-from carnet_command.printable import printable
+from carnet_check.engines import registry
+from carnet_check.engines.exploration import DEFAULT_SEED, MOST_SEED, Walks
+from carnet_check.engines.interface import Engine, installed
+from carnet_check.engines.runner import Shard
+from carnet_check.errors import CarnetError, UsageError
+from carnet_check.loading.extent import refuse_sizes
+from carnet_check.loading.families import Source, known_protocols, load, registered_families
+from carnet_command.printable import printable, printable_lines
+from carnet_command.text import LABEL_WIDTH, report_width, wrapped
+from carnet_spec.language import Action, Claim, Eventually, Finding, Goal, Invariant, Profile
+from carnet_spec.language.requirements import cited
+from carnet_spec.protocols.registry import registered
 
-if TYPE_CHECKING:
-    from carnet_check.engines.runner import Shard
+
+class EngineName(click.ParamType[str]):
+    """The name of an engine, which can be completed: of those that are registered when it is used."""
+
+    name = "choice"
+
+    @property
+    def _choice(self) -> click.Choice[str]:
+        return click.Choice(sorted(registry.ENGINES))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name, or refuse one that no engine has."""
+        return self._choice.convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """List the names."""
+        return self._choice.get_metavar(param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the names that begin like this."""
+        return self._choice.shell_complete(ctx, param, incomplete)
+
+
+class ProtocolName(click.ParamType[str]):
+    """A registered id, which can be completed, or anything else that names a protocol."""
+
+    name = "protocol"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the registered ids, or files if none begins like this."""
+        return _beginning(registered(), incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class NameIn(click.ParamType[str]):
+    """The name of something in the protocol on the line: of one of its ``claims``, ``threats``, ``variants`` ….
+
+    Where no word of the line is a protocol, in those that its options name, or else in all that are registered.
+
+    In a list with commas the last name is completed.
+    """
+
+    name = "text"
+
+    def __init__(self, of: str) -> None:
+        self._of = of
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer the names that begin like this."""
+        before, comma, _ = incomplete.rpartition(",")
+        return _beginning((before + comma + name for name in _names(ctx, self._of)), incomplete)
+
+
+PROTOCOL = ProtocolName()
+CLAIM, THREAT, VARIANT, DEFENCE, PROFILE, STATED, ID = (
+    NameIn(of) for of in ("claims", "threats", "variants", "defences", "profiles", "stated", "ids")
+)
+
+
+def _names(context: click.Context, of: str) -> Iterable[str]:
+    """Return the names in the protocols on the line, or none if one of these cannot be read."""
+    try:
+        return dict.fromkeys(name for protocol in _protocols_on(context) for name in completions(load(protocol), of))
+    except CarnetError:
+        return []
+
+
+def _protocols_on(context: click.Context) -> Sequence[str]:
+    """Return the protocols on an unfinished line: its words are not assigned yet, as the last option has no value."""
+    argument: Any = next((each for each in context.command.params if each.name == "protocol"), None)
+    if argument is None:
+        return context.params.get("protocols") or list(known_protocols())
+    words = (word for word in context.args if not word.startswith("-"))
+    default = argument.default if isinstance(argument.default, str) else None
+    protocol = next(words, None) or context.params.get("protocol") or default
+    return [str(protocol)] if protocol else list(known_protocols())
+
+
+def _beginning(names: Iterable[str], begun: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(begun)]
+
+
+def describe_family(source: Source) -> dict[str, Any]:
+    """Return what ``carnet list --json`` says of one protocol."""
+    family = source.family
+    protocol = source.protocol()
+    return {
+        "id": family.id,
+        "title": family.title,
+        "claims": [claim.name for part in source.layered() for claim in part.claims],
+        "threats": [threat.id for threat in protocol.threats],
+        "defences": [defence.id for defence in protocol.defences],
+        "variants": list(family.variants),
+        "profiles": list(family.profiles),
+        "findings": [_finding(finding) for finding in family.findings],
+        "goals": [goal.name for part in source.layered() for goal in part.goals],
+        "main": list(family.main),
+        "labels": {name: variant.label for name, variant in family.variants.items() if variant.label},
+    }
+
+
+def completions(source: Source, of: str) -> list[str]:
+    """Return the names that a shell completes: those of one kind, as :func:`describe_family` has them, or of several.
+
+    ``stated`` are claims and lemmas, ``ids`` all that ``carnet explain`` knows of the main design and its layers.
+    """
+    if of not in ("stated", "ids"):
+        return list(describe_family(source)[of])
+    parts = source.layered()
+    stated = [name for part in parts for name in _names_of(part.claims, part.lemmas)]
+    if of == "stated":
+        return stated
+    for part in parts:
+        ids = [*(threat.id for threat in part.threats), *(defence.id for defence in part.defences)]
+        stated += [*_names_of(part.goals, part.liveness, part.actions), *ids, *cited(part)]
+    family = source.family
+    designs = [*family.variants, *family.profiles]
+    more = [*(finding.id for finding in family.findings), *(service.id for service in family.services)]
+    return list(dict.fromkeys([*stated, *designs, *more]))
+
+
+def _names_of(*groups: Sequence[Claim | Invariant | Goal | Eventually | Action]) -> list[str]:
+    return [each.name for group in groups for each in group]
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    found = {"id": finding.id, "title": finding.title, "threat": finding.threat, "claim": finding.claim}
+    found |= {"variant": finding.variant} if finding.variant else {}
+    return found | ({"without": ",".join(finding.without)} if finding.without else {})
+
+
+# -- the closing block: what was established, how, with what, and how to do it again ---------------
+
+DIGEST_SHOWN = 16
+HIDDEN_OPTIONS = "carnet.unsaid"
+"""The key in a context's ``meta`` for options that only another command gives, so that nobody can type them again."""
+
+
+def tool_versions(*engines: Engine, solver: bool = True) -> dict[str, str]:
+    """Return the versions that decide verdicts: of what the engines ask, and of Z3 unless none was asked."""
+    z3 = {"z3": installed("z3-solver")} if solver else {}
+    found = {name: version for engine in engines for name, version in engine.versions().items() if name != "z3-solver"}
+    return {"carnet": installed("carnet"), **z3, **found, "python": python_version()}
+
+
+@dataclass(frozen=True)
+class Closing:
+    """The facts of the closing block, in the order in which they are printed."""
+
+    verdicts: Mapping[str, int]
+    outcome: str
+    strength: str
+    budget: str
+    profile: str
+    digests: Mapping[str, str]
+    artefacts: str
+    rerun: str
+    seconds: float = 0.0
+    kept_by: str = ""
+    """The option that would have kept something, where there is one."""
+    versions: Mapping[str, str] = field(default_factory=tool_versions)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the same facts as JSON values."""
+        return {
+            "verdicts": dict(self.verdicts),
+            "outcome": self.outcome,
+            "strength": self.strength,
+            "budget": self.budget,
+            "profile": self.profile,
+            "versions": dict(self.versions),
+            "spec_digests": dict(self.digests),
+            "artefacts": self.artefacts,
+            "rerun": self.rerun,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def lines(self) -> list[str]:
+        """Return the block as text."""
+        digests = " · ".join(f"{name} {digest[:DIGEST_SHOWN]}" for name, digest in self.digests.items())
+        counts = " · ".join(f"{word} {count}" for word, count in self.verdicts.items()) or "none"
+        facts = {
+            "verdicts": f"{counts}: {self.outcome}",
+            "strength": self.strength,
+            "budget": self.budget,
+            "profile": self.profile,
+            "versions": " · ".join(f"{name} {version}" for name, version in self.versions.items()),
+            "spec digest": digests,
+            "artefacts": self.artefacts or (f"none kept ({self.kept_by} keeps them)" if self.kept_by else "none"),
+            "time": f"{self.seconds:.1f} s",
+        }
+        block = ["─" * report_width()]
+        for label, text in facts.items():
+            block += wrapped(label, text)
+        return [*block, rerun(self.rerun)]
+
+
+def profile_line(name: str, walks: Walks | None) -> str:
+    """Say which profile a run had, and what its random walks were drawn from if it took any."""
+    return f"{name}; nothing is random, so there is no seed" if walks is None else f"{name}; seed {walks.seed}"
+
+
+def rerun_line(context: click.Context) -> str:
+    """Return the line that every command ends with: what to type to get the same again."""
+    return rerun(rerun_command(context))
+
+
+def rerun(command: str) -> str:
+    """Return the line that shows the command to type."""
+    return f"{'rerun':<{LABEL_WIDTH}}{command}"
+
+
+def rerun_command(context: click.Context) -> str:
+    """Write down the command that is running, with what was given to it and nothing else."""
+    words = ["carnet", context.info_name or ""]
+    for parameter in context.command.get_params(context):
+        name = parameter.name or ""
+        if name in context.meta.get(HIDDEN_OPTIONS, ()):
+            continue
+        if context.get_parameter_source(name) not in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
+            continue
+        words += _given(parameter, context.params.get(name))
+    return shlex.join(words)
+
+
+def _given(parameter: click.Parameter, value: Any) -> list[str]:
+    values = value if isinstance(value, tuple | list) else (value,)
+    if isinstance(parameter, click.Argument):
+        return [str(item) for item in values]
+    option = max(parameter.opts, key=len)
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return [option] if value else []
+    return [word for item in values for word in (option, str(item))]
+
 
 SIZES = "sizes"
 """The parameter that holds what ``--set`` was given."""
 MOST_DIGITS = 15
 """Of a size: the receiver refuses what is larger."""
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 protocol_argument = click.argument("protocol", type=PROTOCOL)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 
 
-class AtLeastOne(click.ParamType[int]):
+class PositiveInteger(click.ParamType[int]):
     """A whole number of one or more."""
 
     name = "number"
@@ -49,15 +291,7 @@ class AtLeastOne(click.ParamType[int]):
         return number
 
 
-def jobs_option(command: Decorated) -> Decorated:
-    """Add ``--jobs``: how many worker processes, by default one to a core."""
-    option = click.option(
-        "--jobs", type=AtLeastOne(), default=None, metavar="N", help="Worker processes. [default: one to a core]"
-    )
-    return option(command)
-
-
-class Memory(click.ParamType[int]):
+class MemoryParameter(click.ParamType[int]):
     """An amount of memory: a number of bytes, or of KiB, MiB or GiB."""
 
     name = "size"
@@ -76,7 +310,7 @@ class Memory(click.ParamType[int]):
         return int(written[1]) << 10 * " kmg".index((written[2] or " ").lower())
 
 
-class ShardGiven(click.ParamType["Shard"]):
+class ShardParameter(click.ParamType[Shard]):
     """One part of the work, as K/N."""
 
     name = "shard"
@@ -87,8 +321,6 @@ class ShardGiven(click.ParamType["Shard"]):
         Raises:
             click.BadParameter: it is not K/N with K from 1 to N.
         """
-        from carnet_check.engines.runner import Shard
-
         if isinstance(value, Shard):
             return value
         written = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(value), re.ASCII)
@@ -97,53 +329,44 @@ class ShardGiven(click.ParamType["Shard"]):
         return Shard(int(written[1]), int(written[2]))
 
 
-def simulate_option(command: Decorated) -> Decorated:
-    """Add ``--simulate``: how many random walks are taken instead of visiting every state."""
-    option = click.option(
-        "--simulate", type=AtLeastOne(), metavar="N", help="Take N random walks instead of visiting every state."
-    )
-    return option(command)
+jobs_option = click.option(
+    "--jobs", type=PositiveInteger(), metavar="N", help="Worker processes. [default: one to a core]"
+)
+simulate_option = click.option(
+    "--simulate", type=PositiveInteger(), metavar="N", help="Take N random walks instead of visiting every state."
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
+)
+memory_option = click.option(
+    "--max-memory",
+    type=MemoryParameter(),
+    metavar="SIZE",
+    help="Stop before using more than this, e.g. 2GiB. [default: most of the free memory]",
+)
+time_option = click.option(
+    "--max-seconds", type=PositiveInteger(), metavar="S", help="Stop an exploration after S seconds."
+)
+states_option = click.option(
+    "--max-states", type=PositiveInteger(), metavar="M", help="Stop an exploration after M states."
+)
+variants_option = click.option(
+    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
+)
+threat_option = click.option(
+    "--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]"
+)
+without_option = click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
+size_option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
+"""In a :class:`SizedCommand` command, the sizes with options of their own stand before it."""
 
 
-def seed_option(command: Decorated) -> Decorated:
-    """Add ``--seed``: what random walks are drawn from."""
-    option = click.option(
-        "--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help=f"Of the random walks. [default: {DEFAULT_SEED}]"
-    )
-    return option(command)
+def threats_option(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return the option that names threat models; ``text`` says what it restricts."""
+    return click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help=f"{text} Repeatable.")
 
 
-def memory_option(command: Decorated) -> Decorated:
-    """Add ``--max-memory``: what all explorations together may take, by default most of the free memory."""
-    option = click.option(
-        "--max-memory",
-        type=Memory(),
-        default=None,
-        metavar="SIZE",
-        help="Stop before using more than this, e.g. 2GiB. [default: most of the free memory]",
-    )
-    return option(command)
-
-
-def time_option(command: Decorated) -> Decorated:
-    """Add ``--max-seconds``: after how long an exploration stops, by default never."""
-    option = click.option("--max-seconds", type=AtLeastOne(), metavar="S", help="Stop an exploration after S seconds.")
-    return option(command)
-
-
-def states_option(command: Decorated) -> Decorated:
-    """Add ``--max-states``: after how many states an exploration stops."""
-    option = click.option("--max-states", type=AtLeastOne(), metavar="M", help="Stop an exploration after M states.")
-    return option(command)
-
-
-def size_option(command: Decorated) -> Decorated:
-    """Add ``--set``; in a :class:`Sized` command, the sizes with options of their own stand before it."""
-    option = click.option("--set", SIZES, multiple=True, metavar="NAME=VALUE", help="Any other size, by its name.")
-    return option(command)
-
-
-class Sized(click.Command):
+class SizedCommand(click.Command):
     """A command about instances of some size: the registered protocols say which sizes have an option of their own.
 
     They are looked for when the command is used, because that imports the protocols.
@@ -153,17 +376,12 @@ class Sized(click.Command):
         """Return the parameters, the options of sizes before ``--set``."""
         params = super().get_params(ctx)
         place = next(number for number, param in enumerate(params) if param.name == SIZES)
-        return [*params[:place], *_size_options(), *params[place:]]
-
-
-def _size_options() -> list[click.Parameter]:
-    from carnet_check.loading.families import registered_families
-
-    named = {name: told for family in registered_families() for name, told in family.options.items()}
-    return [
-        click.Option([f"--{name}", name], type=AtLeastOne(), metavar=letter, help=counted)
-        for name, (letter, counted) in named.items()
-    ]
+        named = {name: told for family in registered_families() for name, told in family.options.items()}
+        options = [
+            click.Option([f"--{name}", name], type=PositiveInteger(), metavar=letter, help=counted)
+            for name, (letter, counted) in named.items()
+        ]
+        return [*params[:place], *options, *params[place:]]
 
 
 def sizes_given(options: Mapping[str, int | None], sizes: Iterable[str]) -> dict[str, int]:
@@ -182,6 +400,14 @@ def sizes_given(options: Mapping[str, int | None], sizes: Iterable[str]) -> dict
         if given.setdefault(name.strip(), number) != number:
             raise UsageError(f"'{name.strip()}' is given twice, as {given[name.strip()]} and as {number}")
     return given
+
+
+def sized_profile(source: Source, name: str, sizes: Mapping[str, int], moves: int | None) -> Profile:
+    """Return a profile with other sizes, and with another budget if one is given."""
+    profile = source.profile(name)
+    scale = {**profile.scale, **sizes}
+    refuse_sizes(scale)
+    return replace(profile, scale=scale, budget=profile.budget if moves is None else moves)
 
 
 def defences(text: str) -> tuple[str, ...]:
@@ -205,16 +431,12 @@ def cores() -> int:
 
 def say(text: str = "") -> None:
     """Print lines of the report, with escapes for what a terminal would act on."""
-    click.echo(_harmless(text))
+    click.echo(printable_lines(text))
 
 
 def log(text: str) -> None:
     """Print lines on standard error, with escapes for what a terminal would act on."""
-    click.echo(_harmless(text), err=True)
-
-
-def _harmless(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
+    click.echo(printable_lines(text), err=True)
 
 
 def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closing: Closing) -> None:
@@ -223,6 +445,15 @@ def finish(as_json: bool, value: Mapping[str, Any], lines: Iterable[str], closin
         show_json({**value, "run": closing.as_json()})
         return
     for line in [*lines, *map(printable, closing.lines())]:
+        say(line)
+
+
+def show(context: click.Context, as_json: bool, value: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Print the outcome of a command that judges nothing: one JSON object, or lines and the command to repeat."""
+    if as_json:
+        show_json(value)
+        return
+    for line in (*lines, rerun_line(context)):
         say(line)
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from carnet_check.commands.common import finish, json_option
-from carnet_check.commands.completion import PROTOCOL
+from carnet_check.commands.common import PROTOCOL, Closing, finish, json_option, rerun_command
+from carnet_check.conformance import Conformance
+from carnet_check.conformance import conform as follow
+from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH
 from carnet_command.exit_codes import ExitCode
 from carnet_command.printable import printable
-
-if TYPE_CHECKING:
-    from carnet_check.conformance import Conformance
-    from carnet_check.report.closing import Closing
+from carnet_command.text import counted, wrapped
+from carnet_spec.trace import TraceEnd
 
 
 @click.command()
@@ -43,8 +42,6 @@ def conform(context: click.Context, trace: Path, asked: str, require_checked: bo
     steps only, and --require-checked is given. 3: undecided, because the trace leaves out too many arguments, or its
     sizes are too large.
     """
-    from carnet_check.conformance import conform as follow
-
     began = time.monotonic()
     result = follow(trace, asked, require_checked=require_checked)
     seconds = time.monotonic() - began
@@ -54,9 +51,6 @@ def conform(context: click.Context, trace: Path, asked: str, require_checked: bo
 
 
 def _lines(result: Conformance) -> Iterator[str]:
-    from carnet_command.text import counted, wrapped
-    from carnet_spec.trace import TraceEnd
-
     if not result.header.checked:
         yield from wrapped("STEPS ONLY:", "this trace does not show that any check was made", 12)
     yield f"following {result.header.protocol}, variant {result.protocol.variant}{_weakened(result)}"
@@ -93,20 +87,12 @@ def _weakened(result: Conformance) -> str:
     return f"{removed}, under {header.threat}" if header.threat else removed
 
 
-def _strength(result: Conformance) -> str:
-    """Say what was checked: every guard of the events that were not ignored."""
-    ignored = f" of those that were not ignored, and {result.ignored:,} were" if result.ignored else ""
-    return f"this one trace, {result.events:,} events; every guard checked{ignored}, every deduction taken"
-
-
 def _closing(context: click.Context, result: Conformance, seconds: float) -> Closing:
-    from carnet_check.conformance.tables import PER_EVENT, TO_BEGIN_WITH
-    from carnet_check.report.closing import Closing, rerun_command
-
+    ignored = f" of those that were not ignored, and {result.ignored:,} were" if result.ignored else ""
     return Closing(
         verdicts={"CONFORMS" if result.conforms else "DIVERGES": 1},
         outcome=f"the trace is {'a' if result.conforms else 'no'} run of the spec{_weakened(result)}",
-        strength=_strength(result),
+        strength=f"this one trace, {result.events:,} events; every guard checked{ignored}, every deduction taken",
         budget=f"{TO_BEGIN_WITH:,} steps of work and {PER_EVENT:,} for each event; "
         f"{result.events / max(seconds, 1e-9):,.0f} events a second",
         profile=", ".join(f"{name} {size}" for name, size in result.header.sizes) or "the family's own sizes",

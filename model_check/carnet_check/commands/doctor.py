@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,10 +13,11 @@ from typing import Any
 
 import click
 
-from carnet_check.commands.common import cores, json_option, say
+from carnet_check.commands.common import cores, json_option, show
 from carnet_check.engines.interface import Engine, Tool
 from carnet_check.engines.registry import by_default, registered
 from carnet_command.exit_codes import ExitCode
+from carnet_command.text import wrapped
 
 COMPLETION = {
     "bash": 'eval "$(_CARNET_COMPLETE=bash_source carnet)"',
@@ -91,17 +91,10 @@ def doctor(context: click.Context, as_json: bool) -> int:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
     missing = [each.name for each in found if each.required and not each.present]
-    if as_json:
-        tools = [asdict(each) for each in found]
-        value = {"machine": machine, "engines": engines, "tools": tools, "missing": missing}
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-    else:
-        from carnet_check.report.closing import rerun_line
-
-        here = f"{machine['system']}, Python {machine['python']}, {machine['cores']} cores"
-        for line in _lines(engines, found, here):
-            say(line)
-        say(f"\n{rerun_line(context)}")
+    tools = [asdict(each) for each in found]
+    value = {"machine": machine, "engines": engines, "tools": tools, "missing": missing}
+    here = f"{machine['system']}, Python {machine['python']}, {machine['cores']} cores"
+    show(context, as_json, value, _lines(engines, found, here))
     return ExitCode.VIOLATED if missing else ExitCode.EXPECTED
 
 
@@ -140,8 +133,6 @@ def _described(engine: Engine) -> dict[str, Any]:
 
 
 def _lines(engines: list[dict[str, Any]], found: list[ToolStatus], machine: str) -> Iterator[str]:
-    from carnet_command.text import wrapped
-
     yield from wrapped("machine", machine)
     yield ""
     for engine in engines:
@@ -156,3 +147,4 @@ def _lines(engines: list[dict[str, Any]], found: list[ToolStatus], machine: str)
     yield from wrapped("completion", "put the line for your shell into its startup file:")
     for shell, line in COMPLETION.items():
         yield f"  {shell:<11}{line}"
+    yield ""

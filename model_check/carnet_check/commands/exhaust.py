@@ -8,23 +8,30 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from carnet_check.commands.common import json_option, protocol_argument, say
-from carnet_check.commands.completion import THREAT, VARIANT
+from carnet_check.commands.common import json_option, protocol_argument, say, threats_option, variants_option
+from carnet_check.coq import program as coq_program
+from carnet_check.engines.exploration import premises_of
+from carnet_check.engines.interface import ListsStates, Plan
+from carnet_check.engines.registry import able
+from carnet_check.errors import UsageError
+from carnet_check.exports.exhaustion import require_no_budget
+from carnet_check.loading.families import Source, load
+from carnet_check.loading.scope import Scope, scope_of
+from carnet_check.verification.planning import Request, planned
+from carnet_check.wording import as_file_name
+from carnet_command.errors import InterruptedRunError
 from carnet_command.exit_codes import ExitCode, deciding
-
-if TYPE_CHECKING:
-    from carnet_check.engines.interface import Plan
-    from carnet_check.loading.families import Source
-    from carnet_check.loading.scope import Scope
-    from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
+from carnet_command.files import require_writable_folder
+from carnet_command.progress import progress
+from carnet_command.text import counted
+from carnet_spec.language import Goal, Instance, Invariant, Profile, Threat
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class ExhaustionCertificate:
     """One certificate: what it is about, and what the program says of it; nothing where there is no program.
 
     Attributes:
@@ -49,8 +56,6 @@ class Certified:
     @property
     def line(self) -> str:
         """One line for a reader."""
-        from carnet_command.text import counted
-
         judged = {True: f"accepted in {self.checked_in:.1f} s", False: "REFUSED", None: "not checked"}[self.accepted]
         where = f"{self.variant} · {self.threat}, instance {self.instance}"
         what = f"{where}: {counted(self.claims, 'claim')} in {counted(self.states, 'state')}"
@@ -74,10 +79,8 @@ class Certified:
 
 @click.command()
 @protocol_argument
-@click.option(
-    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
-)
-@click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this one. Repeatable.")
+@variants_option
+@threats_option("Only under this one.")
 @click.option("--profile", "size", default="tiny", show_default=True, metavar="NAME", help="The size of the instances.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Write into this folder.")
 @json_option
@@ -90,23 +93,16 @@ def exhaust(
     program that is extracted from the Coq files checks that no step leads out of them; `make -C model_check/coq
     exhaust` builds it. Without it, certificates are written and not checked, and the exit code is 3.
     """
-    from carnet_check.engines.interface import Remembers
-    from carnet_check.engines.registry import able
-    from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import require_writable_folder
-    from carnet_check.verification.planning import Request, planned
-    from carnet_command.progress import progress
-
     require_writable_folder(out)
     source = load(protocol)
-    request = Request(source, variants=variants, threats=threats, engines=(able(Remembers).name,), profile=size)
+    request = Request(source, variants=variants, threats=threats, engines=(able(ListsStates).name,), profile=size)
     campaign = planned(request)
     asked = [
         (plan, threat, _scope(source, plan, threat, campaign.profile))
         for plan in campaign.plans
         for threat in plan.threats
     ]
-    found: list[Certified] = []
+    found: list[ExhaustionCertificate] = []
     with progress() as shown, _counting(found, out):
         for plan, threat, scope in asked:
             for each in _certified(source, plan, threat, campaign.profile, scope, out, shown.status):
@@ -120,15 +116,8 @@ def exhaust(
 
 
 @contextmanager
-def _counting(found: Sequence[Certified], out: Path) -> Iterator[None]:
-    """Say how many certificates were written when the work in the block is interrupted.
-
-    Raises:
-        InterruptedRunError: it was.
-    """
-    from carnet_command.errors import InterruptedRunError
-    from carnet_command.text import counted
-
+def _counting(found: Sequence[ExhaustionCertificate], out: Path) -> Iterator[None]:
+    """Say how many certificates were written when the work in the block is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -137,16 +126,7 @@ def _counting(found: Sequence[Certified], out: Path) -> Iterator[None]:
 
 
 def _scope(source: Source, plan: Plan, threat: Threat, profile: Profile) -> Scope:
-    """Return the instances that the claims are explored in.
-
-    Raises:
-        UsageError: there are more than are explored.
-        SpecificationError: no certificate can speak of one of them; nothing was explored yet.
-    """
-    from carnet_check.errors import UsageError
-    from carnet_check.exports.exhaustion import require_no_budget
-    from carnet_check.loading.scope import scope_of
-
+    """Return the instances that the claims are explored in."""
     scope = scope_of(source, plan.protocol, threat.id, profile, plan.claims(threat))
     if scope.explored.shortfall:
         raise UsageError(f"no certificate speaks of all of profile {profile.name}: {scope.explored.shortfall}")
@@ -163,10 +143,8 @@ def _certified(
     scope: Scope,
     out: Path,
     status: Callable[[str], None],
-) -> Iterator[Certified]:
+) -> Iterator[ExhaustionCertificate]:
     """Yield a certificate for each instance that the claims are explored in."""
-    from carnet_check.wording import as_file_name
-
     claims = plan.claims(threat)
     for number, (instance, some) in enumerate(scope.instances, 1):
         folder = out / as_file_name(plan.protocol.variant) / as_file_name(threat.id) / f"{number}"
@@ -183,21 +161,19 @@ def _one(
     claims: tuple[str, ...],
     folder: Path,
     number: int,
-) -> Certified:
-    from carnet_check.coq.exhaustion import judged, program, write
-    from carnet_check.engines.interface import Remembers
-    from carnet_check.engines.registry import able
-
+) -> ExhaustionCertificate:
     began = time.monotonic()
     invariants = [plan.protocol.claim(name).checked for name in claims]
-    visited = able(Remembers).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
+    visited = able(ListsStates).visited(plan.protocol, instance, invariants, _sought(source, plan, profile, invariants))
     fallen = tuple(name for name in claims if plan.protocol.claim(name).checked.name in visited.fallen)
     standing = [name for name in claims if name not in fallen]
-    size = write(folder, plan.protocol, instance, threat.id, standing, visited.states)
+    size = coq_program.write(folder, plan.protocol, instance, threat.id, standing, visited.states)
     written = time.monotonic()
-    executable = program()
-    accepted = judged(executable, folder).accepts(visited.states.rows, standing) if executable else None
-    return Certified(
+    executable = coq_program.exhaust_program()
+    accepted = (
+        coq_program.check_exhaustion(executable, folder).accepts(visited.states.rows, standing) if executable else None
+    )
+    return ExhaustionCertificate(
         variant=plan.protocol.variant,
         threat=threat.id,
         claims=len(standing),
@@ -215,7 +191,5 @@ def _one(
 
 def _sought(source: Source, plan: Plan, profile: Profile, invariants: list[Invariant]) -> list[Goal]:
     """Return what `carnet verify` looks for beside the claims, so that the same states are visited."""
-    from carnet_check.engines.exploration import premises_of
-
     near = [goal for goal in plan.protocol.goals if source.family.is_within(goal, profile)]
     return [*near, *(premise for each in invariants for premise in premises_of(each))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,14 +10,12 @@ from typing import Any
 
 import click
 
-from carnet_check.commands.catalogue import attack_command, sizes
-from carnet_check.commands.common import json_option, say
-from carnet_check.commands.completion import ID
+from carnet_check.commands.common import ID, json_option, show
+from carnet_check.commands.listing import attack_command, sizes
 from carnet_check.engines.interface import ProvesWeakened
 from carnet_check.engines.registry import able
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, protocol_here, unknown
-from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
 from carnet_command.text import hanging, wrapped
 from carnet_spec.language import Action, Claim, Defence, Eventually, Family, Goal, Invariant, Protocol, Threat, Variant
@@ -85,14 +82,8 @@ def explain(context: click.Context, id: str, protocols: tuple[str, ...], as_json
         names = dict.fromkeys(entry.id for entry in every)
         message = unknown("id", id, ", ".join(source.family.id for source in sources), names)
         raise UsageError(message.partition(" (known: ")[0] + "; `carnet list` shows most of them")
-    if as_json:
-        value = {"id": id, "entries": [entry.as_json() for entry in found]}
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-        return ExitCode.EXPECTED
-    for entry in found:
-        for line in _lines(entry):
-            say(line)
-    say(rerun_line(context))
+    value = {"id": id, "entries": [entry.as_json() for entry in found]}
+    show(context, as_json, value, (line for entry in found for line in _lines(entry)))
     return ExitCode.EXPECTED
 
 
@@ -108,7 +99,10 @@ def entries(source: Source) -> Iterator[Entry]:
     yield from _designs(source, every)
     for make, variants in found.values():
         yield make() if variants[0] in layered else replace(make(), variants=tuple(variants))
-    yield from _uncited(source, {id for _, id in found})
+    cited_ids = {id for _, id in found}
+    for requirement in source.family.text.requirements().values():
+        if requirement.id not in cited_ids:
+            yield Entry(requirement.id, "requirement", source.family.id, requirement.sentence, requirement.source)
 
 
 def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make]]:
@@ -130,13 +124,6 @@ def _named(source: Source, protocol: Protocol) -> Iterator[tuple[str, str, _Make
         yield "requirement", id, partial(_requirement, source, protocol, shown, id, names)
     for action in protocol.actions:
         yield "rule" if action.deduction else "action", action.name, partial(_action, protocol.id, shown, action)
-
-
-def _uncited(source: Source, known: set[str]) -> Iterator[Entry]:
-    """Yield the normative sentences that nothing in the protocol cites."""
-    for requirement in source.family.text.requirements().values():
-        if requirement.id not in known:
-            yield Entry(requirement.id, "requirement", source.family.id, requirement.sentence, requirement.source)
 
 
 def _designs(source: Source, protocols: Sequence[Protocol]) -> Iterator[Entry]:

@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from carnet_check.commands.common import (
-    AtLeastOne,
-    Memory,
-    Sized,
-    finish,
-    json_option,
-    log,
-    memory_option,
-    protocol_argument,
-    say,
-    seed_option,
-    simulate_option,
-    size_option,
-    sizes_given,
-    states_option,
-    time_option,
+from carnet_check.attacks.describing import describe_attack
+from carnet_check.attacks.hunt import AttackTarget, attack_target
+from carnet_check.cache import open_folder, source_digest
+from carnet_check.commands import common
+from carnet_check.engines.checkpoints import Checkpoint
+from carnet_check.engines.exploration import (
+    DEFAULT_DEPTH,
+    Caps,
+    Coverage,
+    GuardCoverage,
+    Search,
+    WalkCoverage,
+    Walks,
+    premises_of,
 )
-from carnet_check.commands.completion import PROFILE, THREAT, VARIANT
-from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, Walks
-from carnet_check.errors import UsageError
+from carnet_check.engines.exploring.searches import adversary, moves, search_scope, verdict_of
+from carnet_check.engines.interface import Checkpointing, Explores, InThreads
+from carnet_check.engines.registry import clustered, explorer, walker
+from carnet_check.errors import EngineError, UsageError
+from carnet_check.loading.extent import available_memory, refuse_instance, shown_memory
+from carnet_check.loading.families import load
+from carnet_check.loading.scope import Scope, scope_of
+from carnet_check.minimise import minimise
+from carnet_check.results import count_verdicts, steps_as_json
+from carnet_check.semantics import Interpreter
+from carnet_check.verification.planning import random_walks
 from carnet_command.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.engines.exploration import Caps, Coverage, Search, Walks
-    from carnet_check.engines.interface import Explores
-    from carnet_check.loading.families import Source
-    from carnet_check.loading.scope import Scope
-    from carnet_check.report.closing import Closing
-    from carnet_spec.language import Profile
-
+from carnet_command.files import claimed
+from carnet_command.interrupts import covering
+from carnet_command.progress import progress
+from carnet_command.text import counted, wrapped
+from carnet_spec.language import Profile, Protocol
 
 # --------------------------------------------------------------------------------------------------
 # What ``carnet explore`` adds for random walks: how they are asked for, and what is told of violations on them.
@@ -49,21 +50,11 @@ SHOWN_TRACES = 2
 """How many unexpected violations are told in full."""
 
 depth_option = click.option(
-    "--depth", type=AtLeastOne(), metavar="D", help=f"Steps of a random walk at most. [default: {DEFAULT_DEPTH}]"
+    "--depth",
+    type=common.PositiveInteger(),
+    metavar="D",
+    help=f"Steps of a random walk at most. [default: {DEFAULT_DEPTH}]",
 )
-
-
-def walks_given(number: int | None, depth: int | None, seed: int | None) -> Walks | None:
-    """Return the random walks that are asked for.
-
-    Raises:
-        UsageError: there are none that a depth or a seed would be for.
-    """
-    if number is not None:
-        return Walks(number, DEFAULT_DEPTH if depth is None else depth, DEFAULT_SEED if seed is None else seed)
-    if depth is not None or seed is not None:
-        raise UsageError(f"{'--depth' if seed is None else '--seed'} expects --simulate N: nothing else is random")
-    return None
 
 
 def minimised(target: AttackTarget, found: Coverage) -> Coverage:
@@ -72,9 +63,6 @@ def minimised(target: AttackTarget, found: Coverage) -> Coverage:
     Raises:
         EngineError: the interpreter does not reproduce a violation.
     """
-    from carnet_check.attacks.minimise import minimise
-    from carnet_check.semantics import Interpreter
-
     parts = []
     for part in found.parts:
         judge = Interpreter(target.protocol, part.instance)
@@ -88,9 +76,6 @@ def minimised(target: AttackTarget, found: Coverage) -> Coverage:
 
 def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
     """Tell the first few violations that nobody expected."""
-    from carnet_check.attacks.describing import describe_attack
-    from carnet_check.semantics import Interpreter
-
     protocol, threat = target.protocol, target.threat.id
     fallen = [claim for claim in found.violations if threat not in protocol.claim(claim).fails_under]
     for claim in fallen[:SHOWN_TRACES]:
@@ -102,17 +87,21 @@ def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
 # -- ``carnet explore``: visit every state of one instance -----------------------------------------
 
 
-@click.command(cls=Sized)
-@protocol_argument
-@size_option
-@click.option("--threat", type=THREAT, metavar="ID", default="", help="Threat model. [default: the protocol's]")
+@click.command(cls=common.SizedCommand)
+@common.protocol_argument
+@common.size_option
+@common.threat_option
 @click.option(
-    "--variant", type=VARIANT, metavar="NAME", default="", help="Design to explore. [default: the first main variant]"
+    "--variant",
+    type=common.VARIANT,
+    metavar="NAME",
+    default="",
+    help="Design to explore. [default: the first main variant]",
 )
 @click.option(
     "--profile",
     "profile_name",
-    type=PROFILE,
+    type=common.PROFILE,
     default="tiny",
     show_default=True,
     metavar="NAME",
@@ -120,25 +109,27 @@ def counterexamples(target: AttackTarget, found: Coverage) -> Iterator[str]:
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves.")
 @click.option("--engine", metavar="NAME", default="", help="What explores. [default: the fastest that is installed]")
-@click.option("--jobs", type=AtLeastOne(), metavar="N", help="Threads that explore. [default: 1]")
+@click.option("--jobs", type=common.PositiveInteger(), metavar="N", help="Threads that explore. [default: 1]")
 @click.option(
     "--ray", metavar="ADDRESS", help="Explore on this Ray cluster once there are many states; 'local' starts one here."
 )
 @click.option("--no-reduction", is_flag=True, help="Also visit states that provably make no difference.")
-@states_option
-@time_option
-@simulate_option
+@common.states_option
+@common.time_option
+@common.simulate_option
 @depth_option
-@seed_option
-@memory_option
+@common.seed_option
+@common.memory_option
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Keep what is found in DIR after each level, and go on from what is there.",
 )
-@click.option("--max-disk", type=Memory(), metavar="SIZE", help="Stop before DIR has more than this, e.g. 50GiB.")
-@json_option
+@click.option(
+    "--max-disk", type=common.MemoryParameter(), metavar="SIZE", help="Stop before DIR has more than this, e.g. 50GiB."
+)
+@common.json_option
 @click.pass_context
 def explore(
     context: click.Context,
@@ -173,14 +164,9 @@ def explore(
     With --simulate N, take N random walks instead and check every claim in each state on the way: what no walk violates
     is SAMPLED, whatever was not seen.
     """
-    from carnet_check.attacks.hunt import attack_target
-    from carnet_check.engines.exploration import Caps, Search
-    from carnet_check.engines.registry import clustered, explorer, walker
-    from carnet_check.errors import UsageError
-    from carnet_check.loading.extent import available_memory
-    from carnet_check.loading.families import load
-
-    walks = walks_given(simulate, depth, seed)
+    if simulate is None and depth is not None and seed is None:
+        raise UsageError("--depth expects --simulate N: nothing else is random")
+    walks = random_walks(simulate, depth, seed)
     if walks is not None and (no_reduction or any(each is not None for each in (max_states, checkpoint, max_disk))):
         told = "--no-reduction, --max-states, --checkpoint and --max-disk"
         raise UsageError(f"{told} are about visiting every state, which --simulate does not do")
@@ -192,7 +178,7 @@ def explore(
         explores = _in_threads(explorer(engine) if walks is None else walker(walks, engine), jobs)
     memory = available_memory() if max_memory is None else max_memory
     source = load(protocol)
-    profile = _profile(source, profile_name, sizes_given(options, sizes), moves)
+    profile = common.sized_profile(source, profile_name, common.sizes_given(options, sizes), moves)
     target = attack_target(source, variant=variant, threat=threat, every_claim=True)
     scope = _scope(target, profile, memory)
     search = Search(
@@ -208,7 +194,7 @@ def explore(
         digest=target.protocol.digest,
     )
     for line in _intention(target, scope, profile, walks):
-        (log if as_json else say)(line)
+        (common.log if as_json else common.say)(line)
     with _keeping(explores, search, checkpoint, max_disk) as able:
         found = _explored(able, target, search, scope)
     if walks is not None:
@@ -216,19 +202,12 @@ def explore(
     budget = _budget(search.caps, walks, max_memory)
     closing = _closing(context, explores, target, found, budget, walks, checkpoint)
     value = _as_json(explores, target, found, walks)
-    finish(as_json, value, [] if as_json else _lines(target, found), closing)
+    common.finish(as_json, value, [] if as_json else _lines(target, found), closing)
     return _code(target, found)
 
 
 def _in_threads(explores: Explores, jobs: int | None) -> Explores:
-    """Have the engine explore in threads, if it can.
-
-    Raises:
-        UsageError: it cannot, and several are asked for.
-    """
-    from carnet_check.engines.interface import InThreads
-    from carnet_check.errors import UsageError
-
+    """Have the engine explore in threads, if it can."""
     if isinstance(explores, InThreads):
         return explores.in_threads(jobs or 1)
     if jobs is not None and jobs > 1:
@@ -238,30 +217,19 @@ def _in_threads(explores: Explores, jobs: int | None) -> Explores:
 
 @contextmanager
 def _keeping(explores: Explores, search: Search, folder: Path | None, most: int | None) -> Iterator[Explores]:
-    """Have the engine keep what it finds in a folder that is this command's alone, if one is given.
-
-    Raises:
-        UsageError: the engine cannot, the folder is of another search or somebody else may write into it, or a bound
-            is given without a folder.
-    """
-    from carnet_check.cache import code, opened
-    from carnet_check.engines.checkpoints import Checkpoint
-    from carnet_check.engines.interface import Keeps
-    from carnet_check.errors import UsageError
-    from carnet_check.report.artefacts import claimed
-
+    """Have the engine keep what it finds in a folder that is this command's alone, if one is given."""
     if folder is None:
         if most is not None:
             raise UsageError("--max-disk bounds what --checkpoint keeps, which is not given")
         yield explores
         return
-    if not isinstance(explores, Keeps):
+    if not isinstance(explores, Checkpointing):
         raise UsageError(f"the engine '{explores.name}' keeps no checkpoints")
     with claimed(folder):
-        kept = Checkpoint(opened(folder, "checkpoint"), most)
-        states = kept.begin(_question(explores, search, code()))
+        kept = Checkpoint(open_folder(folder, "checkpoint"), most)
+        states = kept.begin(_question(explores, search, source_digest()))
         if states:
-            log(f"going on from {states:,} states in {folder}")
+            common.log(f"going on from {states:,} states in {folder}")
         yield explores.keeping(kept)
 
 
@@ -279,21 +247,8 @@ def _question(explores: Explores, search: Search, code: str) -> dict[str, Any]:
     }
 
 
-def _profile(source: Source, name: str, sizes: Mapping[str, int], moves: int | None) -> Profile:
-    """Return a profile with other sizes, and with another budget if one is given."""
-    from carnet_check.loading.extent import refuse_sizes
-
-    profile = source.profile(name)
-    scale = {**profile.scale, **sizes}
-    refuse_sizes(scale)
-    return replace(profile, scale=scale, budget=profile.budget if moves is None else moves)
-
-
 def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
     """Return the instances to explore, each of which can be laid out."""
-    from carnet_check.loading.extent import refuse_instance
-    from carnet_check.loading.scope import scope_of
-
     scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
     for instance, _ in scope.instances:
         refuse_instance(target.protocol, instance, memory)
@@ -301,16 +256,7 @@ def _scope(target: AttackTarget, profile: Profile, memory: int) -> Scope:
 
 
 def _explored(explores: Explores, target: AttackTarget, search: Search, scope: Scope) -> Coverage:
-    """Run the search, saying how far it is.
-
-    Raises:
-        EngineError: something is wrong with the engine or an instance.
-    """
-    from carnet_check.engines.exploring.searches import search_scope
-    from carnet_check.errors import EngineError
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
-
+    """Run the search, saying how far it is."""
     with progress() as shown, covering(shown) as covered:
         covered.status("laying out the instance")
 
@@ -329,9 +275,6 @@ def _explored(explores: Explores, target: AttackTarget, search: Search, scope: S
 
 
 def _intention(target: AttackTarget, scope: Scope, profile: Profile, walks: Walks | None) -> Iterator[str]:
-    from carnet_check.engines.exploring.searches import adversary
-    from carnet_command.text import counted, wrapped
-
     yield f"exploring {target.protocol.id}, variant {target.protocol.variant}, under {target.threat.id}"
     yield from wrapped("instance", f"{scope.explored.words or 'one, as there are no sorts'}; {adversary(profile)}")
     if scope.explored.shortfall:
@@ -361,9 +304,6 @@ def _whole(found: Coverage) -> bool:
 
 
 def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: Walks | None) -> dict[str, Any]:
-    from carnet_check.report.walked import walked_as_json
-    from carnet_check.results import steps_as_json
-
     return {
         "protocol": target.protocol.id,
         "variant": target.protocol.variant,
@@ -393,10 +333,6 @@ def _as_json(explores: Explores, target: AttackTarget, found: Coverage, walks: W
 
 
 def _lines(target: AttackTarget, found: Coverage) -> Iterator[str]:
-    from carnet_check.engines.exploring.searches import moves, verdict_of
-    from carnet_check.report.walked import walked_lines
-    from carnet_command.text import counted, wrapped
-
     facts = f"{found.states_per_second:,.0f} states/s, {found.peak_memory_bytes / (1 << 20):,.0f} MiB at most"
     if not found.walked:
         facts = f"{found.transitions:,} transitions, {facts}"
@@ -431,29 +367,104 @@ def _closing(
     budget: str,
     walks: Walks | None,
     checkpoint: Path | None,
-) -> Closing:
-    from carnet_check.engines.exploring.searches import verdict_of
-    from carnet_check.report.closing import Closing, profile_line, rerun_command, tool_versions
-    from carnet_check.results import counted_by_verdict
-
-    return Closing(
-        verdicts=counted_by_verdict(verdict_of(found, claim)[0] for claim in target.claims),
+) -> common.Closing:
+    return common.Closing(
+        verdicts=count_verdicts(verdict_of(found, claim)[0] for claim in target.claims),
         outcome="every reachable state seen" if found.exhaustive and _whole(found) else found.covered,
         strength=f"{explores.name}: {found.strength}",
         budget=budget,
-        profile=profile_line(found.search.profile.name, walks),
+        profile=common.profile_line(found.search.profile.name, walks),
         digests={target.protocol.variant: target.protocol.digest},
         artefacts="" if checkpoint is None else str(checkpoint),
-        rerun=rerun_command(context),
+        rerun=common.rerun_command(context),
         seconds=found.seconds,
-        versions=tool_versions(explores),
+        versions=common.tool_versions(explores),
     )
 
 
 def _budget(caps: Caps, walks: Walks | None, memory: int | None) -> str:
-    from carnet_check.loading.extent import shown_memory
-
     states = "no cap on states" if caps.states is None else f"{caps.states:,} states"
     told = [states if walks is None else walks.described]
     told += [] if caps.seconds is None else [f"{caps.seconds:,.0f} s"]
     return ", ".join([*told, *([] if memory is None else [shown_memory(memory)])])
+
+
+# --------------------------------------------------------------------------------------------------
+# What random walks covered: all of it as JSON values, and in lines only how much it is and what is missing.
+
+
+def walked_as_json(protocol: Protocol, walks: Walks, found: Coverage) -> dict[str, Any]:
+    """Return the walks that were asked for, and all that they covered."""
+    walked = found.walked or WalkCoverage()
+    return {
+        "asked": walks.number,
+        "depth": walks.depth,
+        "seed": walks.seed,
+        "walks": walked.walks,
+        "steps": walked.steps,
+        "stuck": walked.stuck,
+        "goals": [{"goal": name, "steps": _steps(protocol, found, name)} for name in found.search.goals],
+        "premises": [
+            {"claim": claim, "premise": number, "met": met} for claim, number, met in _premises(protocol, found)
+        ],
+        "actions": [
+            {"action": name, "taken": seen.taken, "enabled": seen.enabled} for name, seen in walked.actions.items()
+        ],
+        "rules": [{"rule": name, "used": bool(found.fired.get(name))} for name in _rules(protocol)],
+        "guards": [
+            {
+                "action": action,
+                "guard": guard,
+                **{name: getattr(seen, name) for name in GuardCoverage.__slots__},
+            }
+            for action, guard, seen in walked.guards
+        ],
+        "not_judged": _lively(protocol),
+    }
+
+
+def walked_lines(protocol: Protocol, found: Coverage) -> Iterator[str]:
+    """Yield how much was covered of goals, premises, steps and guards, and what was not."""
+    walked = found.walked or WalkCoverage()
+    missed = [name for name in found.search.goals if name not in found.goals]
+    yield from _told("goals", len(found.search.goals), "reached", missed)
+    premises = list(_premises(protocol, found))
+    unmet = [claim if number == 1 else f"{claim} ({number})" for claim, number, met in premises if not met]
+    yield from _told("premises", len(premises), "met", unmet)
+    yield from _told("actions", len(walked.actions), "taken", list(walked.idle))
+    rules = _rules(protocol)
+    yield from _told("rules", len(rules), "used", [name for name in rules if not found.fired.get(name)])
+    guards = [(f"{action}: {guard}", seen) for action, guard, seen in walked.guards if not seen.decided]
+    yield from _told("guards", len(guards), "seen to hold", [name for name, seen in guards if not seen.held])
+    yield from _told("guards", len(guards), "seen to fail", [name for name, seen in guards if not seen.failed])
+    failed = [(name, seen) for name, seen in guards if seen.failed]
+    among = "that failed did so while all others held"
+    yield from _told("guards", len(failed), among, [name for name, seen in failed if not seen.alone])
+    if lively := _lively(protocol):
+        yield from wrapped("not judged", f"{', '.join(lively)}: random walks end, and liveness is of runs that do not")
+
+
+def _told(what: str, many: int, how: str, missed: list[str]) -> Iterator[str]:
+    """Say how many of something were seen in some way, and which were not."""
+    if many:
+        rest = f"; not {', '.join(missed)}" if missed else ""
+        yield from wrapped(what, f"{many - len(missed)} of {many} {how}{rest}")
+
+
+def _steps(protocol: Protocol, found: Coverage, goal: str) -> int | None:
+    return moves(protocol, found.goals[goal]) if goal in found.goals else None
+
+
+def _premises(protocol: Protocol, found: Coverage) -> Iterator[tuple[str, int, bool]]:
+    """Yield each premise of a claim by its number, and whether some state met it."""
+    for claim in found.search.claims:
+        for number, premise in enumerate(premises_of(protocol.claim(claim).checked), 1):
+            yield claim, number, premise.name in found.goals
+
+
+def _rules(protocol: Protocol) -> list[str]:
+    return [action.name for action in protocol.actions if action.deduction]
+
+
+def _lively(protocol: Protocol) -> list[str]:
+    return [live.name for live in protocol.liveness]

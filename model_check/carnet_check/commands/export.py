@@ -3,37 +3,127 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from carnet_check.commands.common import (
-    AtLeastOne,
-    Sized,
-    defences,
-    json_option,
-    memory_option,
-    protocol_argument,
-    say,
-    size_option,
-    sizes_given,
-)
-from carnet_check.commands.completion import DEFENCE, PROFILE, THREAT, VARIANT
+from carnet_check.attacks.hunt import AttackTarget, attack_target
+from carnet_check.certificates.file import load_certificates, place_of
+from carnet_check.certificates.production import cores
+from carnet_check.commands import common
+from carnet_check.engines.exploration import Caps
+from carnet_check.engines.interface import Observed, Observes
+from carnet_check.engines.registry import able
 from carnet_check.errors import EngineError, UsageError
+from carnet_check.exports.obligation_index import COLUMNS, Cores, index, rows
+from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
+from carnet_check.loading.extent import available_memory, refuse_instance
+from carnet_check.loading.families import Source, load, unknown, violated_axioms
+from carnet_check.loading.scope import Scope, scope_of
+from carnet_check.obligations import Layer, layers
+from carnet_check.semantics import Interpreter
+from carnet_check.wording import as_file_name
 from carnet_command.exit_codes import ExitCode
+from carnet_command.files import claimed, make_folder, reason, write_text
+from carnet_command.interrupts import Covered, covering
+from carnet_command.progress import progress
+from carnet_command.text import counted, wrapped
+from carnet_spec.language import Instance, Protocol
+from carnet_spec.language.decoding import decoded
+from carnet_spec.language.encoding import FORMAT
 
-if TYPE_CHECKING:
-    from carnet_check.attacks.hunt import AttackTarget
-    from carnet_check.engines.interface import Observed
-    from carnet_check.exports.obligation_index import Cores
-    from carnet_check.loading.families import Source
-    from carnet_check.loading.scope import Scope
-    from carnet_check.obligations import Layer
-    from carnet_command.interrupts import Covered
-    from carnet_spec.language import Instance, Protocol
+INDEX = "index.csv"
+OBLIGATIONS = "obligations"
+_OURS = re.compile(r"[0-9a-f]{64}\.(smt2|p)")
+
+
+class ObligationFolder:
+    """Where obligations are written: an earlier export goes first, and the index comes last."""
+
+    def __init__(self, folder: Path, ending: str) -> None:
+        """Remove an earlier export.
+
+        Raises:
+            UsageError: the folder holds what no export wrote, where an export writes.
+        """
+        self._folder = folder
+        self._ending = ending
+        self.files: set[str] = set()
+        _clear(folder)
+
+    def add(self, digest: str, text: str) -> None:
+        """Write one obligation."""
+        self.files.add(digest)
+        write_text(self._folder / OBLIGATIONS / f"{digest}.{self._ending}", text)
+
+    def close(self, index: str) -> None:
+        """Write the index: from now on the export is whole."""
+        write_text(self._folder / INDEX, index)
+
+
+def _clear(folder: Path) -> None:
+    index, inside = folder / INDEX, folder / OBLIGATIONS
+    if index.exists() and not _read(index).partition("\n")[0].startswith(",".join(COLUMNS)):
+        raise UsageError(f"expected the index of an export or nothing, and '{index}' is something else")
+    if inside.is_symlink():
+        raise UsageError(f"expected a folder of the export's own, and '{inside}' is a link")
+    make_folder(inside)
+    files = list(inside.iterdir())
+    for file in files:
+        if not _OURS.fullmatch(file.name) or not file.is_file():
+            raise UsageError(f"expected obligations that an export wrote, and '{file}' is something else")
+    index.unlink(missing_ok=True)
+    for file in files:
+        file.unlink()
+
+
+def clear_protocols(folder: Path) -> None:
+    """Remove the protocols that an earlier export left in a folder, so that none is read beside those of a new one."""
+    for file in folder.glob("*.json"):
+        if _is_protocol(file):
+            file.unlink()
+
+
+def write_protocol(file: Path, encoded: str) -> None:
+    """Write a protocol's canonical encoding; only an earlier one is replaced.
+
+    Raises:
+        UsageError: there is another file of this name, or it cannot be written.
+    """
+    if file.exists() and not _is_protocol(file):
+        raise UsageError(f"expected a protocol in JSON or nothing, and '{file}' is something else")
+    write_text(file, encoded)
+
+
+def write_export(file: Path, text: str, mark: str) -> None:
+    """Write a model; only one that bears the ``mark`` of an earlier export is replaced.
+
+    Raises:
+        UsageError: there is another file of this name, or it cannot be written.
+    """
+    if file.exists() and mark not in _read(file):
+        raise UsageError(f"expected a model that an export wrote or nothing, and '{file}' is something else")
+    make_folder(file.parent)
+    write_text(file, text)
+
+
+def _is_protocol(file: Path) -> bool:
+    try:
+        content = json.loads(_read(file))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {reason(error)}") from None
 
 
 # --------------------------------------------------------------------------------------------------
@@ -46,7 +136,7 @@ MOST_STATES = 30_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """What is to be exported, in the words of the command line."""
 
     variant: str = ""
@@ -70,7 +160,7 @@ class Asked:
         }
         return tuple(name for name, value in given.items() if value)
 
-    def of(self, variants: Sequence[str], threats: Sequence[str]) -> Asked:
+    def of(self, variants: Sequence[str], threats: Sequence[str]) -> ModelRequest:
         """Return this for the variant and the threat model that are named, if any are.
 
         Raises:
@@ -83,7 +173,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class WrittenModel:
     """What was written.
 
     Attributes:
@@ -112,8 +202,6 @@ class Model:
 
     def lines(self) -> Iterator[str]:
         """Say the same in words."""
-        from carnet_command.text import wrapped
-
         protocol = self.target.protocol
         counted = "" if self.states is None else f"; {self.states:,} states, nothing left out"
         without = f" without {', '.join(protocol.without)}" if protocol.without else ""
@@ -124,62 +212,44 @@ class Model:
             yield from wrapped("claims", self.remark)
 
 
-def export_model(context: click.Context, protocol: str, form: str, asked: Asked, out: Path, as_json: bool) -> int:
+def export_model(
+    context: click.Context, protocol: str, form: str, asked: ModelRequest, out: Path, as_json: bool
+) -> int:
     """Run the command."""
-    from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import claimed
-    from carnet_check.report.closing import rerun_command, rerun_line
-    from carnet_command.text import counted, wrapped
-
     context.with_resource(claimed(out))
     model = _write_model(load(protocol), asked, form, out)
-    if as_json:
-        told = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
-        files = {"files": len(model.files), "names": list(model.files), "out": str(out)}
-        click.echo(json.dumps({**told, **files, "rerun": rerun_command(context)}, indent=2))
-        return ExitCode.EXPECTED
+    value: dict[str, Any] = {"protocol": model.target.protocol.id, "to": form, "variants": [model.as_json()]}
+    value |= {
+        "files": len(model.files),
+        "names": list(model.files),
+        "out": str(out),
+        "rerun": common.rerun_command(context),
+    }
     written = wrapped("artefacts", f"{counted(len(model.files), 'file')} in {out}: {', '.join(model.files)}")
-    for line in (*model.lines(), *written, rerun_line(context)):
-        say(line)
+    common.show(context, as_json, value, (*model.lines(), *written))
     return ExitCode.EXPECTED
 
 
-def _write_model(source: Source, asked: Asked, form: str, out: Path) -> Model:
-    """Write one instance into ``out``, the one that ``carnet explore`` visits with the same options.
-
-    Raises:
-        UsageError: a name is unknown, there are several instances, or one cannot be laid out.
-        EngineError: the instance violates an axiom.
-    """
-    from carnet_check.attacks.hunt import attack_target
-
+def _write_model(source: Source, asked: ModelRequest, form: str, out: Path) -> WrittenModel:
+    """Write one instance into ``out``, the one that ``carnet explore`` visits with the same options."""
     target = attack_target(source, variant=asked.variant, without=asked.without, threat=asked.threat, every_claim=True)
-    scope = _scope(target, asked)
+    profile = common.sized_profile(target.source, asked.profile or "tiny", asked.sizes, asked.moves)
+    scope = scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
     elsewhere = tuple(name for name in target.claims if any(name in claims for _, claims in scope.instances if claims))
     remark = f"Carnet judges {', '.join(elsewhere)} from other first values, too." if elsewhere else ""
     instance = _instance(target, scope, asked)
     if form == PROMELA:
         return _write_promela(target, instance, asked, remark, out)
-    return _write_tla(target, instance, remark, out)
+    protocol = target.protocol
+    claims = [protocol.claim(name).checked for name in target.claims]
+    name, expected = module_name(protocol), _expected(target)
+    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected, remark), WRITTEN)
+    write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
+    return WrittenModel(target, instance.words, (f"{name}.tla", f"{name}.cfg"), None, remark)
 
 
-def _scope(target: AttackTarget, asked: Asked) -> Scope:
-    from carnet_check.loading.extent import refuse_sizes
-    from carnet_check.loading.scope import scope_of
-
-    profile = target.source.profile(asked.profile or "tiny")
-    scale = {**profile.scale, **asked.sizes}
-    refuse_sizes(scale)
-    profile = replace(profile, scale=scale, budget=profile.budget if asked.moves is None else asked.moves)
-    return scope_of(target.source, target.protocol, target.threat.id, profile, target.claims)
-
-
-def _instance(target: AttackTarget, scope: Scope, asked: Asked) -> Instance:
+def _instance(target: AttackTarget, scope: Scope, asked: ModelRequest) -> Instance:
     """Return the instance that all claims share."""
-    from carnet_check.loading.extent import available_memory, refuse_instance
-    from carnet_check.loading.families import violated_axioms
-    from carnet_check.semantics import Interpreter
-
     instances = [instance for instance, claims in scope.instances if claims is None]
     if len(instances) > 1:
         raise UsageError(
@@ -199,11 +269,11 @@ def _expected(target: AttackTarget) -> frozenset[str]:
     return frozenset(claim.name for claim in named if target.threat.id in claim.fails_under)
 
 
-def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remark: str, out: Path) -> Model:
+def _write_promela(
+    target: AttackTarget, instance: Instance, asked: ModelRequest, remark: str, out: Path
+) -> WrittenModel:
     from carnet_check.exports.ground.system import ground
-    from carnet_check.exports.promela import WRITTEN, Told, promela
-    from carnet_check.report.obligation_folder import write_export
-    from carnet_check.wording import as_file_name
+    from carnet_check.exports.promela import WRITTEN, ModelHeader, promela
 
     protocol = target.protocol
     observed = _observed(target, instance, asked)
@@ -211,24 +281,17 @@ def _write_promela(target: AttackTarget, instance: Instance, asked: Asked, remar
     written = ground(protocol, instance, [protocol.claim(name).checked for name in target.claims], changing)
     note = "Carnet did not visit its states." if observed is None else f"Carnet counts {observed.states:,} states."
     file = f"{as_file_name(protocol.id)}.pml"
-    told = Told(
+    told = ModelHeader(
         file=file,
         threat=target.threat.id,
         expected=_expected(target),
         remarks=[each for each in (note, remark) if each],
     )
     write_export(out / file, promela(protocol, instance, written, told), WRITTEN)
-    return Model(target, instance.words, (file,), None if observed is None else observed.states, remark)
+    return WrittenModel(target, instance.words, (file,), None if observed is None else observed.states, remark)
 
 
-def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observed | None:
-    from carnet_check.engines.exploration import Caps
-    from carnet_check.engines.interface import Observes
-    from carnet_check.engines.registry import able
-    from carnet_check.loading.extent import available_memory
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
-
+def _observed(target: AttackTarget, instance: Instance, asked: ModelRequest) -> Observed | None:
     caps = Caps(states=asked.max_states or MOST_STATES, memory=asked.max_memory or available_memory())
     with progress() as shown, covering(shown) as covered:
 
@@ -236,18 +299,6 @@ def _observed(target: AttackTarget, instance: Instance, asked: Asked) -> Observe
             covered.status(f"learning what never changes: {states:,} states, depth {depth}")
 
         return able(Observes).observed(target.protocol, instance, caps, watch)
-
-
-def _write_tla(target: AttackTarget, instance: Instance, remark: str, out: Path) -> Model:
-    from carnet_check.exports.tla import WRITTEN, configuration, module_name, tla
-    from carnet_check.report.obligation_folder import write_export
-
-    protocol = target.protocol
-    claims = [protocol.claim(name).checked for name in target.claims]
-    name, expected = module_name(protocol), _expected(target)
-    write_export(out / f"{name}.tla", tla(protocol, instance, claims, target.threat.id, expected, remark), WRITTEN)
-    write_export(out / f"{name}.cfg", configuration(protocol, instance, claims, expected), WRITTEN)
-    return Model(target, instance.words, (f"{name}.tla", f"{name}.cfg"), None, remark)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -260,7 +311,7 @@ EVERY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ExportedVariant:
     """What was written of one variant: the protocol itself, or how many obligations, those to skip apart."""
 
     protocol: Protocol
@@ -273,8 +324,6 @@ class Written:
 
     def line(self) -> str:
         """Say the same in words."""
-        from carnet_command.text import counted
-
         said = f"spec digest {self.protocol.digest[:16]}"
         if self.counts is None:
             return f"{self.protocol.variant}: {said}"
@@ -283,31 +332,32 @@ class Written:
         return f"{self.protocol.variant}: {proved}; {said}"
 
 
-@click.command(cls=Sized)
-@protocol_argument
+@click.command(cls=common.SizedCommand)
+@common.protocol_argument
 @click.option("--to", "form", type=click.Choice([*MODELS, SMTLIB, TPTP, JSON]), required=True, help="What to write.")
-@size_option
+@common.size_option
 @click.option(
-    "--profile", "profile_name", type=PROFILE, default="", metavar="NAME", help="Sizes of a model. [default: tiny]"
+    "--profile",
+    "profile_name",
+    type=common.PROFILE,
+    default="",
+    metavar="NAME",
+    help="Sizes of a model. [default: tiny]",
 )
 @click.option("--moves", type=click.IntRange(min=0), metavar="K", help="At most K active adversary moves, in a model.")
 @click.option(
     "--max-states",
-    type=AtLeastOne(),
+    type=common.PositiveInteger(),
     metavar="M",
     help="Visit M states at most to learn what never changes, for promela.",
 )
-@memory_option
-@click.option(
-    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
-)
-@click.option(
-    "--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only what this one needs. Repeatable."
-)
-@click.option("--without", type=DEFENCE, metavar="A[,B]", default="", help="Defences to remove.")
+@common.memory_option
+@common.variants_option
+@common.threats_option("Only what this one needs.")
+@common.without_option
 @click.option("--full", is_flag=True, help="Write all hypotheses, not only those that the certificate uses.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Write into this folder.")
-@json_option
+@common.json_option
 @click.pass_context
 def export(
     context: click.Context,
@@ -336,18 +386,12 @@ def export(
     Without --variant, all main variants and the layers over them are written; with --without, the first main variant.
     A threat model needs what holds under all, too.
     """
-    from carnet_check.loading.families import load
-    from carnet_check.report.artefacts import claimed
-    from carnet_check.report.closing import rerun_command, rerun_line
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
-
     if form == JSON and (threats or full):
         raise UsageError("--to json writes whole protocols: expected neither --threat nor --full")
-    asked = Asked(
-        without=defences(without),
+    asked = ModelRequest(
+        without=common.defences(without),
         profile=profile_name,
-        sizes=sizes_given(options, sizes),
+        sizes=common.sizes_given(options, sizes),
         moves=moves,
         max_states=max_states,
         max_memory=max_memory,
@@ -362,19 +406,16 @@ def export(
         raise UsageError(f"--to {form} writes no instance: expected no {' and no '.join(asked.options)}")
     context.with_resource(claimed(out))
     source = load(protocol)
-    protocols = _chosen(source, variants, defences(without))
+    protocols = _chosen(source, variants, common.defences(without))
     with progress() as shown, covering(shown) as covered:
         if form == JSON:
             written, files = _write_protocols(out, protocols), len(protocols)
         else:
             layers = _layers(protocols, threats)
             written, files = _write_obligations(out, form, layers, {} if full else _cores(source, layers), covered)
-    if as_json:
-        told = {"protocol": protocols[0].id, "to": form, "variants": [each.as_json() for each in written]}
-        click.echo(json.dumps({**told, "files": files, "out": str(out), "rerun": rerun_command(context)}, indent=2))
-    else:
-        for line in (*_lines(written, files, out), rerun_line(context)):
-            say(line)
+    value: dict[str, Any] = {"protocol": protocols[0].id, "to": form, "variants": [each.as_json() for each in written]}
+    value |= {"files": files, "out": str(out), "rerun": common.rerun_command(context)}
+    common.show(context, as_json, value, _lines(written, files, out))
     return ExitCode.EXPECTED
 
 
@@ -385,22 +426,16 @@ def _chosen(source: Source, variants: Sequence[str], without: tuple[str, ...]) -
     return [source.protocol(name, without) if without else every[name] for name in every]
 
 
-def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[Written]:
-    from carnet_check.report.obligation_folder import write_protocol
-    from carnet_check.wording import as_file_name
-    from carnet_spec.language.decoding import decoded
-
+def _write_protocols(out: Path, protocols: Iterable[Protocol]) -> list[ExportedVariant]:
     texts = [(as_file_name(each.variant), each.encoded) for each in protocols]
     for name, text in texts:
         decoded(text)
         write_protocol(out / f"{name}.json", text)
-    return [Written(each) for each in protocols]
+    return [ExportedVariant(each) for each in protocols]
 
 
 def _layers(protocols: Iterable[Protocol], threats: Sequence[str]) -> list[Layer]:
     """Return what has to be proved together; everything under one of these threat models, if there are any."""
-    from carnet_check.obligations import layers
-
     found: list[Layer] = []
     for protocol in protocols:
         for threat in threats:
@@ -412,16 +447,11 @@ def _layers(protocols: Iterable[Protocol], threats: Sequence[str]) -> list[Layer
 
 def _cores(source: Source, layers: Sequence[Layer]) -> Cores:
     """Return the hypotheses that the certificates beside the specification use."""
-    from carnet_check.certificates.file import load_certificates, place_of
-    from carnet_check.certificates.production import cores
-
     path = place_of(source)
     return {} if path is None else cores(load_certificates(path), layers)
 
 
 def _require_threat(protocol: Protocol, id: str) -> None:
-    from carnet_check.loading.families import unknown
-
     known = {threat.id for threat in protocol.threats}
     if id not in known:
         raise UsageError(unknown("threat model", id, protocol.id, known))
@@ -429,10 +459,7 @@ def _require_threat(protocol: Protocol, id: str) -> None:
 
 def _write_obligations(
     out: Path, form: str, layers: Sequence[Layer], cores: Cores, covered: Covered
-) -> tuple[list[Written], int]:
-    from carnet_check.exports.obligation_index import index, rows
-    from carnet_check.report.obligation_folder import ObligationFolder
-
+) -> tuple[list[ExportedVariant], int]:
     folder = ObligationFolder(out, ENDINGS[form])
     counts = {layer.protocol.variant: [0, 0] for layer in layers}
     cells = []
@@ -445,14 +472,12 @@ def _write_obligations(
         cells.append(row.cells())
     folder.close(index(cells))
     protocols = {layer.protocol.variant: layer.protocol for layer in layers}
-    return [Written(protocols[name], (proper, skipped)) for name, (proper, skipped) in counts.items()], len(
+    return [ExportedVariant(protocols[name], (proper, skipped)) for name, (proper, skipped) in counts.items()], len(
         folder.files
     )
 
 
-def _lines(written: Iterable[Written], files: int, out: Path) -> Iterator[str]:
-    from carnet_command.text import counted, wrapped
-
+def _lines(written: Iterable[ExportedVariant], files: int, out: Path) -> Iterator[str]:
     for each in written:
         yield from wrapped("variant", each.line())
     yield from wrapped("artefacts", f"{counted(files, 'file')} in {out}")

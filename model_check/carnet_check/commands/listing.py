@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import click
 
-from carnet_check.commands.catalogue import attack_command, describe, sizes
-from carnet_check.commands.common import json_option, say
+from carnet_check.commands.common import describe_family, json_option, show
 from carnet_check.loading.families import Source, known_protocols, load
-from carnet_check.report.closing import rerun_line
 from carnet_command.exit_codes import ExitCode
-from carnet_command.text import hanging, wrapped
+from carnet_command.text import counted, hanging, wrapped
+from carnet_spec.language import Family, Finding, Profile
+
+
+def sizes(profile: Profile) -> str:
+    """Say how large the instances of a profile are, and how active their adversary."""
+    scale = ", ".join(f"{name} {size}" for name, size in profile.scale.items())
+    budget = profile.budget
+    moves = "unbounded adversary" if budget is None else f"at most {counted(budget, 'active adversary move')}"
+    return "; ".join(filter(None, (scale, moves)))
+
+
+def attack_command(family: Family, finding: Finding, reference: str) -> str:
+    """Return the command that shows a finding."""
+    parts = ["carnet attack", reference]
+    if finding.variant:
+        parts.append(f"--variant {finding.variant}")
+    if finding.without:
+        parts.append(f"--without {','.join(finding.without)}")
+    if not finding.variant and not finding.without:
+        parts.append(f"--variant {family.main[0]}")
+    return " ".join([*parts, f"--threat {finding.threat}", f"--claim {finding.claim}"])
 
 
 @click.command("list")
@@ -25,14 +43,8 @@ def list_protocols(context: click.Context, protocols: tuple[str, ...], as_json: 
     Without PROTOCOL: the registered ones.
     """
     names = protocols or tuple(known_protocols())
-    described = [describe(load(name)) for name in names]
-    if as_json:
-        click.echo(json.dumps({"protocols": described}, ensure_ascii=False, indent=2))
-        return ExitCode.EXPECTED
-    for name in names:
-        for line in _lines(load(name)):
-            say(line)
-    say(rerun_line(context))
+    value = {"protocols": [describe_family(load(name)) for name in names]}
+    show(context, as_json, value, (line for name in names for line in _lines(load(name))))
     return ExitCode.EXPECTED
 
 

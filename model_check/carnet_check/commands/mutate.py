@@ -7,37 +7,36 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from carnet_check.commands.common import cores, finish, jobs_option, json_option, log, protocol_argument, say
-from carnet_check.commands.completion import THREAT, VARIANT
+from carnet_check.commands import common
 from carnet_check.errors import UsageError
+from carnet_check.loading.families import Source, load, unknown
+from carnet_check.mutation import campaign
+from carnet_check.mutation.judging import FIRST_BUDGET, Judgement, MutantStatus
+from carnet_check.mutation.operators import Mutant
+from carnet_check.mutation.scenarios import MOST_STATES
 from carnet_command.exit_codes import ExitCode, deciding
-
-if TYPE_CHECKING:
-    from carnet_check.loading.families import Source
-    from carnet_check.mutation.campaign import Argument, Outcome, Request
-    from carnet_check.mutation.judging import Judgement
-    from carnet_check.mutation.mutant import Mutant
-    from carnet_check.report.closing import Closing
+from carnet_command.files import claimed
+from carnet_command.interrupts import covering
+from carnet_command.progress import progress
+from carnet_command.text import counted, hanging, wrapped
 
 OUT = "Keep what is found in this folder; an interrupted run goes on there."
 
 
 @click.command()
-@protocol_argument
-@click.option(
-    "--variant", "variants", type=VARIANT, multiple=True, metavar="NAME", help="Only this variant. Repeatable."
-)
-@click.option("--threat", "threats", type=THREAT, multiple=True, metavar="ID", help="Only under this one. Repeatable.")
+@common.protocol_argument
+@common.variants_option
+@common.threats_option("Only under this one.")
 @click.option("--only", multiple=True, metavar="TEXT", help="Only mutants whose name begins so. Repeatable.")
 @click.option("--pairs", is_flag=True, help="Where dropping one part changes nothing, drop two.")
 @click.option("--attacks", is_flag=True, help="Where a proof fails, look for an attack in the smallest instance too.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help=OUT)
-@jobs_option
-@json_option
+@common.jobs_option
+@common.json_option
 @click.pass_context
 def mutate(
     context: click.Context,
@@ -58,46 +57,38 @@ def mutate(
     1: one survives that nobody argues for in argued-mutants.toml beside the specification. 3: something stayed unknown.
     Without --variant, all main variants and the layers over them are meant.
     """
-    from carnet_check.loading.families import load
-    from carnet_check.mutation.campaign import Request, arguments_of, listed, require_valid, run
-    from carnet_check.mutation.recording import NAME, Record, about
-    from carnet_check.report.artefacts import claimed
-    from carnet_command.interrupts import covering
-    from carnet_command.progress import progress
-
     if out:
         context.with_resource(claimed(out))
     source = load(protocol)
     for name in variants:
         source.require_variant(name)
     chosen = source.family.with_layers(source.family.main) if not variants else tuple(dict.fromkeys(variants))
-    request = Request(source, chosen, _threats(source, chosen, threats), attacks, pairs, only)
-    every = listed(request)
+    request = campaign.Request(source, chosen, _threats(source, chosen, threats), attacks, pairs, only)
+    every = campaign.list_mutants(request)
     _require_known(request, every)
-    arguments = arguments_of(source)
+    arguments = campaign.arguments_of(source)
     digests = {name: source.protocol(name).digest for name in chosen}
-    require_valid(arguments, listed(Request(source, chosen)) if only else every, digests)
+    campaign.require_valid(
+        arguments, campaign.list_mutants(campaign.Request(source, chosen)) if only else every, digests
+    )
     for line in _intention(request, every):
-        (log if as_json else say)(line)
+        (common.log if as_json else common.say)(line)
     began = time.monotonic()
-    record = Record(out / NAME if out else None, about(source, chosen, threats=threats, attacks=attacks))
+    record = campaign.Record(
+        out / campaign.RECORD_FILE if out else None,
+        campaign.record_header(source, chosen, threats=threats, attacks=attacks),
+    )
     with progress() as shown, covering(shown) as covered:
-        outcome = run(request, every, record, jobs or cores(), covered.status)
+        outcome = campaign.run(request, every, record, jobs or common.cores(), covered.status)
     argued = {each.key: each for each in arguments}
     code = _code([each for _, each in _every(outcome)], argued)
     closing = _closing(context, outcome, digests, argued, out, time.monotonic() - began)
-    finish(as_json, _as_json(request, outcome, argued), [] if as_json else _lines(outcome, argued), closing)
+    common.finish(as_json, _as_json(request, outcome, argued), [] if as_json else _lines(outcome, argued), closing)
     return code
 
 
 def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the threat models that are asked for.
-
-    Raises:
-        UsageError: one is not known.
-    """
-    from carnet_check.loading.families import unknown
-
+    """Return the threat models that are asked for."""
     known = dict.fromkeys(threat.id for name in variants for threat in source.protocol(name).threats)
     for name in threats:
         if name not in known:
@@ -105,24 +96,17 @@ def _threats(source: Source, variants: tuple[str, ...], threats: tuple[str, ...]
     return tuple(dict.fromkeys(threats))
 
 
-def _require_known(request: Request, every: Sequence[Mutant]) -> None:
-    """Insist that every beginning of a name that was given is one.
-
-    Raises:
-        UsageError: no mutant's name begins so.
-    """
-    from carnet_check.loading.families import unknown
-    from carnet_check.mutation.campaign import listed
-
+def _require_known(request: campaign.Request, every: Sequence[Mutant]) -> None:
+    """Insist that every beginning of a name that was given is one."""
     for text in request.only:
         if not any(each.name.startswith(text) for each in every):
-            known = dict.fromkeys(each.name.partition("/")[0] for each in listed(replace(request, only=())))
+            known = dict.fromkeys(
+                each.name.partition("/")[0] for each in campaign.list_mutants(replace(request, only=()))
+            )
             raise UsageError(unknown("mutant that begins", text, request.source.family.id, known))
 
 
-def _intention(request: Request, every: tuple[Mutant, ...]) -> Iterator[str]:
-    from carnet_command.text import wrapped
-
+def _intention(request: campaign.Request, every: tuple[Mutant, ...]) -> Iterator[str]:
     by = Counter(mutant.variant for mutant in every)
     yield f"mutating {request.source.family.id}: {len(every):,} mutants"
     yield from wrapped("variants", ", ".join(f"{name} {by[name]:,}" for name in request.variants))
@@ -131,14 +115,14 @@ def _intention(request: Request, every: tuple[Mutant, ...]) -> Iterator[str]:
 
 
 def _code(judgements: Sequence[Judgement], argued: Collection[str]) -> ExitCode:
-    from carnet_check.mutation.judging import Fate
-
-    survived = [each for each in judgements if each.fate is Fate.SURVIVED and each.key not in argued]
-    unknown = [each for each in judgements if each.fate is Fate.UNKNOWN]
+    survived = [each for each in judgements if each.fate is MutantStatus.SURVIVED and each.key not in argued]
+    unknown = [each for each in judgements if each.fate is MutantStatus.UNKNOWN]
     return deciding([*(ExitCode.VIOLATED for _ in survived), *(ExitCode.UNKNOWN for _ in unknown)])
 
 
-def _as_json(request: Request, outcome: Outcome, argued: Mapping[str, Argument]) -> dict[str, Any]:
+def _as_json(
+    request: campaign.Request, outcome: campaign.Outcome, argued: Mapping[str, campaign.Argument]
+) -> dict[str, Any]:
     counts = _counts(outcome.judgements)
     return {
         "protocol": request.source.family.id,
@@ -162,11 +146,11 @@ def _as_json(request: Request, outcome: Outcome, argued: Mapping[str, Argument])
     }
 
 
-def _every(outcome: Outcome) -> tuple[tuple[Mutant, Judgement], ...]:
+def _every(outcome: campaign.Outcome) -> tuple[tuple[Mutant, Judgement], ...]:
     return (*zip(outcome.mutants, outcome.judgements, strict=True), *outcome.pairs)
 
 
-def _with_fate(outcome: Outcome, fate: str) -> list[tuple[Mutant, Judgement]]:
+def _with_fate(outcome: campaign.Outcome, fate: str) -> list[tuple[Mutant, Judgement]]:
     return [(mutant, each) for mutant, each in _every(outcome) if each.fate == fate]
 
 
@@ -183,9 +167,7 @@ def _counts(judgements: Sequence[Judgement]) -> Counter[str]:
     return Counter(str(each.fate) for each in judgements)
 
 
-def _lines(outcome: Outcome, argued: Mapping[str, Argument]) -> Iterator[str]:
-    from carnet_command.text import counted, hanging, wrapped
-
+def _lines(outcome: campaign.Outcome, argued: Mapping[str, campaign.Argument]) -> Iterator[str]:
     for _, each in _every(outcome):
         if each.fate in ("survived", "unknown"):
             argument = argued.get(each.key)
@@ -211,20 +193,15 @@ def _lines(outcome: Outcome, argued: Mapping[str, Argument]) -> Iterator[str]:
 
 def _closing(
     context: click.Context,
-    outcome: Outcome,
+    outcome: campaign.Outcome,
     digests: Mapping[str, str],
     argued: Collection[str],
     out: Path | None,
     seconds: float,
-) -> Closing:
-    from carnet_check.mutation.judging import FIRST_BUDGET
-    from carnet_check.mutation.scenarios import MOST_STATES
-    from carnet_check.report.closing import Closing, rerun_command
-    from carnet_command.text import counted
-
+) -> common.Closing:
     survivors = [each.key for _, each in _with_fate(outcome, "survived")]
     unexplained = sum(key not in argued for key in survivors)
-    return Closing(
+    return common.Closing(
         verdicts=dict(_counts(outcome.judgements)),
         outcome=f"{counted(unexplained, 'unexplained survivor')}" if survivors else "no survivor",
         strength="proofs speak of every size; goals and attacks of the instances that are named with them",
@@ -232,7 +209,7 @@ def _closing(
         profile="the hunting sizes of the protocol",
         digests=digests,
         artefacts=str(out) if out else "",
-        rerun=rerun_command(context),
+        rerun=common.rerun_command(context),
         seconds=seconds,
         kept_by="--out DIR",
     )

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
+import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import click
 
-from carnet_check.commands.common import cores, json_option, say
+import carnet_check.certificates.folder as certified
+from carnet_check.commands.common import cores, json_option, rerun_command, show
+from carnet_check.coq import folder as in_coq
+from carnet_check.coq import program as coq_program
+from carnet_check.errors import UsageError
 from carnet_command.exit_codes import ExitCode, deciding
+from carnet_command.text import counted, wrapped
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
-
-if TYPE_CHECKING:
-    from carnet_check.certificates.folder import Compared, Judged, Outcome, Pair, Stated
-    from carnet_check.coq.folder import Verdict
 
 Answer = TypeVar("Answer")
 SHOWN = 10
@@ -43,12 +44,8 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     the checker accepts. The program that is proved sound in Coq, where it is built, does the same by itself. Whether
     these specifications are those that you have in mind, compare their digests.
     """
-    from carnet_check.certificates.folder import joined
-    from carnet_check.coq.program import identity, program
-    from carnet_check.report.closing import rerun_command, rerun_line
-
     compared, kernel, verified = _asked(folder)
-    every, seconds = list(joined(compared.answer.rows, kernel.answer)), kernel.seconds
+    every, seconds = list(certified.joined(compared.answer.rows, kernel.answer)), kernel.seconds
     verdicts, verified_seconds = verified.answer, verified.seconds
     accepted = None if verdicts is None else all(each.accepted for each in verdicts)
     claims = _judged(compared.answer.stated, every)
@@ -56,39 +53,54 @@ def recheck(context: click.Context, folder: Path, as_json: bool) -> int:
     codes = [*(ExitCode.UNKNOWN for each in claims if each.why), *(ExitCode.VACUOUS for _ in empty)]
     code = deciding([_code(every, verdicts or ()), *codes])
     declared = [each.pair for each in compared.answer.stated if each.declared]
-    if as_json:
-        unproved = [
+    value = {
+        "obligations": sum(each.required for each in every),
+        "unproved": [
             {"variant": each.variant, "obligation": each.obligation, "why": each.why} for each in every if each.why
-        ]
-        value = {
-            "obligations": sum(each.required for each in every),
-            "unproved": unproved,
-            "verified": accepted,
-            "seconds": seconds,
-        }
-        value["specifications"] = compared.answer.specifications
-        value["verified_seconds"] = verified_seconds
-        value["verified_by"] = None if (executable := program()) is None else identity(executable)
-        value["claims"] = [asdict(each) for each in claims]
-        value["declared"] = [{"variant": each.variant, "claim": each.claim} for each in declared]
-        click.echo(json.dumps({**value, "rerun": rerun_command(context)}, indent=2, ensure_ascii=False))
-        return code
-    specified = _specified(compared.answer.specifications)
-    for line in (*specified, *_lines(every, seconds), *_in_coq(verified), *_claimed(claims, declared), *_empty(empty)):
-        say(line)
-    say(rerun_line(context))
+        ],
+        "verified": accepted,
+        "seconds": seconds,
+        "specifications": compared.answer.specifications,
+        "verified_seconds": verified_seconds,
+        "verified_by": None if (executable := coq_program.program()) is None else coq_program.identity(executable),
+        "claims": [asdict(each) for each in claims],
+        "declared": [{"variant": each.variant, "claim": each.claim} for each in declared],
+        "rerun": rerun_command(context),
+    }
+    lines = itertools.chain(
+        (
+            line
+            for name, digest in compared.answer.specifications.items()
+            for line in wrapped("variant", f"{name}, spec digest {digest}")
+        ),
+        _lines(every, seconds),
+        _in_coq(verified),
+        _claimed(claims, declared),
+        (
+            line
+            for name in empty
+            for line in wrapped("vacuous", f"{name}: nothing is claimed, so nothing is proved of it")
+        ),
+    )
+    show(context, as_json, value, lines)
     return code
 
 
 @dataclass(frozen=True, slots=True)
-class Timed(Generic[Answer]):
+class TimedAnswer(Generic[Answer]):
     """An answer, and the seconds that it took, in all processes together."""
 
     answer: Answer
     seconds: float
 
 
-def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Timed[list[Verdict] | None]]:
+def _asked(
+    folder: Path,
+) -> tuple[
+    TimedAnswer[certified.IndexComparison],
+    TimedAnswer[dict[str, certified.TextVerdict]],
+    TimedAnswer[list[in_coq.Verdict] | None],
+]:
     """Compare the index with the variants, and ask both checkers; all at the same time, as far as there are cores.
 
     The index is read here, once. What a lost process should have said is not established, and all else is reported.
@@ -96,41 +108,33 @@ def _asked(folder: Path) -> tuple[Timed[Compared], Timed[dict[str, Outcome]], Ti
     Raises:
         UsageError: the folder is none that ``carnet certify --out`` writes, or it changes meanwhile.
     """
-    from carnet_check.certificates.folder import compared, digests, judged, read_index, rows_of, uncompared, unjudged
-    from carnet_check.coq.folder import undecided
-    from carnet_check.coq.program import program
-
-    index = read_index(folder)
+    index = certified.read_index(folder)
     with _uncollected():
-        rows = rows_of(index, folder)
-        texts = digests(rows)
-    longest: list[Part] = [(by_verified, (folder, program())), (compared, (folder, index))]
-    shares: list[Part] = [(judged, (folder, texts[part::SHARES])) for part in range(SHARES)]
-    said: dict[Question, list[Timed[Any]]] = {compared: [], by_verified: [], judged: []}
+        rows = certified.rows_of(index, folder)
+        texts = certified.digests(rows)
+    longest: list[Part] = [(verdicts_of_coq, (folder, coq_program.program())), (certified.compared, (folder, index))]
+    shares: list[Part] = [(certified.judged, (folder, texts[part::SHARES])) for part in range(SHARES)]
+    said: dict[Question, list[TimedAnswer[Any]]] = {certified.compared: [], verdicts_of_coq: [], certified.judged: []}
     with WorkerPool(cores(), patience=PATIENCE, keep=False) as pool:
         for (question, about), answer in pool.results(_timed, longest + shares, only):
             if not isinstance(answer, Lost):
                 said[question].append(answer)
-            elif question is judged:
-                said[judged].append(Timed(dict.fromkeys(about[1], unjudged(answer.reason)), 0.0))
-            elif question is compared:
-                said[compared].append(Timed(uncompared(rows, answer.reason), 0.0))
+            elif question is certified.judged:
+                said[certified.judged].append(
+                    TimedAnswer(dict.fromkeys(about[1], certified.unjudged(answer.reason)), 0.0)
+                )
+            elif question is certified.compared:
+                said[certified.compared].append(TimedAnswer(certified.uncompared(rows, answer.reason), 0.0))
             else:
-                said[by_verified].append(Timed([undecided("every variant", answer.reason)], 0.0))
-    (found,), (verdicts,) = said[compared], said[by_verified]
+                said[verdicts_of_coq].append(TimedAnswer([in_coq.undecided("every variant", answer.reason)], 0.0))
+    (found,), (verdicts,) = said[certified.compared], said[verdicts_of_coq]
     _require_same(folder, found.answer.specifications, verdicts.answer)
-    outcomes = {digest: outcome for share in said[judged] for digest, outcome in share.answer.items()}
-    return found, Timed(outcomes, sum(share.seconds for share in said[judged])), verdicts
+    outcomes = {digest: outcome for share in said[certified.judged] for digest, outcome in share.answer.items()}
+    return found, TimedAnswer(outcomes, sum(share.seconds for share in said[certified.judged])), verdicts
 
 
-def _require_same(folder: Path, specifications: Mapping[str, str], verdicts: Sequence[Verdict] | None) -> None:
-    """Insist that all processes were about the same variants.
-
-    Raises:
-        UsageError: they changed while they were read.
-    """
-    from carnet_check.errors import UsageError
-
+def _require_same(folder: Path, specifications: Mapping[str, str], verdicts: Sequence[in_coq.Verdict] | None) -> None:
+    """Insist that all processes were about the same variants."""
     told = {each.variant: each.digest for each in verdicts or () if each.digest}
     if told and specifications and told != specifications:
         raise UsageError(f"the variants in '{folder}' changed while they were read: check them again")
@@ -140,13 +144,13 @@ Question = Callable[..., Any]
 Part = tuple[Question, tuple[Any, ...]]
 
 
-def _timed(part: Part) -> Iterator[Timed[Any]]:
+def _timed(part: Part) -> Iterator[TimedAnswer[Any]]:
     """Answer in a process of its own."""
     question, about = part
     began = time.monotonic()
     with _uncollected():
         answer = question(*about)
-    yield Timed(answer, time.monotonic() - began)
+    yield TimedAnswer(answer, time.monotonic() - began)
 
 
 @contextlib.contextmanager
@@ -161,18 +165,16 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def by_verified(folder: Path, program: Path | None) -> list[Verdict] | None:
+def verdicts_of_coq(folder: Path, program: Path | None) -> list[in_coq.Verdict] | None:
     """Return what the program that is proved sound says of every variant; nothing where there is no such program.
 
     Raises:
         CarnetError: it cannot be run, or cannot read the folder.
     """
-    from carnet_check.coq.folder import judged
-
-    return None if program is None else list(judged(folder, program))
+    return None if program is None else list(in_coq.judge_folder(folder, program))
 
 
-def _code(every: Sequence[Judged], verdicts: Sequence[Verdict]) -> ExitCode:
+def _code(every: Sequence[certified.RowVerdict], verdicts: Sequence[in_coq.Verdict]) -> ExitCode:
     """Return 1 if anything is refused, 3 if anything is missing or there is nothing, and 5 if only Coq refuses.
 
     That only Coq accepts is no disagreement: it makes the obligations anew and reads no text, so a spoilt text is
@@ -185,7 +187,7 @@ def _code(every: Sequence[Judged], verdicts: Sequence[Verdict]) -> ExitCode:
     return deciding([*codes, *(ExitCode.UNKNOWN for _ in refused)] if every else [ExitCode.UNKNOWN])
 
 
-def _judged(stated: Sequence[Stated], every: Sequence[Judged]) -> list[Pair]:
+def _judged(stated: Sequence[certified.RequiredClaim], every: Sequence[certified.RowVerdict]) -> list[certified.Pair]:
     """Return each claim under each of its threat models, with why it is not proved."""
     unproved: dict[str, list[str]] = {}
     for row in every:
@@ -194,10 +196,8 @@ def _judged(stated: Sequence[Stated], every: Sequence[Judged]) -> list[Pair]:
     return [each.judged(unproved.get(each.pair.variant, ())) for each in stated if not each.declared]
 
 
-def _claimed(claims: Sequence[Pair], declared: Sequence[Pair]) -> Iterator[str]:
+def _claimed(claims: Sequence[certified.Pair], declared: Sequence[certified.Pair]) -> Iterator[str]:
     """Say how many claims are proved under how many threat models, and which are not."""
-    from carnet_command.text import counted, wrapped
-
     for variant in dict.fromkeys(each.variant for each in (*claims, *declared)):
         mine = [each for each in claims if each.variant == variant]
         names = dict.fromkeys(each.claim for each in mine)
@@ -214,23 +214,7 @@ def _claimed(claims: Sequence[Pair], declared: Sequence[Pair]) -> Iterator[str]:
     yield from wrapped("axioms", NOBODY_LOOKED)
 
 
-def _empty(variants: Iterable[str]) -> Iterator[str]:
-    from carnet_command.text import wrapped
-
-    for variant in variants:
-        yield from wrapped("vacuous", f"{variant}: nothing is claimed, so nothing is proved of it")
-
-
-def _specified(specifications: Mapping[str, str]) -> Iterator[str]:
-    from carnet_command.text import wrapped
-
-    for variant, digest in specifications.items():
-        yield from wrapped("variant", f"{variant}, spec digest {digest}")
-
-
-def _lines(every: Sequence[Judged], seconds: float) -> Iterator[str]:
-    from carnet_command.text import counted, wrapped
-
+def _lines(every: Sequence[certified.RowVerdict], seconds: float) -> Iterator[str]:
     unproved = [each for each in every if each.why]
     texts = counted(len({each.digest for each in every}), "text")
     accepted = counted(sum(each.required and not each.why for each in every), "obligation")
@@ -242,19 +226,16 @@ def _lines(every: Sequence[Judged], seconds: float) -> Iterator[str]:
         yield from wrapped("unproved", f"and {len(unproved) - SHOWN:,} more")
 
 
-def _in_coq(verified: Timed[list[Verdict] | None]) -> Iterator[str]:
-    from carnet_check.coq.program import VARIABLE, identity, program
-    from carnet_command.text import wrapped
-
-    executable = program()
+def _in_coq(verified: TimedAnswer[list[in_coq.Verdict] | None]) -> Iterator[str]:
+    executable = coq_program.program()
     if verified.answer is None or executable is None:
-        builds = f"`make -C model_check/coq program` builds the program, and {VARIABLE} names it"
+        builds = f"`make -C model_check/coq program` builds the program, and {coq_program.VARIABLE} names it"
         yield from wrapped("in Coq", f"not asked: {builds}")
         return
     refused = [each for each in verified.answer if not each.accepted]
     said = "accepts them all"
     if refused:
         said = "refuses some" if any(each.decided for each in refused) else "has no answer about some"
-    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {identity(executable)}")
+    yield from wrapped("in Coq", f"{said}, {verified.seconds:.1f} s; asked was {coq_program.identity(executable)}")
     for each in refused:
         yield from wrapped("in Coq", f"{each.variant}: {'; '.join(each.said[:SHOWN])}")

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
-from carnet_check.commands.common import finish, json_option
+from carnet_check.commands.common import Closing, finish, json_option, rerun_command
 from carnet_check.errors import UsageError
+from carnet_check.report import html as pages
+from carnet_check.report.bundle import check_bundle, require_same_verdicts, sign_run
+from carnet_check.report.run_folder import Run, read_run, run_of, snapshot
+from carnet_check.report.shapes import ShapeError, maybe, number, parsed, record, rows, text
 from carnet_command.exit_codes import ExitCode
+from carnet_command.files import claimed, require_apart, require_writable_file, write_text
+from carnet_command.interrupts import covering
 from carnet_command.printable import printable
-
-if TYPE_CHECKING:
-    from carnet_check.report.closing import Closing
-    from carnet_check.report.run_folder import Run
+from carnet_command.text import counted
 
 KEY = "PEM: private for --bundle, public for --check-bundle."
 MOST_BYTES = 1 << 26
@@ -55,10 +58,7 @@ def report(
     over the name, size and digest of every file in RUN. A file that differs from what was signed is refused (exit code
     1), and so is a link. If the bundle is accepted, the exit code is that of the run: 0 if all was as expected.
     """
-    from carnet_check.report.artefacts import claimed
-    from carnet_command.interrupts import covering
-
-    asked = _Asked(run_folder, html, bundle, check_bundle, key_file)
+    asked = ReportRequest(run_folder, html, bundle, check_bundle, key_file)
     asked.check()
     if html is not None:
         context.with_resource(claimed(html))
@@ -76,7 +76,7 @@ def report(
     return ExitCode.EXPECTED if check_bundle is None else run.exit_code
 
 
-class _Asked(NamedTuple):
+class ReportRequest(NamedTuple):
     """What the options ask for."""
 
     folder: Path
@@ -91,8 +91,6 @@ class _Asked(NamedTuple):
         Raises:
             UsageError: they do not, or it cannot.
         """
-        from carnet_command.files import require_apart, require_writable_file
-
         if self.html is None and self.bundle is None and self.check_bundle is None:
             raise UsageError("nothing to do: give --html DIR, --bundle FILE or --check-bundle FILE")
         if (self.bundle is not None or self.check_bundle is not None) != (self.key_file is not None):
@@ -104,10 +102,8 @@ class _Asked(NamedTuple):
             require_writable_file(self.bundle)
 
 
-def _read(asked: _Asked, value: dict[str, Any], lines: list[str]) -> Run:
+def _read(asked: ReportRequest, value: dict[str, Any], lines: list[str]) -> Run:
     """Read the run, from the very files that were signed or are signed now if that is asked for."""
-    from carnet_check.report.run_folder import read_run
-
     if asked.key_file is not None and asked.check_bundle is not None:
         return _check(asked.folder, asked.check_bundle, asked.key_file, value, lines)
     if asked.key_file is not None and asked.bundle is not None:
@@ -116,26 +112,18 @@ def _read(asked: _Asked, value: dict[str, Any], lines: list[str]) -> Run:
 
 
 def _pages(run: Run, html: Path, tables: Sequence[Mapping[str, Any]], value: dict[str, Any], lines: list[str]) -> None:
-    from carnet_check.report.html import INDEX, write_html
-    from carnet_command.text import counted
-
-    write_html(run, html, tables)
+    pages.write_html(run, html, tables)
     counts = {"verdict": len(run.verdicts), "attack": len(run.attacks), "graph": len(run.graphs)}
-    value |= {"index": str(html / INDEX), **{f"{what}s": number for what, number in counts.items()}}
-    lines += [", ".join(counted(number, what) for what, number in counts.items()), f"open {html / INDEX}"]
+    value |= {"index": str(html / pages.INDEX), **{f"{what}s": number for what, number in counts.items()}}
+    lines += [", ".join(counted(number, what) for what, number in counts.items()), f"open {html / pages.INDEX}"]
 
 
 def _seal(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> Run:
-    from carnet_check.report.artefacts import write_text
-    from carnet_check.report.bundle import sealed
-    from carnet_check.report.run_folder import run_of
-    from carnet_check.report.snapshot import snapshot
-
     if bundle.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"the bundle covers every file in '{folder}', so it cannot be one of them")
     files = snapshot(folder)
     run = run_of(files, folder)
-    write_text(bundle, sealed(files, run, _bytes(key_file)).decode())
+    write_text(bundle, sign_run(files, run, _bytes(key_file)).decode())
     value["bundle"] = str(bundle)
     lines.append(f"signed evidence in {bundle}")
     return run
@@ -144,13 +132,9 @@ def _seal(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lin
 def _check(folder: Path, bundle: Path, key_file: Path, value: dict[str, Any], lines: list[str]) -> Run:
     from dataclasses import asdict
 
-    from carnet_check.report.bundle import agreed, checked
-    from carnet_check.report.run_folder import run_of
-    from carnet_command.text import counted
-
-    found = checked(_bytes(bundle), folder, _bytes(key_file))
+    found = check_bundle(_bytes(bundle), folder, _bytes(key_file))
     run = run_of(found.files, folder)
-    agreed(found, run)
+    require_same_verdicts(found, run)
     evidence = found.evidence
     value["evidence"] = asdict(evidence)
     lines.append(
@@ -172,13 +156,7 @@ def _bytes(file: Path) -> bytes:
 
 
 def _table(file: Path) -> Mapping[str, Any]:
-    """Read a table of figures.
-
-    Raises:
-        UsageError: it is not what ``carnet datapath --json`` prints.
-    """
-    from carnet_check.report.shapes import ShapeError, maybe, number, parsed, record, rows, text
-
+    """Read a table of figures."""
     row = record(
         {"unit": text, "role": text, "remark": text},
         name=text,
@@ -198,8 +176,6 @@ def _table(file: Path) -> Mapping[str, Any]:
 
 
 def _closing(context: click.Context, run: Run, written: str) -> Closing:
-    from carnet_check.report.closing import Closing, rerun_command
-
     kept = run.run["run"]
     return Closing(
         verdicts=kept["verdicts"],

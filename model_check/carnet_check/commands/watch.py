@@ -13,20 +13,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
-from carnet_check.commands.common import json_option, log, say
-from carnet_check.commands.completion import PROTOCOL
+from carnet_check.commands import diff
+from carnet_check.commands.common import PROTOCOL, json_option, log, say
 from carnet_check.errors import UsageError
+from carnet_check.loading.families import known_protocols, parts_of
+from carnet_check.report.run_folder import RUN, Run, read_run
 from carnet_command.exit_codes import ExitCode
-from carnet_command.printable import printable
-from carnet_command.text import counted, wrapped
+from carnet_command.interrupts import covering
+from carnet_command.text import counted
 from carnet_spec.protocols.registry import DEFAULT
-
-if TYPE_CHECKING:
-    from carnet_check.report.run_folder import Run
 
 COMMAND: Final = (sys.executable, "-P", "-c", "from carnet_check.cli import main; main()")
 """The command itself; nothing is imported from the folder that it is called in."""
@@ -50,9 +49,7 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
     All other options are those of `carnet verify`. A run that a change makes useless is stopped. With --json, each run
     is one object on a line of its own. The exit code is that of the last run.
     """
-    from carnet_command.interrupts import covering
-
-    watched = Watched(_folder_of(protocol))
+    watched = WatchedFolder(_folder_of(protocol))
     (log if as_json else say)(f"watching {counted(len(watched.marks()), 'file')} in {watched.folder}; Ctrl-C ends it")
     code, done = int(ExitCode.EXPECTED), 0
     before: Run | None = None
@@ -65,7 +62,7 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
             if ended is None:
                 continue
             code, done = ended, done + 1
-            after = _kept(kept)
+            after = read_run(kept) if (kept / RUN).is_file() else None
             _tell(code, before, after, as_json)
             before = after or before
             covered.line(f"run {done}")
@@ -76,7 +73,7 @@ def watch(protocol: str, options: tuple[str, ...], runs: int | None, as_json: bo
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedFolder:
     """The files in a folder that a protocol may be made of."""
 
     folder: Path
@@ -110,13 +107,7 @@ def _is_environment(folder: str, name: str) -> bool:
 
 
 def _folder_of(reference: str) -> Path:
-    """Return the folder that a protocol is written in, without importing it: it may not be well formed yet.
-
-    Raises:
-        UsageError: there is no such file or module.
-    """
-    from carnet_check.loading.families import known_protocols, parts_of
-
+    """Return the folder that a protocol is written in, without importing it: it may not be well formed yet."""
     path, _ = parts_of(known_protocols().get(reference, reference))
     if path.endswith(".py"):
         if not Path(path).is_file():
@@ -147,7 +138,9 @@ def _started(protocol: str, options: Sequence[str], kept: Path, as_json: bool) -
                     running.kill()
 
 
-def _wait(running: subprocess.Popen[bytes], watched: Watched, marks: Mapping[Path, tuple[int, int]]) -> int | None:
+def _wait(
+    running: subprocess.Popen[bytes], watched: WatchedFolder, marks: Mapping[Path, tuple[int, int]]
+) -> int | None:
     """Wait for the end of a run, and return its exit code; nothing if a file changed meanwhile."""
     while running.poll() is None:
         if watched.marks() != marks:
@@ -157,24 +150,13 @@ def _wait(running: subprocess.Popen[bytes], watched: Watched, marks: Mapping[Pat
     return running.returncode
 
 
-def _kept(folder: Path) -> Run | None:
-    """Return what a run left; one that ended with a usage error leaves nothing."""
-    from carnet_check.report.run_folder import RUN, read_run
-
-    return read_run(folder) if (folder / RUN).is_file() else None
-
-
 def _tell(code: int, before: Run | None, after: Run | None, as_json: bool) -> None:
     """Say how a run ended, and what it says differently than the one before it."""
-    from carnet_check.report.differences import as_json as plain
-    from carnet_check.report.differences import differences, lines
-
-    found = differences(before, after) if before is not None and after is not None else None
+    found = diff.differences(before, after) if before is not None and after is not None else None
     if as_json:
-        click.echo(json.dumps({"exit_code": code, "differences": found and plain(found)}, ensure_ascii=False))
+        value = {"exit_code": code, "differences": found and diff.differences_as_json(found)}
+        click.echo(json.dumps(value, ensure_ascii=False))
         return
-    told = list(lines(found)) if found else []
-    for label, text in told:
-        for line in wrapped(label, printable(text)):
-            say(line)
+    for line in diff.difference_lines(found) if found else ():
+        say(line)
     say(f"{time.strftime('%H:%M:%S')}: exit code {code}; waiting for a change")

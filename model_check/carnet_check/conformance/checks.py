@@ -14,15 +14,16 @@ is, and the session numbers them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from carnet_spec.language import Action, Effect, Guard, GuardKind, Kind, Protocol, Symbol
-from carnet_spec.language.terms import Apply, Not, subterms, symbols_of
+from carnet_check.conformance.machine import Follower, Machine
+from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Kind, Protocol, Sort, Symbol
+from carnet_spec.language.terms import Apply, Not, Term, free_variables, subterms, symbols_of
 from carnet_spec.trace import TraceCheck, TraceEvent, TraceStep
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckRules:
     """What is asked of checks: what each action demands, what events may be about, and whether messages are used up."""
 
     demands: Mapping[str, tuple[Demand, ...]]
@@ -33,7 +34,7 @@ class Asked:
     once: bool
 
     @staticmethod
-    def of(protocols: Sequence[Protocol], family: Sequence[Protocol] = ()) -> Asked:
+    def of(protocols: Sequence[Protocol], family: Sequence[Protocol] = ()) -> CheckRules:
         """Return what a design and the layers over it ask.
 
         A role may check more than its design demands: what ``family`` has, any design of it. The defences against
@@ -41,7 +42,7 @@ class Asked:
         """
         every = (*protocols, *family)
         found = [requirements(protocol) for protocol in every]
-        return Asked(
+        return CheckRules(
             {name: each for protocol in protocols for name, each in demands(protocol).items()},
             {id: frozenset().union(*(each.get(id, ()) for each in found)) for each in found for id in each},
             frozenset(action.by.name for protocol in every for action in protocol.actions if action.by.honest),
@@ -56,7 +57,7 @@ class CheckJudge:
     ``parties`` are those that have logs in the trace, with the role that each has.
     """
 
-    asked: Asked
+    asked: CheckRules
     parties: Mapping[str, str]
     required: int = 0
     seen: int = 0
@@ -80,10 +81,7 @@ class CheckJudge:
             return f"the checks for {waiting[-1].action} come before its step, and this one is for {made.action}"
         if made.action:
             waiting.append(made)
-        return self._unfit(made)
-
-    def _unfit(self, made: TraceCheck) -> str:
-        """Say why no such check can be made, or be relied on."""
+        # A check that cannot be made, or cannot be relied on
         known = self.asked.requirements.get(made.defence)
         if known is None:
             return f"'{made.defence}' is no defence of the protocol"
@@ -103,20 +101,17 @@ class CheckJudge:
         self._sent.setdefault(party, set()).update(sent)
         if made and made[-1].action != step.action:
             return f"checks were made for {made[-1].action}, and '{party}' went on without it"
-        missing = self._again(step, party, made)
-        for demand in self.asked.demands.get(step.action, ()):
-            self.required += 1
-            missing = missing or self._missing(step, demand, made)
-        return missing
-
-    def _again(self, step: TraceStep, party: str, made: Sequence[TraceCheck]) -> str:
-        """Use up the messages that were looked at for a step; say which of them an earlier step was taken on."""
+        # The messages that were looked at for this step are used up; an earlier step may have been taken on one of them
         used = self._used.setdefault(party, set())
         new = {(check.sender, check.saw) for check in made if check.sender}
         again = next(iter(sorted(new & used)), None) if self.asked.once else None
         used |= new
         told = f"{step.action}: '{party}' took an earlier step on the message of"
-        return f"{told} '{again[0]}' with the digest {again[1]}" if again else ""
+        missing = f"{told} '{again[0]}' with the digest {again[1]}" if again else ""
+        for demand in self.asked.demands.get(step.action, ()):
+            self.required += 1
+            missing = missing or self._missing(step, demand, made)
+        return missing
 
     def _missing(self, step: TraceStep, demand: Demand, made: list[TraceCheck]) -> str:
         """Take the check that a demand is met by off those that were made; say what is missing if none is."""
@@ -299,3 +294,137 @@ def _senders(guard: Guard, reader: str, writers: Mapping[Symbol, set[str]]) -> f
     """Return the roles that alone write some symbol that the guard reads."""
     others = [writers[symbol] for symbol in symbols_of(guard.formula) if symbol in writers]
     return frozenset(role for roles in others if reader not in roles for role in roles)
+
+
+# --------------------------------------------------------------------------------------------------
+# Clocks: whether the instants that a checked trace gives are ones that a layer with a clock allows.
+#
+# A layer may have sorts that its design lacks, such as instants. What of the layer speaks of such sorts alone is a
+# small protocol of its own: which steps read or set instants, and how those have to lie. A trace gives instants as
+# numbers, which are ordered as numbers are. So comparisons are made again here, whatever a role says that came of its
+# own.
+#
+# Of these guards, those that carry a defence are followed, and those that say how the clock runs. What is said of other
+# sorts as well, such as how long each of several keys is leased, is left to the checks that a role records.
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What one layer says of instants: a protocol about nothing else."""
+
+    protocol: Protocol
+
+    @staticmethod
+    def of(design: Protocol, layers: Iterable[Protocol]) -> tuple[Clock, ...]:
+        """Return the clocks of the layers over a design: of those that have a sort in line that it lacks."""
+        found = (_instants(design, layer) for layer in layers)
+        return tuple(Clock(_projected(layer, sorts)) for layer, sorts in zip(layers, found, strict=True) if sorts)
+
+    def names(self, action: str) -> tuple[str, ...]:
+        """Return what an action says of instants, by the names of its parameters."""
+        return tuple(var.name for each in self.protocol.actions if each.name == action for var in each.params)
+
+    def following(self, instants: Collection[float]) -> Follower:
+        """Return what follows a trace that gives these instants."""
+        line = tuple(dict.fromkeys(_element(each) for each in sorted(instants))) or (_element(0),)
+        return Follower(Machine(self.protocol, _instance(self.protocol, line)))
+
+
+def _instants(design: Protocol, layer: Protocol) -> frozenset[Sort]:
+    """Return the sorts that a layer adds and orders."""
+    added = {sort for sort in layer.sorts if sort not in design.sorts and not sort.is_enumeration}
+    return frozenset(
+        symbol.domain[0]
+        for symbol in layer.symbols
+        if not symbol.mutable and symbol.is_relation and len(symbol.domain) == 2 and set(symbol.domain) <= added
+    )
+
+
+def _projected(layer: Protocol, sorts: frozenset[Sort]) -> Protocol:
+    """Return what of a layer is about these sorts alone."""
+    symbols = tuple(each for each in layer.symbols if _about(each, sorts))
+    actions = tuple(each for action in layer.actions if (each := _part(action, sorts, symbols)) is not None)
+    initial = tuple(each for each in layer.initial if each.symbol in symbols)
+    kept = tuple(sort for sort in layer.sorts if sort in sorts)
+    return replace(layer, actions=actions, initial=initial, axioms=(), sorts=kept, symbols=symbols)
+
+
+def _about(symbol: Symbol, sorts: frozenset[Sort]) -> bool:
+    """Whether a symbol relates, or is, values of these sorts and no others."""
+    return set(symbol.domain) <= sorts and (bool(symbol.domain) if symbol.is_relation else symbol.result in sorts)
+
+
+def _part(action: Action, sorts: frozenset[Sort], symbols: Sequence[Symbol]) -> Action | None:
+    """Return what of an action is about these sorts alone, if it is one of a role that says when it takes it."""
+    params = tuple(var for var in action.params if var.sort in sorts)
+    if not params or not action.by.honest:
+        return None
+
+    def kept(term: Term) -> bool:
+        return free_variables(term) <= set(params) and symbols_of(term) <= set(symbols)
+
+    updates = (each for each in action.updates if each.symbol in symbols and not each.each)
+    return replace(
+        action,
+        params=params,
+        guards=tuple(guard for guard in action.guards if _followed(guard) and kept(guard.formula)),
+        updates=tuple(each for each in updates if each.value is not None and kept(each.value) and kept(each.when)),
+        deduction=False,
+    )
+
+
+def _followed(guard: Guard) -> bool:
+    return guard.defence is not None or guard.kind is GuardKind.GIVEN
+
+
+def _element(instant: float) -> str:
+    return repr(float(instant))
+
+
+def _instance(protocol: Protocol, line: tuple[str, ...]) -> Instance:
+    """Return the instance in which these instants are all there are; what is said of none is the first of them."""
+    rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
+    return Instance(
+        {sort.name: line for sort in protocol.sorts},
+        {symbol.name: InLine(line) for symbol in rigid if symbol.is_relation},
+        {symbol.name: {(): line[0]} for symbol in rigid if not symbol.is_relation},
+    )
+
+
+@dataclass(slots=True)
+class ClockJudge:
+    """Goes along a checked trace and has its instants followed."""
+
+    clocks: Sequence[Clock]
+    instants: Collection[float]
+    _followers: Mapping[int, Follower] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set every clock to its start."""
+        self._followers = {number: clock.following(self.instants) for number, clock in enumerate(self.clocks)}
+
+    def take(self, event: TraceEvent) -> str:
+        """Take an event; return why its instants do not fit, or nothing; without a clock nothing is asked of them."""
+        if not self.clocks:
+            return ""
+        step, due = event.step, dict.fromkeys(self._due(event))
+        if tuple(sorted(name for name, _ in event.at)) != tuple(sorted(due)):
+            told = ", ".join(due) or "none"
+            return f"expected the instants of the event to be {told}, found {', '.join(dict(event.at)) or 'none'}"
+        if not isinstance(step, TraceStep):
+            return ""
+        return next((why for number in self._followers if (why := self._went_on(number, step, event.at))), "")
+
+    def _due(self, event: TraceEvent) -> Iterable[str]:
+        """Yield the names of the instants that an event has to give."""
+        if isinstance(event.step, TraceStep):
+            for clock in self.clocks:
+                yield from clock.names(event.step.action)
+
+    def _went_on(self, number: int, step: TraceStep, at: Sequence[tuple[str, float]]) -> str:
+        names = self.clocks[number].names(step.action)
+        if not names:
+            return ""
+        args = tuple((name, _element(instant)) for name, instant in at if name in names)
+        found = self._followers[number].take(TraceStep(step.action, step.by, args))
+        return found.why if found is not None else ""

@@ -16,7 +16,7 @@ from carnet_spec.language.terms import And, Var, free_variables
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _OpenVariable:
     """A variable still to be chosen: its bit, its place in the frame, and where to look it up."""
 
     bit: int
@@ -31,7 +31,7 @@ class _Plan:
     """What to do once some variables are chosen: conditions to check now, and what is still open."""
 
     checks: tuple[Evaluate, ...]
-    open: tuple[_Open, ...]
+    open: tuple[_OpenVariable, ...]
 
 
 NOTHING_ALIKE: Final[Mapping[Sort, Candidates]] = MappingProxyType({})
@@ -113,10 +113,10 @@ class Choices:
         frame.extend([""] * (self._compiler.room - len(frame)))
         return plan
 
-    def _open(self, number: int, var: Var, sources: tuple[Restriction, ...]) -> _Open:
+    def _open(self, number: int, var: Var, sources: tuple[Restriction, ...]) -> _OpenVariable:
         choosable = self._choosable.get(var.sort)
         domain = self._compiler.elements(var.sort) if choosable is None else choosable
-        return _Open(1 << number, self._scope[var], domain, choosable, sources)
+        return _OpenVariable(1 << number, self._scope[var], domain, choosable, sources)
 
     def _sources(self, parts: Sequence[Term], var: Var, known: frozenset[Var]) -> tuple[Restriction, ...]:
         places = frozenset(self._scope[var] for var in known)
@@ -124,8 +124,8 @@ class Choices:
         return tuple(source for source in compiled if source is not None)
 
 
-def _most_constrained(left: Sequence[_Open], frame: Frame) -> tuple[_Open, Collection[str]]:
-    best: tuple[_Open, Collection[str]] | None = None
+def _most_constrained(left: Sequence[_OpenVariable], frame: Frame) -> tuple[_OpenVariable, Collection[str]]:
+    best: tuple[_OpenVariable, Collection[str]] | None = None
     for entry in left:
         for source in entry.sources:
             found = source(frame)

@@ -38,8 +38,8 @@ class Change:
 Effects = Callable[[Frame], Iterator[Change]]
 
 
-def compiled(
-    update: Update, compiler: Compiler, outer: Scope, followed: Mapping[Symbol, Followed], *, inserted: bool
+def compile_update(
+    update: Update, compiler: Compiler, outer: Scope, followed: Mapping[Symbol, FollowedRelation], *, inserted: bool
 ) -> Effects:
     """Compile one update: given a frame in the state before, it yields what is to change.
 
@@ -107,7 +107,7 @@ def _removing(update: Update, compiler: Compiler, scope: Scope, *, forget: bool)
 
 
 def _following(
-    update: Update, compiler: Compiler, scope: Scope, how: Followed, followed: Mapping[Symbol, Followed]
+    update: Update, compiler: Compiler, scope: Scope, how: FollowedRelation, followed: Mapping[Symbol, FollowedRelation]
 ) -> Effects:
     """Insert a whole prefix of the rows of the followed relation, as their number."""
     table = compiler.relation(update.symbol)
@@ -125,18 +125,18 @@ def _following(
 # What of a protocol has to be kept up to decide which steps are enabled, and how to keep it up at constant cost.
 #
 # Histories that no guard reads are left out. And where a step inserts "every row of some relation so far" into another
-# one, as an order of epochs does, only the number of those rows is kept: see :class:`Followed`.
+# one, as an order of epochs does, only the number of those rows is kept: see :class:`FollowedRelation`.
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class FollowedRelation:
     """At position ``at`` a relation is inserted into for whole prefixes of the rows of ``base``."""
 
     base: Symbol
     at: int
 
 
-def relevant(protocol: Protocol) -> frozenset[Symbol]:
+def relevant_symbols(protocol: Protocol) -> frozenset[Symbol]:
     """Return the mutable symbols on which it depends which steps are enabled."""
     found = {symbol for action in protocol.actions for guard in action.guards for symbol in symbols_of(guard.formula)}
     read = [(update.symbol, read_by(update)) for action in protocol.actions for update in action.updates]
@@ -153,7 +153,7 @@ def read_by(update: Update) -> frozenset[Symbol]:
     return frozenset().union(*(symbols_of(term) for term in (*update.args, update.when, *value)))
 
 
-def followed(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, Followed]:
+def followed_relations(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, FollowedRelation]:
     """Find the relations whose insertions for all elements of a sort can be kept as a number.
 
     All of these hold of such a relation: every insertion for all elements is conditioned on nothing but the base, or
@@ -163,7 +163,7 @@ def followed(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, Fol
     updates = [update for action in protocol.actions for update in action.updates if update.symbol in kept]
     given = {initial.symbol for initial in protocol.initial}
     unfit = {symbol for action in protocol.actions for symbol in (*_looked_through(action), *_replaced(action))}
-    found: dict[Symbol, Followed] = {}
+    found: dict[Symbol, FollowedRelation] = {}
     while True:
         more = {}
         for update in updates:
@@ -171,8 +171,12 @@ def followed(protocol: Protocol, kept: frozenset[Symbol]) -> Mapping[Symbol, Fol
             fit = symbol not in found and symbol not in unfit and symbol not in given
             if fit and update.effect is Effect.INSERT and (place := _place(update)) is not None:
                 base = _base(update, updates, found)
-                if base is not None and base not in given and _eligible(symbol, Followed(base, place), updates, found):
-                    more[symbol] = Followed(base, place)
+                if (
+                    base is not None
+                    and base not in given
+                    and _eligible(symbol, FollowedRelation(base, place), updates, found)
+                ):
+                    more[symbol] = FollowedRelation(base, place)
         if not more:
             return found
         found |= more
@@ -184,12 +188,12 @@ def _place(update: Update) -> int | None:
     return places[0] if len(places) == 1 == len(update.each) and update.args[places[0]] == update.each[0] else None
 
 
-def _base(update: Update, updates: list[Update], found: Mapping[Symbol, Followed]) -> Symbol | None:
+def _base(update: Update, updates: list[Update], found: Mapping[Symbol, FollowedRelation]) -> Symbol | None:
     """Return the relation whose rows so far an update inserts."""
     match update.when:
         case Apply(symbol, (Var() as var,)) if var == update.each[0] and _only_grows(symbol, updates):
             return symbol
-        case Apply(symbol, args) if symbol in found and pure(symbol, updates):
+        case Apply(symbol, args) if symbol in found and only_prefixes_inserted(symbol, updates):
             at = found[symbol].at
             beside = (*args[:at], *args[at + 1 :])
             if args[at] == update.each[0] and not any(update.each[0] in free_variables(arg) for arg in beside):
@@ -201,12 +205,14 @@ def _only_grows(symbol: Symbol, updates: list[Update]) -> bool:
     return symbol.mutable and all(u.effect is Effect.INSERT for u in updates if u.symbol == symbol)
 
 
-def pure(symbol: Symbol, updates: list[Update]) -> bool:
+def only_prefixes_inserted(symbol: Symbol, updates: list[Update]) -> bool:
     """Whether a relation is changed by insertions for all elements of a sort, and by nothing else."""
     return all(u.effect is Effect.INSERT and _place(u) is not None for u in updates if u.symbol == symbol)
 
 
-def _eligible(symbol: Symbol, how: Followed, updates: list[Update], found: Mapping[Symbol, Followed]) -> bool:
+def _eligible(
+    symbol: Symbol, how: FollowedRelation, updates: list[Update], found: Mapping[Symbol, FollowedRelation]
+) -> bool:
     if symbol == how.base:
         return False
     for update in updates:
@@ -221,7 +227,7 @@ def _eligible(symbol: Symbol, how: Followed, updates: list[Update], found: Mappi
     return True
 
 
-def _copies(update: Update, symbol: Symbol, how: Followed) -> bool:
+def _copies(update: Update, symbol: Symbol, how: FollowedRelation) -> bool:
     """Whether an update reads the relation only to insert what follows the same base."""
     match update.when:
         case Apply(read, args) if read == symbol:

@@ -13,28 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from carnet_check.conformance.tables import CANDIDATE, Column, Function, Line, Relation, Table, Work
-from carnet_spec.language import Instance, Row, Sort, Symbol, Term
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    free_variables,
-    negation,
-    subterms,
-)
+from carnet_spec.language import Instance, Row, Sort, Symbol, Term, terms
 
 Frame = list[str]
 Evaluate = Callable[[Frame], Any]
-Scope = Mapping[Var, int]
+Scope = Mapping[terms.Var, int]
 Known = frozenset[int]
 """The places in the frame that are filled."""
 Restriction = Callable[[Frame], Collection[str] | None]
@@ -71,7 +54,7 @@ class Compiler:
         self._tables = tables
         self.room = 0
 
-    def scope(self, variables: Sequence[Var], outer: Scope | None = None) -> dict[Var, int]:
+    def scope(self, variables: Sequence[terms.Var], outer: Scope | None = None) -> dict[terms.Var, int]:
         """Give each variable a place in the frame, beside those of ``outer``."""
         inner = dict(outer or {})
         start = 1 + max(inner.values(), default=-1)
@@ -100,43 +83,43 @@ class Compiler:
     def term(self, term: Term, scope: Scope) -> Evaluate:
         """Compile a term or a formula."""
         match term:
-            case Var():
+            case terms.Var():
                 at = scope[term]
                 return lambda frame: frame[at]
-            case Member(_, name):
+            case terms.Member(_, name):
                 return lambda frame: name
-            case Truth(value):
+            case terms.Truth(value):
                 return lambda frame: value
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 return self._apply(symbol, self.row(args, scope))
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 one, other = self.term(left, scope), self.term(right, scope)
                 return lambda frame: one(frame) == other(frame)
-            case Not(body):
+            case terms.Not(body):
                 inner = self.term(body, scope)
                 return lambda frame: not inner(frame)
-            case And(parts) | Or(parts):
-                return self._junction([self.term(part, scope) for part in parts], isinstance(term, And))
-            case Implies(premise, conclusion):
+            case terms.And(parts) | terms.Or(parts):
+                return self._junction([self.term(part, scope) for part in parts], isinstance(term, terms.And))
+            case terms.Implies(premise, conclusion):
                 given, then = self.term(premise, scope), self.term(conclusion, scope)
                 return lambda frame: not given(frame) or then(frame)
-            case IfThenElse(test, then_term, otherwise):
+            case terms.IfThenElse(test, then_term, otherwise):
                 which = self.term(test, scope)
                 yes, no = self.term(then_term, scope), self.term(otherwise, scope)
                 return lambda frame: yes(frame) if which(frame) else no(frame)
-            case Exists(bound, body):
+            case terms.Exists(bound, body):
                 return self._exists(bound, body, scope)
-            case Forall(bound, body) if (prefix := prefix_in(bound, body, self._tables)) is not None:
+            case terms.Forall(bound, body) if (prefix := prefix_in(bound, body, self._tables)) is not None:
                 row = self.row(prefix.args, self.scope(bound, scope))
-                return Filled(prefix, self.term(prefix.limit, scope), row, self.work)
-            case Forall(bound, body):
-                found = self._exists(bound, negation(body), scope)
+                return PrefixTest(prefix, self.term(prefix.limit, scope), row, self.work)
+            case terms.Forall(bound, body):
+                found = self._exists(bound, terms.negation(body), scope)
                 return lambda frame: not found(frame)
 
     def row(self, args: Sequence[Term], scope: Scope) -> Callable[[Frame], Row]:
         """Compile the arguments of a symbol."""
-        if all(isinstance(arg, Var) for arg in args):
-            places = [scope[arg] for arg in args if isinstance(arg, Var)]
+        if all(isinstance(arg, terms.Var) for arg in args):
+            places = [scope[arg] for arg in args if isinstance(arg, terms.Var)]
             match places:
                 case [one]:
                     return lambda frame: (frame[one],)
@@ -168,7 +151,7 @@ class Compiler:
 
         return junction
 
-    def _exists(self, bound: Sequence[Var], body: Term, scope: Scope) -> Evaluate:
+    def _exists(self, bound: Sequence[terms.Var], body: Term, scope: Scope) -> Evaluate:
         inner = self.scope(bound, scope)
         test = self.term(body, inner)
         if len(bound) == 1:
@@ -180,10 +163,10 @@ class Compiler:
 
         return search
 
-    def _exists_one(self, var: Var, body: Term, scope: Scope, known: Known, test: Evaluate) -> Evaluate:
+    def _exists_one(self, var: terms.Var, body: Term, scope: Scope, known: Known, test: Evaluate) -> Evaluate:
         """Compile a search for one element; most quantifiers are of this kind. It pays for what it may look at."""
         at, domain, work = scope[var], self.elements(var.sort), self.work
-        price = CANDIDATE * max(1, sum(isinstance(part, Apply | Equal) for part in subterms(body)))
+        price = CANDIDATE * max(1, sum(isinstance(part, terms.Apply | terms.Equal) for part in terms.subterms(body)))
         source = self.candidates(body, var, scope, known)
 
         def search(frame: Frame) -> bool:
@@ -200,7 +183,7 @@ class Compiler:
         return search
 
     def assignments(
-        self, bound: Sequence[Var], body: Term, scope: Scope, known: Known
+        self, bound: Sequence[terms.Var], body: Term, scope: Scope, known: Known
     ) -> Callable[[Frame], Iterator[None]]:
         """Compile a loop that puts every choice of ``bound`` that can make ``body`` true into the frame."""
         if not bound:
@@ -225,33 +208,35 @@ class Compiler:
 
     # -- candidates --------------------------------------------------------------------------------
 
-    def candidates(self, term: Term, var: Var, scope: Scope, known: Known, positive: bool = True) -> Restriction | None:
+    def candidates(
+        self, term: Term, var: terms.Var, scope: Scope, known: Known, positive: bool = True
+    ) -> Restriction | None:
         """Compile which elements of ``var`` can make ``term`` true, or false, once the ``known`` are chosen.
 
         Nothing is returned where no restriction can be read off the term's shape.
         """
         match term:
-            case Not(body):
+            case terms.Not(body):
                 return self.candidates(body, var, scope, known, not positive)
-            case And(parts) if positive:
+            case terms.And(parts) if positive:
                 return self._fewest(parts, var, scope, known, positive)
-            case Or(parts) if not positive:
+            case terms.Or(parts) if not positive:
                 return self._fewest(parts, var, scope, known, positive)
-            case And(parts) | Or(parts):
+            case terms.And(parts) | terms.Or(parts):
                 return self._any(parts, var, scope, known, positive)
-            case Implies(premise, conclusion):
-                return self.candidates(Or((Not(premise), conclusion)), var, scope, known, positive)
-            case Apply(symbol, args) if positive and symbol.is_relation:
+            case terms.Implies(premise, conclusion):
+                return self.candidates(terms.Or((terms.Not(premise), conclusion)), var, scope, known, positive)
+            case terms.Apply(symbol, args) if positive and symbol.is_relation:
                 return self._found_in(self.relation(symbol), args, var, scope, known)
-            case Equal(left, right) if positive:
+            case terms.Equal(left, right) if positive:
                 return self._equal(left, right, var, scope, known) or self._equal(right, left, var, scope, known)
-            case Truth(value):
+            case terms.Truth(value):
                 return None if value is positive else lambda frame: ()
             case _:
                 return None
 
     def _fewest(
-        self, parts: Sequence[Term], var: Var, scope: Scope, known: Known, positive: bool
+        self, parts: Sequence[Term], var: terms.Var, scope: Scope, known: Known, positive: bool
     ) -> Restriction | None:
         """All parts have to be as wanted: take the part that leaves the fewest candidates."""
         compiled = (self.candidates(part, var, scope, known, positive) for part in parts)
@@ -269,13 +254,15 @@ class Compiler:
 
         return fewest
 
-    def _any(self, parts: Sequence[Term], var: Var, scope: Scope, known: Known, positive: bool) -> Restriction | None:
+    def _any(
+        self, parts: Sequence[Term], var: terms.Var, scope: Scope, known: Known, positive: bool
+    ) -> Restriction | None:
         """One part has to be as wanted: join the candidates of all, leaving out parts that cannot be."""
         settled: list[Evaluate] = []
         sources: list[Restriction] = []
         for part in parts:
             if settles(part, scope, known):
-                settled.append(self.term(part if positive else negation(part), scope))
+                settled.append(self.term(part if positive else terms.negation(part), scope))
                 continue
             source = self.candidates(part, var, scope, known, positive)
             if source is None:
@@ -292,7 +279,7 @@ class Compiler:
         return union
 
     def _found_in(
-        self, table: Relation, args: Sequence[Term], var: Var, scope: Scope, known: Known
+        self, table: Relation, args: Sequence[Term], var: terms.Var, scope: Scope, known: Known
     ) -> Restriction | None:
         """Look the variable up in the rows of a relation, by the arguments that are known."""
         if var not in args or table.following is not None:
@@ -304,7 +291,7 @@ class Compiler:
         nothing: dict[Row, int] = {}
         return lambda frame: Column(index.get(key(frame), nothing), position)
 
-    def _equal(self, side: Term, other: Term, var: Var, scope: Scope, known: Known) -> Restriction | None:
+    def _equal(self, side: Term, other: Term, var: terms.Var, scope: Scope, known: Known) -> Restriction | None:
         if side != var or not settles(other, scope, known):
             return None
         value = self.term(other, scope)
@@ -313,7 +300,7 @@ class Compiler:
 
 def settles(term: Term, scope: Scope, known: Known) -> bool:
     """Whether what is known gives every variable of ``term`` its element."""
-    return all(scope[var] in known for var in free_variables(term))
+    return all(scope[var] in known for var in terms.free_variables(term))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -334,21 +321,23 @@ class Prefix:
     at: int
 
 
-def prefix_in(bound: Sequence[Var], body: Term, tables: Mapping[str, Table]) -> Prefix | None:
+def prefix_in(bound: Sequence[terms.Var], body: Term, tables: Mapping[str, Table]) -> Prefix | None:
     """Return what a formula that begins with *for all* says of the elements before another, if it says just that."""
     match tuple(bound), body:
-        case (Var() as var,), Implies(Apply(before, (first, limit)), Apply(held, args)) if first == var:
+        case (terms.Var() as var,), terms.Implies(terms.Apply(before, (first, limit)), terms.Apply(held, args)) if (
+            first == var
+        ):
             line, table = tables.get(before.name), tables.get(held.name)
-            places = [at for at, arg in enumerate(args) if var in free_variables(arg)]
+            places = [at for at, arg in enumerate(args) if var in terms.free_variables(arg)]
             plain = isinstance(table, Relation) and not isinstance(table, Line) and table.following is None
-            alone = len(places) == 1 and args[places[0]] == var and var not in free_variables(limit)
+            alone = len(places) == 1 and args[places[0]] == var and var not in terms.free_variables(limit)
             if isinstance(line, Line) and isinstance(table, Relation) and plain and alone:
                 return Prefix(line, limit, table, args, places[0])
     return None
 
 
 @dataclass(slots=True)
-class Filled:
+class PrefixTest:
     """Answers whether a prefix is whole, for the arguments beside its element that it is asked about."""
 
     prefix: Prefix

@@ -11,40 +11,21 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from carnet_check.conformance import tables
 from carnet_check.conformance.choices import Candidates, Choices, conjuncts
-from carnet_check.conformance.effects import Change, Effects, Followed, compiled, followed, relevant
+from carnet_check.conformance.effects import (
+    Change,
+    Effects,
+    FollowedRelation,
+    compile_update,
+    followed_relations,
+    relevant_symbols,
+)
 from carnet_check.conformance.formulas import Compiler, Evaluate, Frame
-from carnet_check.conformance.tables import (
-    CHANGE,
-    MOST_WAYS,
-    MOVE,
-    ROW,
-    RULE,
-    Function,
-    Line,
-    Relation,
-    Table,
-    Undo,
-    Work,
-)
 from carnet_check.loading.families import unknown
-from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Protocol, Sort, Symbol
+from carnet_spec.language import Action, Effect, Guard, GuardKind, InLine, Instance, Protocol, Sort, Symbol, terms
 from carnet_spec.language.notation import show
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Exists,
-    Forall,
-    Member,
-    Not,
-    Term,
-    Var,
-    children,
-    free_variables,
-    subterms,
-    symbols_of,
-)
-from carnet_spec.trace import TraceStep
+from carnet_spec.trace import TraceCheck, TraceEnd, TraceStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +40,8 @@ class Move:
 @dataclass(frozen=True, slots=True)
 class _Action:
     action: Action
-    params: Mapping[str, Var]
-    scope: Mapping[Var, int]
+    params: Mapping[str, terms.Var]
+    scope: Mapping[terms.Var, int]
     guards: tuple[tuple[Guard, Evaluate], ...]
     effects: tuple[Effects, ...]
     choices: Sequence[Choices]
@@ -89,14 +70,14 @@ class Machine:
         protocol: Protocol,
         instance: Instance,
         named: Mapping[str, Collection[str]] | None = None,
-        work: Work | None = None,
+        work: tables.Work | None = None,
         *,
         complete: bool = False,
     ) -> None:
         self.protocol = protocol
-        self.work = work or Work()
-        self._kept = relevant(protocol)
-        self._follows: Mapping[Symbol, Followed] = followed(protocol, self._kept)
+        self.work = work or tables.Work()
+        self._kept = relevant_symbols(protocol)
+        self._follows: Mapping[Symbol, FollowedRelation] = followed_relations(protocol, self._kept)
         self.tables = self._make_tables(instance)
         self._compiler = Compiler(instance, self.tables, self.work)
         self._candidates = _candidates(protocol, instance, named or {})
@@ -106,36 +87,36 @@ class Machine:
         deduced = (action for action in protocol.actions if not (complete and action.by.honest))
         self._rules = [rule for action in deduced if (rule := self._compile_rule(action)) is not None]
         self._triggers = triggers(protocol, self._rules)
-        self.journal: deque[Undo] | None = None
+        self.journal: deque[tables.Undo] | None = None
         """What takes back the changes since a follower began to keep it, in order."""
         for rule in self._rules:
             self._make(self._derived(rule, self._frame(), 0))
 
     # -- the first state ---------------------------------------------------------------------------
 
-    def _make_tables(self, instance: Instance) -> dict[str, Table]:
-        tables: dict[str, Table] = {}
+    def _make_tables(self, instance: Instance) -> dict[str, tables.Table]:
+        made: dict[str, tables.Table] = {}
         for symbol in self.protocol.symbols:
             if symbol.mutable and symbol in self._kept:
-                tables[symbol.name] = (
-                    Relation(symbol.name)
+                made[symbol.name] = (
+                    tables.Relation(symbol.name)
                     if symbol.is_relation
-                    else Function(symbol.name, {}, instance.of(symbol.result)[0])
+                    else tables.Function(symbol.name, {}, instance.of(symbol.result)[0])
                 )
             elif not symbol.mutable and symbol.is_relation:
                 rows = instance.relations.get(symbol.name, frozenset())
                 if isinstance(rows, InLine):
-                    tables[symbol.name] = Line(symbol.name, rows)
+                    made[symbol.name] = tables.Line(symbol.name, rows)
                 else:
-                    tables[symbol.name] = Relation(symbol.name, sorted(rows))
+                    made[symbol.name] = tables.Relation(symbol.name, sorted(rows))
             elif not symbol.mutable:
-                tables[symbol.name] = Function(symbol.name, instance.functions[symbol.name], "")
+                made[symbol.name] = tables.Function(symbol.name, instance.functions[symbol.name], "")
         for symbol, how in self._follows.items():
-            table, base = tables[symbol.name], tables[how.base.name]
-            assert isinstance(table, Relation)
-            assert isinstance(base, Relation)
+            table, base = made[symbol.name], made[how.base.name]
+            assert isinstance(table, tables.Relation)
+            assert isinstance(base, tables.Relation)
             table.following, table.at = base, how.at
-        return tables
+        return made
 
     def _start(self) -> None:
         for initial in self.protocol.initial:
@@ -144,9 +125,9 @@ class Machine:
             value = self._compiler.term(initial.value, self._compiler.scope(initial.params))
             table = self.tables[initial.symbol.name]
             for row in itertools.product(*(self._compiler.elements(var.sort) for var in initial.params)):
-                self.work.spend(ROW)
+                self.work.spend(tables.ROW)
                 found = value([*row, *self._frame()])
-                if isinstance(table, Function):
+                if isinstance(table, tables.Function):
                     table.assign(row, found)
                 elif found:
                     table.insert(row)
@@ -169,24 +150,24 @@ class Machine:
             drawn=tuple((scope[one], scope[other]) for one, other in pairs if one.sort == other.sort),
         )
 
-    def _choices(self, action: Action, scope: Mapping[Var, int], guards: int) -> Choices:
+    def _choices(self, action: Action, scope: Mapping[terms.Var, int], guards: int) -> Choices:
         conditions = [guard.formula for guard in action.guards[:guards]]
         return Choices(self._compiler, action.params, conditions, scope, self._candidates)
 
-    def _effects(self, action: Action, scope: Mapping[Var, int]) -> tuple[Effects, ...]:
+    def _effects(self, action: Action, scope: Mapping[terms.Var, int]) -> tuple[Effects, ...]:
         updates = [update for update in action.updates if update.symbol in self._kept]
         inserting: set[Symbol] = set()
         effects = []
         for update in updates:
             inserted = update.symbol in inserting
-            effects.append(compiled(update, self._compiler, scope, self._follows, inserted=inserted))
+            effects.append(compile_update(update, self._compiler, scope, self._follows, inserted=inserted))
             if update.effect is Effect.INSERT:
                 inserting.add(update.symbol)
         return tuple(effects)
 
     def _compile_rule(self, action: Action) -> Rule | None:
         """Compile a deduction, unless no guard depends on it or rigid facts rule it out."""
-        heads = [Apply(update.symbol, update.args) for update in action.updates if update.symbol in self._kept]
+        heads = [terms.Apply(update.symbol, update.args) for update in action.updates if update.symbol in self._kept]
         if not action.deduction or not heads:
             return None
         parts = [part for guard in action.guards for part in conjuncts(guard.formula)]
@@ -194,11 +175,11 @@ class Machine:
             return None
         scope = self._compiler.scope(action.params)
         if not any(update.each for update in action.updates):
-            parts.append(Not(And(tuple(heads))))  # where all is known already, the deduction adds nothing
+            parts.append(terms.Not(terms.And(tuple(heads))))  # where all is known already, the deduction adds nothing
         return Rule(action, scope, self._effects(action, scope), Choices(self._compiler, action.params, parts, scope))
 
-    def _never(self, part: Term) -> bool:
-        if free_variables(part) or any(symbol.mutable for symbol in symbols_of(part)):
+    def _never(self, part: terms.Term) -> bool:
+        if terms.free_variables(part) or any(symbol.mutable for symbol in terms.symbols_of(part)):
             return False
         holds = self._compiler.term(part, {})
         return not holds(self._frame())
@@ -236,7 +217,7 @@ class Machine:
         """
         found = self._actions[step.action]
         frame = self._given(step, found)
-        self.work.spend(MOVE)
+        self.work.spend(tables.MOVE)
         if len(step.args) < len(found.params):
             return self._ways(found, frame, step)
         if not all(holds(frame) for _, holds in found.guards) or not found.distinct(frame):
@@ -265,7 +246,7 @@ class Machine:
         while waiting:
             change = waiting.popleft()
             for trigger in self._triggers.get(change.table.name, ()):
-                self.work.spend(RULE)
+                self.work.spend(tables.RULE)
                 frame = self._frame()
                 if trigger.fits(change.row, frame):
                     waiting.extend(self._made(self._derived(trigger.rule, frame, trigger.known)))
@@ -274,7 +255,7 @@ class Machine:
         """Make changes; return those that changed something."""
         return [change for change in changes if self._keep(change.apply())]
 
-    def _keep(self, undo: Undo | None) -> bool:
+    def _keep(self, undo: tables.Undo | None) -> bool:
         """Remember how to take a change back, if anything changed and a follower keeps a journal."""
         if undo is not None and self.journal is not None:
             self.journal.append(undo)
@@ -291,7 +272,7 @@ class Machine:
         changes = []
         for effect in effects:
             for change in effect(frame):
-                self.work.spend(CHANGE)
+                self.work.spend(tables.CHANGE)
                 changes.append(change)
         return tuple(changes)
 
@@ -312,7 +293,7 @@ class Machine:
             if found.distinct(chosen):
                 changes = self._changes(found.effects, chosen)
                 ways.setdefault(changes, Move(changes, tuple(self._drawn(found, choice))))
-                if len(ways) > MOST_WAYS:
+                if len(ways) > tables.MOST_WAYS:
                     break
         return list(ways.values())
 
@@ -357,7 +338,7 @@ class Rule:
     """A deduction, compiled."""
 
     action: Action
-    scope: Mapping[Var, int]
+    scope: Mapping[terms.Var, int]
     effects: tuple[Effects, ...]
     choices: Choices
 
@@ -384,17 +365,17 @@ class Trigger:
         )
 
 
-def _trigger(rule: Rule, args: Sequence[Term]) -> Trigger:
-    first: dict[Var, int] = {}
+def _trigger(rule: Rule, args: Sequence[terms.Term]) -> Trigger:
+    first: dict[terms.Var, int] = {}
     equal = []
     for at, arg in enumerate(args):
-        if isinstance(arg, Var) and arg in rule.scope and first.setdefault(arg, at) != at:
+        if isinstance(arg, terms.Var) and arg in rule.scope and first.setdefault(arg, at) != at:
             equal.append((first[arg], at))
     return Trigger(
         rule,
         places=tuple((at, rule.scope[var]) for var, at in first.items()),
         equal=tuple(equal),
-        members=tuple((at, arg.name) for at, arg in enumerate(args) if isinstance(arg, Member)),
+        members=tuple((at, arg.name) for at, arg in enumerate(args) if isinstance(arg, terms.Member)),
         known=rule.choices.known(first),
     )
 
@@ -410,14 +391,14 @@ def triggers(protocol: Protocol, rules: Iterable[Rule]) -> dict[str, list[Trigge
     return found
 
 
-def _read(rule: Action, lost: set[Symbol]) -> Iterable[Apply]:
+def _read(rule: Action, lost: set[Symbol]) -> Iterable[terms.Apply]:
     """Yield the places where a rule reads a symbol that changes, its own heads among them if they can be removed."""
-    terms = [guard.formula for guard in rule.guards]
+    formulas = [guard.formula for guard in rule.guards]
     for update in rule.updates:
-        head = (Apply(update.symbol, update.args),) if update.symbol in lost else update.args
-        terms += [*head, update.when]
-    parts = (part for term in terms for part in subterms(term))
-    return (part for part in parts if isinstance(part, Apply) and part.symbol.mutable)
+        head = (terms.Apply(update.symbol, update.args),) if update.symbol in lost else update.args
+        formulas += [*head, update.when]
+    parts = (part for term in formulas for part in terms.subterms(term))
+    return (part for part in parts if isinstance(part, terms.Apply) and part.symbol.mutable)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -431,7 +412,9 @@ _REASONS = {
 }
 
 
-def describe_refusal(action: Action, guard: Guard, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> str:
+def describe_refusal(
+    action: Action, guard: Guard, scope: Mapping[terms.Var, int], frame: Frame, compiler: Compiler
+) -> str:
     """Say which guard refuses a step, and what it reads."""
     names = {var: frame[at] for var, at in scope.items() if frame[at]}
     formula = show(guard.formula, names=names)
@@ -440,22 +423,178 @@ def describe_refusal(action: Action, guard: Guard, scope: Mapping[Var, int], fra
     return f"{action.name}: {_REASONS[guard.kind].format(name=guard.name)}: {formula}{seen}"
 
 
-def _values(formula: Term, scope: Mapping[Var, int], frame: Frame, compiler: Compiler) -> dict[str, str]:
+def _values(formula: terms.Term, scope: Mapping[terms.Var, int], frame: Frame, compiler: Compiler) -> dict[str, str]:
     """Return what the functions in a formula stand for, where that depends on nothing that is open."""
     known = {var for var, at in scope.items() if frame[at]}
     found = {}
     for part in _open(formula):
-        read = isinstance(part, Apply) and not part.symbol.is_relation and part.symbol.mutable
-        if read and free_variables(part) <= known:
+        read = isinstance(part, terms.Apply) and not part.symbol.is_relation and part.symbol.mutable
+        if read and terms.free_variables(part) <= known:
             names = {var: frame[at] for var, at in scope.items()}
             found[show(part, names=names)] = str(compiler.term(part, scope)(frame))
     return found
 
 
-def _open(term: Term, hidden: frozenset[Var] = frozenset()) -> Iterator[Term]:
+def _open(term: terms.Term, hidden: frozenset[terms.Var] = frozenset()) -> Iterator[terms.Term]:
     """Yield what is inside ``term`` and reads no variable of a quantifier inside it."""
-    if not free_variables(term) & hidden:
+    if not terms.free_variables(term) & hidden:
         yield term
-    inside = hidden | set(term.bound) if isinstance(term, Exists | Forall) else hidden
-    for child in children(term):
+    inside = hidden | set(term.bound) if isinstance(term, terms.Exists | terms.Forall) else hidden
+    for child in terms.children(term):
         yield from _open(child, inside)
+
+
+# --------------------------------------------------------------------------------------------------
+# Following a trace: one step after another, going back where an argument that was left out was chosen wrongly.
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first event that no run of the spec explains, and why; ``index`` counts events from 0."""
+
+    index: int
+    step: TraceStep | TraceCheck | TraceEnd
+    why: str
+
+
+@dataclass(slots=True)
+class _Branch:
+    """A point from which a trace could go on in other ways."""
+
+    taken: int
+    """Steps taken before it."""
+    changes: int
+    """Changes kept in the journal before it, those included that were forgotten since."""
+    others: list[Move]
+    """The last one is tried next."""
+
+
+class Follower:
+    """Takes the steps of one trace, each once it is known, in a machine of its own.
+
+    Where missing arguments allow for several moves, one is followed; the others wait until it does not work out. Of
+    too many that wait, those that wait longest are forgotten: a trace that could only go on from them is undecided.
+    """
+
+    def __init__(self, machine: Machine, ignored: Collection[str] = ()) -> None:
+        """Follow a trace in ``machine``; steps of ``ignored`` actions are no evidence and change nothing."""
+        self._machine = machine
+        self._ignored = ignored
+        self._branches: deque[_Branch] = deque()
+        self._steps: deque[TraceStep] = deque()
+        """The steps since the first branch that is open."""
+        self._since = 0
+        self._forgotten = 0
+        """Changes that the journal had and has no more."""
+        self._waiting = 0
+        """Changes of the moves that wait."""
+        self._left_out = False
+        self._taken = 0
+        self._furthest: Divergence | None = None
+
+    @property
+    def work(self) -> tables.Work:
+        """What may still be spent."""
+        return self._machine.work
+
+    @property
+    def open(self) -> int:
+        """In how many places the trace could have gone on in another way."""
+        return len(self._branches)
+
+    @property
+    def remembered(self) -> int:
+        """How many changes are kept, to be taken back or to be made instead."""
+        return len(self._machine.journal or ()) + self._waiting
+
+    def take(self, step: TraceStep) -> Divergence | None:
+        """Take the next step; return the divergence if no run of the spec explains the trace up to here.
+
+        Raises:
+            AmbiguousTraceError: too much is missing from the trace to decide it.
+        """
+        self.work.allow_event()
+        misfit = self._machine.misfit(step)
+        if misfit:
+            return Divergence(self._taken, step, misfit)
+        if self._branches:
+            self._steps.append(step)
+        ahead = deque((step,))
+        while ahead:
+            current = ahead.popleft()
+            moves = [Move(())] if current.action in self._ignored else self._machine.moves(current)
+            if moves:
+                self._go(moves, current, ahead)
+                continue
+            if self._furthest is None or self._taken > self._furthest.index:
+                self._furthest = Divergence(self._taken, current, self._machine.why_not(current))
+            if not self._branches:
+                return self._diverged(self._furthest)
+            ahead = self._back()
+        return None
+
+    def _diverged(self, found: Divergence) -> Divergence:
+        if self._left_out:
+            raise tables.AmbiguousTraceError(
+                f"undecided at event {found.index}: the trace leaves out so many arguments that not every way to "
+                "choose them was tried"
+            )
+        return found
+
+    def _go(self, moves: list[Move], step: TraceStep, ahead: deque[TraceStep]) -> None:
+        if len(moves) > tables.MOST_WAYS:
+            self._left_out = True
+            moves.pop()
+        first, *others = moves
+        if others and not self._branches:
+            self._steps = deque((step, *ahead))
+            self._since = self._taken
+            self._machine.journal = deque()
+            self._forgotten = 0
+        if others:
+            others.reverse()
+            self._branches.append(_Branch(self._taken, self._kept(), others))
+            self._waiting += sum(len(move.changes) for move in others)
+        self._machine.take(first)
+        self._taken += 1
+        self._forget()
+
+    def _kept(self) -> int:
+        return self._forgotten + len(self._machine.journal or ())
+
+    def _back(self) -> deque[TraceStep]:
+        """Take the last branch's next way, and return the steps to be taken again after it."""
+        branch = self._branches[-1]
+        journal = self._machine.journal
+        assert journal is not None
+        while self._kept() > branch.changes:
+            self.work.spend(tables.CHANGE)
+            journal.pop()()
+        move = branch.others.pop()
+        self._waiting -= len(move.changes)
+        if not branch.others:
+            self._branches.pop()
+        if not self._branches:
+            self._machine.journal = None
+        self._machine.take(move)
+        self._taken = branch.taken + 1
+        ahead = deque[TraceStep]()  # from the end, which is near: what comes before may be all of a long trace
+        ahead.extendleft(itertools.islice(reversed(self._steps), len(self._steps) - (self._taken - self._since)))
+        return ahead
+
+    def _forget(self) -> None:
+        """Forget the branches that wait longest, until no more is remembered than may be."""
+        journal = self._machine.journal
+        while journal is not None and self.remembered > tables.MOST_KEPT:
+            self._left_out = True
+            self._waiting -= sum(len(move.changes) for move in self._branches.popleft().others)
+            if not self._branches:
+                self._machine.journal = None
+                return
+            first = self._branches[0]
+            for _ in range(first.changes - self._forgotten):
+                journal.popleft()
+            self._forgotten = first.changes
+            for _ in range(first.taken - self._since):
+                self._steps.popleft()
+            self._since = first.taken

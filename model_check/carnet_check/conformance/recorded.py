@@ -13,13 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from carnet_check.conformance.checks import Asked, CheckJudge
-from carnet_check.conformance.clocks import Clock, ClockJudge
-from carnet_check.conformance.following import Divergence, Follower
-from carnet_check.conformance.machine import Machine
+from carnet_check.conformance.checks import CheckJudge, CheckRules, Clock, ClockJudge
+from carnet_check.conformance.machine import Divergence, Follower, Machine
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import Source, known_protocols, load, unknown
-from carnet_check.loading.importing import blamed_on_the_specification
+from carnet_check.loading.importing import specification_errors
 from carnet_check.wording import listed
 from carnet_command.errors import CarnetError
 from carnet_command.exit_codes import ExitCode
@@ -124,7 +122,7 @@ def _checks(source: Source, layers: Sequence[Protocol], parties: Mapping[str, st
     family = source.family
     names = {*family.with_layers(family.main[:1]), *(layer.variant for layer in layers)} if layers else ()
     others = [source.family.drafted(name).whole() for name in sorted(names)]
-    return CheckJudge(Asked.of(layers, others), parties)
+    return CheckJudge(CheckRules.of(layers, others), parties)
 
 
 def verdict(file: Path) -> dict[str, Any]:
@@ -219,7 +217,7 @@ def _threat(header: Header, family: Family, protocol: Protocol, actions: Collect
         if family.judged_under is None:
             said = f"line 1: the trace names no threat model, and '{family.id}' does not say which one fits"
             raise UsageError(f"{said}: name one of {', '.join(threats)}")
-        with blamed_on_the_specification(family.id):
+        with specification_errors(family.id):
             chosen = family.judged_under(actions)
     if chosen not in threats:
         raise UsageError(unknown("threat model", chosen, protocol.id, threats))
@@ -232,7 +230,7 @@ def _instance(source: Source, protocol: Protocol, header: Header) -> Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mentioned:
+class _TraceContents:
     """What a trace mentions: actions, elements of each sort that takes any, in order, parties, and instants.
 
     A party has the role that its first event is of.
@@ -244,8 +242,8 @@ class _Mentioned:
     instants: set[float] = field(default_factory=set)
 
 
-def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _Mentioned:
-    mentioned = _Mentioned({sort.name: {} for sort in protocol.sorts if _is_open(sort, protocol)})
+def _mentioned(protocol: Protocol, events: Iterable[TraceEvent | TraceEnd]) -> _TraceContents:
+    mentioned = _TraceContents({sort.name: {} for sort in protocol.sorts if _is_open(sort, protocol)})
     sort_of = {
         (action.name, var.name): mentioned.elements[var.sort.name]
         for action in protocol.actions
@@ -474,7 +472,9 @@ def events(lines: Iterator[tuple[int, object]], header: Header) -> Iterator[Trac
             event = _event(value)
         except TraceError as error:
             raise UsageError(f"line {number}: {error}") from None
-        if not header.checked and _only_checked(event):
+        if not header.checked and (
+            isinstance(event, TraceEnd) or isinstance(event.step, TraceCheck) or bool(event.place or event.at)
+        ):
             raise UsageError(
                 f"line {number}: only a checked trace has this, and its header does not say that it is one"
             )
@@ -488,11 +488,6 @@ def events(lines: Iterator[tuple[int, object]], header: Header) -> Iterator[Trac
     after = next(lines, None)
     if after is not None:
         raise UsageError(f"line {after[0]}: the trace ends on the line before")
-
-
-def _only_checked(event: TraceEvent | TraceEnd) -> bool:
-    """Whether an event is, or has, what only a checked trace has."""
-    return isinstance(event, TraceEnd) or isinstance(event.step, TraceCheck) or bool(event.place or event.at)
 
 
 def _event(value: object) -> TraceEvent | TraceEnd:

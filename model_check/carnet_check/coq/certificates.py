@@ -27,7 +27,7 @@ MOST_UNKNOWN = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Required:
+class CoqObligation:
     """An obligation that Coq makes: its id without the threat model, and the names of its hypotheses, in order."""
 
     id: str
@@ -36,18 +36,18 @@ class Required:
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class ConvertedCertificate:
     """A certificate in terms of Coq's obligation: each step with the number of its branches, in prefix order."""
 
     steps: tuple[tuple[Step, int], ...]
 
 
-def required(system: System, layer: Layer) -> Iterator[Required]:
+def coq_obligations(system: System, layer: Layer) -> Iterator[CoqObligation]:
     """Yield the obligations of a layer in Coq's order; a step that changes nothing of a claim has none."""
     start = (*(f"sort:{name}" for name, _ in system.inhabited), *(f"axiom:{name}" for name, _ in system.axioms))
     start = (*start, *(f"threat:{name}" for name, _ in layer.axioms))
     for claim in layer.claims:
-        yield Required(f"init/{_part(claim.name)}", (), (*start, GOAL))
+        yield CoqObligation(f"init/{_part(claim.name)}", (), (*start, GOAL))
     before = (*start, *(f"inv:{name}" for name, _ in (*layer.known, *layer.claims)))
     read = {claim.name: frozenset(_symbols(claim.value)) for claim in layer.claims}
     for action in system.actions:
@@ -55,7 +55,7 @@ def required(system: System, layer: Layer) -> Iterator[Required]:
         for claim in layer.claims:
             if not changed.isdisjoint(read[claim.name]):
                 id = f"step/{_part(action.name)}/{_part(claim.name)}"
-                yield Required(id, sorts, (*before, *action.hypotheses, GOAL))
+                yield CoqObligation(id, sorts, (*before, *action.hypotheses, GOAL))
 
 
 def _changed_by(action: Action) -> frozenset[str]:
@@ -86,14 +86,14 @@ class Converter:
 
     system: System
 
-    def layer(self, layer: Layer, certificates: Certificates) -> list[Converted]:
+    def layer(self, layer: Layer, certificates: Certificates) -> list[ConvertedCertificate]:
         """Convert the certificates of a layer.
 
         Raises:
             CarnetError: there are none for some obligation, or none that can be converted.
         """
         given = certificates.layers.get((self.system.variant, layer.threat))
-        obligations = list(required(self.system, layer))
+        obligations = list(coq_obligations(self.system, layer))
         where = f"variant {self.system.variant}" + (f" under {layer.threat}" if layer.threat else "")
         if given is None or len(given.entries) != len(obligations):
             found = "none" if given is None else len(given.entries)
@@ -104,7 +104,7 @@ class Converter:
         pairs = zip(obligations, given.entries, strict=True)
         return [self.converted(obligation, entry) for obligation, entry in pairs if entry is not None]
 
-    def converted(self, obligation: Required, entry: Entry) -> Converted:
+    def converted(self, obligation: CoqObligation, entry: Entry) -> ConvertedCertificate:
         """Convert a certificate, of which nothing is known.
 
         Raises:
@@ -124,18 +124,10 @@ class Converter:
         unknown = [name for step in read for name in _members(step) if name not in self.declared.members]
         if unknown:
             raise CarnetError(f"the certificate of {obligation.id} names {unknown[0]}, which is no member of a sort")
-        steps = [_renumbered(step, core) for step in read]
-        return Converted(tuple(zip(steps, self._branches(steps, obligation.constants), strict=True)))
-
-    def _branches(self, steps: Sequence[Step], constants: Sequence[str]) -> list[int]:
-        """Count the branches of each step.
-
-        Cases of an element that the certificate itself has named have as many branches as make the certificate end
-        where it ends.
-        """
-        known = [self._count(step, constants) for step in steps]
+        steps = [with_hypotheses(step, lambda number: core[number] if number < len(core) else number) for step in read]
+        known = [self._count(step, obligation.constants) for step in steps]
         sizes = sorted({len(members) for members in self.system.enumerations.values()})
-        return _completed(known, sizes)
+        return ConvertedCertificate(tuple(zip(steps, _completed(known, sizes), strict=True)))
 
     def _count(self, step: Step, constants: Sequence[str]) -> int | None:
         rule, _, terms, _ = step
@@ -209,11 +201,7 @@ def _completed(known: Sequence[int | None], sizes: Sequence[int]) -> list[int]:
 
 
 def _require_end(counts: Iterable[int]) -> None:
-    """Require of steps with so many branches, each before its branches, that they end with the last one.
-
-    Raises:
-        CarnetError: they do not.
-    """
+    """Require of steps with so many branches, each before its branches, that they end with the last one."""
     still_open = 1
     for count in counts:
         if not still_open:
@@ -228,15 +216,10 @@ def _with_branches(after: int, count: int) -> int:
     return after >> (count - 1) if count else after << 1
 
 
-def _renumbered(step: Step, core: Sequence[int]) -> Step:
-    """Return a step with a hypothesis of the full obligation for one of the text; one too many stays too many."""
-    return with_hypotheses(step, lambda number: core[number] if number < len(core) else number)
-
-
 # -- for the program --------------------------------------------------------------------------------------------------
 
 
-def line(certificate: Converted, number: Mapping[Name, int]) -> str:
+def line(certificate: ConvertedCertificate, number: Mapping[Name, int]) -> str:
     """Return a certificate as the program reads it: words in a line."""
     return " ".join([_step_text(step, branches, number) for step, branches in certificate.steps])
 
@@ -279,7 +262,7 @@ def _function(name: checker.Name) -> Name:
 # -- for Coq ----------------------------------------------------------------------------------------------------------
 
 
-def coq_term(certificate: Converted, called: Callable[[Name], str]) -> str:
+def coq_term(certificate: ConvertedCertificate, called: Callable[[Name], str]) -> str:
     """Return a certificate as a term of Coq, in which ``n7`` is the number 7.
 
     Coq reads a name many times faster than it reads a number.
@@ -319,7 +302,7 @@ def _list(parts: Iterable[str]) -> str:
     return f"[{'; '.join(parts)}]"
 
 
-def largest(certificate: Converted) -> int:
+def largest_number(certificate: ConvertedCertificate) -> int:
     """Return the largest number in a certificate."""
     return max((number for step, _ in certificate.steps for number in _numbers(step)), default=0)
 

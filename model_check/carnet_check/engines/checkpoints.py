@@ -52,7 +52,7 @@ class Checkpoint:
             if not any(self.folder.iterdir()):
                 _write(self.folder / NAME, {"format": FORMAT, "of": question})
             kept = _read(self.folder / NAME)
-            shelves = [Shelf(self, file.stem) for file in self.folder.glob("*.head")]
+            searches = [SearchCheckpoint(self, file.stem) for file in self.folder.glob("*.head")]
             self._require_heads()
         except FileNotFoundError:
             raise UsageError(f"expected a checkpoint or an empty folder, and '{self.folder}' is neither") from None
@@ -63,20 +63,12 @@ class Checkpoint:
         asked = json.loads(json.dumps(question))
         if differing := [name for name in asked if kept["of"].get(name) != asked[name]]:
             raise UsageError(f"'{self.folder}' is the checkpoint of another search: of another {differing[0]}")
-        self._clear()
-        return sum(shelf.items("states") for shelf in shelves)
-
-    def _clear(self) -> None:
-        """Remove what a process left that was killed while it wrote.
-
-        Raises:
-            UsageError: it cannot be removed.
-        """
-        try:
+        try:  # what a process left that was killed while it wrote
             for unfinished in self.folder.glob(UNFINISHED):
                 unfinished.unlink()
         except OSError as error:
             raise UsageError(f"cannot clear the folder '{self.folder}': {reason(error)}") from None
+        return sum(saved.items("states") for saved in searches)
 
     def _require_heads(self) -> None:
         """Insist that nothing is left of a search whose head is gone, which would begin again without a word.
@@ -96,9 +88,9 @@ class Checkpoint:
             return math.inf
         return self.most_bytes - sum(file.stat().st_size for file in self.folder.iterdir())
 
-    def shelf(self, instance: str) -> Shelf:
+    def saved(self, instance: str) -> SearchCheckpoint:
         """Return where the search of one instance keeps its states; ``instance`` is all that it depends on."""
-        return Shelf(self, hashlib.sha256(instance.encode()).hexdigest()[:16])
+        return SearchCheckpoint(self, hashlib.sha256(instance.encode()).hexdigest()[:16])
 
 
 @dataclass(frozen=True)
@@ -110,7 +102,7 @@ class Segment:
     sum: str
 
 
-class Shelf:
+class SearchCheckpoint:
     """Where the search of one instance keeps what it found: notes, and series that only grow.
 
     Attributes:
@@ -123,10 +115,9 @@ class Shelf:
         self.notes: Mapping[str, Any] | None = None
         self._series: dict[str, list[Segment]] = {}
         head = self._file("head")
-        if head.exists():
-            self._take(_read(head), head)
-
-    def _take(self, kept: Any, head: Path) -> None:
+        if not head.exists():
+            return
+        kept = _read(head)
         try:
             of, notes, series = kept["of"], kept["notes"], kept["series"]
             self._series = {each: [Segment(*segment) for segment in listed] for each, listed in series.items()}
@@ -154,7 +145,6 @@ class Shelf:
         self.notes, self._series = notes, every
 
     def _note(self, notes: Mapping[str, Any] | None, series: Mapping[str, list[Segment]]) -> None:
-        """Write the head, which says what belongs to the search."""
         listed = {each: [astuple(segment) for segment in segments] for each, segments in series.items()}
         _write(self._file("head"), {"of": self._name, "notes": notes, "series": listed})
 
@@ -179,7 +169,6 @@ class Shelf:
                 raise UsageError(f"the checkpoint is broken: '{file}' is not what was written")
 
     def _written(self, series: str, bytes_each: int, parts: Iterable[bytes]) -> Segment:
-        """Write the next segment of a series."""
         digest, size, room = hashlib.sha256(), 0, self._checkpoint.room
         with replacing_durably(self._file(f"{series}.{len(self._series.get(series, ()))}")) as file:
             for part in parts:

@@ -6,9 +6,10 @@ engine, through worker processes, to the reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Required, TypedDict
 
 from carnet_check.loading.extent import Explored, fixed_in_words
 from carnet_check.loading.scope import Scope
@@ -24,13 +25,34 @@ class Caps:
 
     states: int | None = None
     memory: int | None = None
-    workers: int = 1
-    """How many processes share the memory."""
+    workers: int = 1  # how many processes share the memory
     seconds: float | None = None
 
 
 NO_CAPS = Caps()
 """A search goes on to its end."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keyword arguments of :meth:`~carnet_check.engines.interface.Explores.explore`, which explains them."""
+
+    invariants: Required[Sequence[Invariant]]
+    goals: Sequence[Goal]
+    caps: Caps
+    stop_at_first: bool
+    stop_when_fallen: bool
+    reduction: bool
+    threat: str
+    watch: Callable[[int, int], None] | None
+
+
+class LassoOptions(TypedDict, total=False):
+    """The keyword arguments of :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`, beside ``liveness``."""
+
+    caps: Caps
+    reduction: bool
+    threat: str
+    watch: Callable[[int, int], None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +66,9 @@ class Search:
     profile: Profile
     claims: tuple[str, ...]
     goals: tuple[str, ...] = ()
-    directed: bool = False
-    """Honest parties only, towards goals that need more rounds than the profile has."""
+    directed: bool = False  # honest parties only, towards goals that need more rounds than the profile has
     stop_at_first: bool = False
-    liveness: tuple[str, ...] = ()
-    """Liveness properties to decide, instead of claims."""
+    liveness: tuple[str, ...] = ()  # liveness properties to decide, instead of claims
     triggers: tuple[str, ...] = ()
     """Liveness properties of which is looked at, beside the claims, whether anything is ever waited for."""
     sought: bool = False
@@ -57,10 +77,8 @@ class Search:
     """One run that a solver chose: nothing beside it was visited, so it says nothing of goals and steps not taken."""
     caps: Caps = Caps()
     reduction: bool = True
-    digest: str = ""
-    """Of the specification that is meant; empty: whatever the names stand for when the search begins."""
-    explored: Explored | None = None
-    """What was announced; a search that has other instances fails."""
+    digest: str = ""  # of the specification that is meant; empty: whatever the names stand for when the search begins
+    explored: Explored | None = None  # what was announced; a search that has other instances fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +117,7 @@ class Exploration:
     undecided: Mapping[str, str] = field(default_factory=dict)
     reduction: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    walked: Walked | None = None
+    walked: WalkCoverage | None = None
 
     @property
     def complete(self) -> bool:
@@ -107,7 +125,7 @@ class Exploration:
         return self.stopped_by is None and self.walked is None
 
     @property
-    def stood_for(self) -> int:
+    def represented(self) -> int:
         """How many states there are of those reached and of those that they stand for."""
         return self.reduction.get("states_stood_for", self.states)
 
@@ -165,10 +183,10 @@ class Coverage:
     # -- how far ----------------------------------------------------------------------------------
 
     @cached_property
-    def walked(self) -> Walked | None:
+    def walked(self) -> WalkCoverage | None:
         """What random walks covered, in all instances; nothing, if none were taken."""
         every = [found.walked for found in self._all() if found.walked]
-        return Walked.together(every) if every else None
+        return WalkCoverage.together(every) if every else None
 
     def walks(self, claim: str) -> int:
         """Return how many random walks came to their end that looked for a violation of a claim."""
@@ -186,9 +204,9 @@ class Coverage:
         return sum(found.states for found in self._counted())
 
     @cached_property
-    def stood_for(self) -> int:
+    def represented(self) -> int:
         """These states, and those for which they stand."""
-        return sum(found.stood_for for found in self._counted())
+        return sum(found.represented for found in self._counted())
 
     @cached_property
     def transitions(self) -> int:
@@ -197,12 +215,12 @@ class Coverage:
 
     def extra_states(self, claim: str) -> int:
         """Return the states of the instances that were explored for a claim beside the shared ones."""
-        return sum(part.exploration.stood_for for part in self.parts if claim in (part.claims or ()))
+        return sum(part.exploration.represented for part in self.parts if claim in (part.claims or ()))
 
     @property
     def beside(self) -> int:
         """The states from other first values, explored for some claims alone, and those for which they stand."""
-        return sum(part.exploration.stood_for for part in self.parts if part.claims is not None)
+        return sum(part.exploration.represented for part in self.parts if part.claims is not None)
 
     @property
     def states_per_second(self) -> float:
@@ -244,8 +262,8 @@ class Coverage:
     def covered(self) -> str:
         """What was covered, in words."""
         moves = "" if self.budget is None else f", at most {counted(self.budget, 'active adversary move')}"
-        visited = "" if self.stood_for == self.states else f" ({self.states:,} up to symmetry)"
-        extent = f"{self.stood_for:,} states{visited}, depth {self.depth}{moves}"
+        visited = "" if self.represented == self.states else f" ({self.states:,} up to symmetry)"
+        extent = f"{self.represented:,} states{visited}, depth {self.depth}{moves}"
         if self.walked:
             walks, steps = counted(self.walked.walks, "random walk"), counted(self.walked.steps, "step")
             extent = f"{walks}, {steps} in all, {self.depth} in the longest{moves}"
@@ -334,7 +352,7 @@ class Walks:
 
 
 @dataclass(frozen=True, slots=True)
-class GuardSeen:
+class GuardCoverage:
     """How a guard of an action was seen, in any state that a walk left and for any arguments that the instance allows.
 
     Attributes:
@@ -349,18 +367,14 @@ class GuardSeen:
     alone: bool = False
     decided: bool = False
 
-    def joined(self, other: GuardSeen) -> GuardSeen:
+    def joined(self, other: GuardCoverage) -> GuardCoverage:
         """Return how it was seen here or there."""
-        return GuardSeen(
-            self.held or other.held,
-            self.failed or other.failed,
-            self.alone or other.alone,
-            self.decided and other.decided,
-        )
+        held, failed = self.held or other.held, self.failed or other.failed
+        return GuardCoverage(held, failed, self.alone or other.alone, self.decided and other.decided)
 
 
 @dataclass(frozen=True, slots=True)
-class ActionSeen:
+class ActionCoverage:
     """How often walks took an action, whether it could be taken in a state that they left, and how its guards did.
 
     Guards that only draw an unused element are not among them.
@@ -368,19 +382,19 @@ class ActionSeen:
 
     taken: int = 0
     enabled: bool = False
-    guards: Mapping[str, GuardSeen] = field(default_factory=dict)
+    guards: Mapping[str, GuardCoverage] = field(default_factory=dict)
 
-    def joined(self, other: ActionSeen) -> ActionSeen:
+    def joined(self, other: ActionCoverage) -> ActionCoverage:
         """Return how it was seen here or there."""
         guards = {
             name: seen.joined(other.guards[name]) if name in other.guards else seen
             for name, seen in self.guards.items()
         }
-        return ActionSeen(self.taken + other.taken, self.enabled or other.enabled, guards)
+        return ActionCoverage(self.taken + other.taken, self.enabled or other.enabled, guards)
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class WalkCoverage:
     """What walks covered.
 
     Attributes:
@@ -393,7 +407,7 @@ class Walked:
     walks: int = 0
     steps: int = 0
     stuck: int = 0
-    actions: Mapping[str, ActionSeen] = field(default_factory=dict)
+    actions: Mapping[str, ActionCoverage] = field(default_factory=dict)
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -401,27 +415,22 @@ class Walked:
         return tuple(name for name, seen in self.actions.items() if not seen.taken)
 
     @property
-    def guards(self) -> Iterator[tuple[str, str, GuardSeen]]:
+    def guards(self) -> Iterator[tuple[str, str, GuardCoverage]]:
         """Every guard with its action, in the protocol's order, and how it was seen."""
         for action, seen in self.actions.items():
             for guard, each in seen.guards.items():
                 yield action, guard, each
 
     @staticmethod
-    def together(every: Iterable[Walked]) -> Walked:
+    def together(every: Iterable[WalkCoverage]) -> WalkCoverage:
         """Return what walks in several instances covered."""
-        total = Walked()
+        walks = steps = stuck = 0
+        actions: dict[str, ActionCoverage] = {}
         for each in every:
-            total = Walked(
-                total.walks + each.walks,
-                total.steps + each.steps,
-                total.stuck + each.stuck,
-                {**total.actions, **{name: total._seen(name, seen) for name, seen in each.actions.items()}},
-            )
-        return total
-
-    def _seen(self, name: str, more: ActionSeen) -> ActionSeen:
-        return self.actions[name].joined(more) if name in self.actions else more
+            walks, steps, stuck = walks + each.walks, steps + each.steps, stuck + each.stuck
+            for name, seen in each.actions.items():
+                actions[name] = actions[name].joined(seen) if name in actions else seen
+        return WalkCoverage(walks, steps, stuck, actions)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -20,16 +20,15 @@ from enum import StrEnum
 from importlib import metadata
 from typing import Any, ClassVar, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.exploration import NO_CAPS, Caps, Coverage, Exploration, Walks
-from carnet_check.engines.runner import HERE, Listener, Portion, Runner, Shard
+from carnet_check.engines.runner import ONE_PROCESS, Listener, Runner, Shard, ShardReport
 from carnet_check.exports.exhaustion import Visited
 from carnet_check.exports.ground.conditions import Place
 from carnet_check.loading.families import Source
 from carnet_check.results import Result, Verdict
 from carnet_spec.language import Action, Claim, Eventually, Goal, Instance, Invariant, Profile, Protocol, Threat
-from carnet_spec.language import Protocol as Specification
 from carnet_spec.language.terms import Term
 
 # -- what is asked, and what is answered ----------------------------------------------------------
@@ -39,14 +38,13 @@ from carnet_spec.language.terms import Term
 class Plan:
     """One variant's share of a task, checked and spelled out."""
 
-    protocol: Specification
+    protocol: Protocol
     label: str
     threats: tuple[Threat, ...]
     pairs: tuple[tuple[Claim, Threat], ...]
     expected_to_fall: frozenset[tuple[str, str]]
     every_threat: bool
-    liveness: tuple[Eventually, ...] = ()
-    """What should happen in the end, under every threat model of the plan."""
+    liveness: tuple[Eventually, ...] = ()  # what should happen in the end, under every threat model of the plan
     proved: tuple[str, ...] = ()
     """What happens in the end, as another engine proved for any size: only whether anything waits is looked at."""
 
@@ -63,6 +61,11 @@ class Plan:
     def falls(self, claim: str, threat: str) -> bool:
         """Whether the claim is expected to be violated there."""
         return (claim, threat) in self.expected_to_fall
+
+    @property
+    def to_prove(self) -> list[tuple[Claim, Threat]]:
+        """The pairs that are expected to hold: what is expected to fall has no proof."""
+        return [(claim, threat) for claim, threat in self.pairs if not self.falls(claim.name, threat.id)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Task:
     profile: Profile
     plans: tuple[Plan, ...]
     every_claim: bool = True
-    runner: Runner = HERE
+    runner: Runner = ONE_PROCESS
     limits: Caps = NO_CAPS
 
     @property
@@ -96,7 +99,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class ProofBasis:
     """What a row of an engine that proves rests on, so that engines can be held against one another.
 
     Attributes:
@@ -109,7 +112,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EngineResult:
     """What an engine answers: rows, what it explored if it did, and remarks for the end of the run.
 
     ``bases`` says of rows, by their keys, what they rest on; ``standings`` how it stands with each invariant;
@@ -120,8 +123,8 @@ class Outcome:
     rows: tuple[Result, ...] = ()
     searches: tuple[Coverage, ...] = ()
     notes: tuple[str, ...] = ()
-    bases: Mapping[tuple[str, str, str, str, str], Basis] = field(default_factory=dict)
-    standings: tuple[Standing, ...] = ()
+    bases: Mapping[tuple[str, str, str, str, str], ProofBasis] = field(default_factory=dict)
+    standings: tuple[InvariantStatus, ...] = ()
     liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
 
 
@@ -150,7 +153,7 @@ class Engine(ABC):
     needs: ClassVar[tuple[Tool, ...]] = ()
 
     @abstractmethod
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Judge what ``task`` asks for; a claim that cannot be judged within the budget is UNKNOWN."""
 
     @abstractmethod
@@ -166,7 +169,7 @@ class Engine(ABC):
         """Say what the engine is going to do."""
 
     @abstractmethod
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Say how strong what was established is, in parts."""
 
     @abstractmethod
@@ -186,7 +189,7 @@ class Engine(ABC):
         """
 
 
-class Begins(Engine):
+class RunsInBackground(Engine):
     """Can begin with a task, and go on with it in other processes while this one asks other engines."""
 
     @abstractmethod
@@ -201,7 +204,7 @@ class Shares(Engine):
     """Can do one part of its work by itself and leave the answers in a cache."""
 
     @abstractmethod
-    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Do the part of the work that ``shard`` names. It establishes no claim, so there is no row."""
 
 
@@ -216,7 +219,7 @@ class Explores(Engine):
     @abstractmethod
     def explore(
         self,
-        protocol: Specification,
+        protocol: Protocol,
         instance: Instance,
         *,
         invariants: Sequence[Invariant],
@@ -250,7 +253,7 @@ class DecidesLiveness(Explores):
     @abstractmethod
     def lassos(
         self,
-        protocol: Specification,
+        protocol: Protocol,
         instance: Instance,
         *,
         liveness: Sequence[Eventually],
@@ -277,12 +280,12 @@ class Bounded(Engine):
         """Return the same engine for runs of up to so many steps."""
 
 
-class Remembers(Explores):
+class ListsStates(Explores):
     """Hands out the states that it visited, so that they can be checked."""
 
     @abstractmethod
     def visited(
-        self, protocol: Specification, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
+        self, protocol: Protocol, instance: Instance, invariants: Sequence[Invariant], goals: Sequence[Goal]
     ) -> Visited:
         """Visit every state that matters to these invariants and goals, whichever unused elements are drawn."""
 
@@ -291,7 +294,7 @@ class ProvesLiveness(Engine):
     """Proves that something happens in the end."""
 
     @abstractmethod
-    def liveness(self, protocol: Specification, live: Eventually) -> LivenessAnswer:
+    def liveness(self, protocol: Protocol, live: Eventually) -> LivenessAnswer:
         """Try to prove ``live``, for instances of any size and under every threat model."""
 
 
@@ -300,11 +303,11 @@ class DecidesPossibility(Engine):
 
     @abstractmethod
     def possibilities(
-        self, protocol: Specification, threat: Threat | None, known: Mapping[str, Term], runner: Runner
+        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term], runner: Runner
     ) -> Possibilities:
         """Return what answers questions; ``known`` are formulas that are proved to hold in every reachable state.
 
-        Where the engine lacks what it needs, that is :class:`Unsure`.
+        Where the engine lacks what it needs, that is :class:`NoSolver`.
         """
 
 
@@ -314,15 +317,15 @@ class Diagnoses(Engine):
     shows: ClassVar[str]
 
     @abstractmethod
-    def counterexamples(self, source: Source, standing: Standing, most: int) -> Iterator[Cti]:
+    def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
         """Yield a small state for each of the first ``most`` obligations of an invariant that do not hold."""
 
 
-class RemembersProofs(Engine):
+class HasProofHints(Engine):
     """Remembers which hypotheses sufficed for its proofs, so that others need not look for them."""
 
     @abstractmethod
-    def remembered(self, protocol: Specification) -> Mapping[str, tuple[str, ...]]:
+    def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
         """Return the names of hypotheses by the ids of obligations, without a threat model; ``carnet certify`` asks."""
 
 
@@ -332,7 +335,7 @@ class ProvesWeakened(Engine):
     @abstractmethod
     def unproved(
         self,
-        protocol: Specification,
+        protocol: Protocol,
         threat: Threat | None,
         claims: Collection[str],
         jobs: int,
@@ -346,10 +349,8 @@ class Check:
     """One proof obligation that can be asked by itself."""
 
     name: str
-    verifies: tuple[str, ...]
-    """The requirements that it states."""
-    failure: Callable[[], str]
-    """Asks it, and returns why it is not proved, or nothing."""
+    verifies: tuple[str, ...]  # the requirements that it states
+    failure: Callable[[], str]  # asks it, and returns why it is not proved, or nothing
 
 
 class Separable(Engine):
@@ -364,7 +365,7 @@ class ProvesSteps(Engine):
     """Proves steps one by one, those of changed actions too."""
 
     @abstractmethod
-    def step_proofs(self, protocol: Specification, threat: Threat | None) -> StepProofs:
+    def step_proofs(self, protocol: Protocol, threat: Threat | None) -> StepProofs:
         """Return what answers questions about a protocol under a threat model; without one, under all."""
 
 
@@ -380,15 +381,12 @@ class AnswersObligations(Engine):
     """Proves claims obligation by obligation, so that its answers can be compared with others' one by one."""
 
     @abstractmethod
-    def obligation_answers(self, source: Source, protocol: Specification, jobs: int) -> Iterator[ObligationAnswer]:
+    def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
         """Answer every obligation of every layer of a variant."""
 
     @abstractmethod
     def version(self) -> str:
         """Return the name and the version of whatever answers."""
-
-
-# -- What an engine can do that explores one instance on several machines --------------------------
 
 
 class OnCluster(Explores):
@@ -403,19 +401,12 @@ class OnCluster(Explores):
         """
 
 
-# -- What an engine can do that goes on where an earlier run ended ---------------------------------
-
-
-class Keeps(Explores):
+class Checkpointing(Explores):
     """Keeps what it found after each level, and goes on from there."""
 
     @abstractmethod
     def keeping(self, checkpoint: Checkpoint) -> Self:
         """Return the same engine, whose searches go on from a checkpoint and keep what they find in it."""
-
-
-# --------------------------------------------------------------------------------------------------
-# What an engine says that observes: how many states an instance has, and what ever changes in it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,9 +427,6 @@ class Observes(Explores):
         """Visit every state; return nothing if the search stopped before it had seen all of them."""
 
 
-# -- What an engine offers that can take random walks where it would visit every state -------------
-
-
 class Samples(Explores):
     """Can take random walks instead of visiting every state."""
 
@@ -449,9 +437,6 @@ class Samples(Explores):
         What it explores are these walks, all of them whatever falls, and nothing is left out of a state. Which walks
         they are depends on the protocol, the instance, the seed and the depth alone, not on the engine.
         """
-
-
-# -- What an engine can do that explores one instance in several threads ---------------------------
 
 
 class InThreads(Explores):
@@ -468,7 +453,7 @@ class InThreads(Explores):
 class Possibilities(ABC):
     """What may ever happen in one protocol under one threat model; ``before`` are earlier answers, if some are kept."""
 
-    before: Answers | None = None
+    before: AnswerCache | None = None
 
     @abstractmethod
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
@@ -482,7 +467,7 @@ class Possibilities(ABC):
         """Whether anybody knew when it was asked last whether ``premise`` may hold: if not, yes was a guess."""
 
 
-class Unsure(Possibilities):
+class NoSolver(Possibilities):
     """Nobody can tell what never happens, since what tells is not installed or not wanted: anything may."""
 
     def may(self, premise: Goal, taken: Sequence[Action] | None) -> bool:
@@ -508,7 +493,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class InvariantStatus:
     """How one invariant stands in one layer of a variant.
 
     Attributes:
@@ -659,10 +644,8 @@ class Tool:
     name: str
     purpose: str
     get: str
-    distributions: tuple[str, ...] = ()
-    """Python distributions that have to be installed, all of them."""
-    programs: tuple[str, ...] = ()
-    """Programs of which one has to be on the path."""
+    distributions: tuple[str, ...] = ()  # Python distributions that have to be installed, all of them
+    programs: tuple[str, ...] = ()  # programs of which one has to be on the path
     elsewhere: Callable[[], str] = str
     """Finds a program that need not be on the path; returns nothing if there is none."""
     required: bool = False

@@ -31,7 +31,13 @@ Visiting = TypeVar("Visiting", bound=Explores)
 
 def registered() -> tuple[Engine, ...]:
     """Return every engine, in order."""
-    return tuple(_loaded(target) for target in ENGINES.values())
+    found = []
+    for target in ENGINES.values():
+        module, _, attribute = target.partition(":")
+        engine = getattr(importlib.import_module(module), attribute)
+        assert isinstance(engine, Engine), f"'{target}' is no engine"
+        found.append(engine)
+    return tuple(found)
 
 
 def chosen(names: Iterable[str]) -> tuple[Engine, ...]:
@@ -102,10 +108,3 @@ def _fastest(engines: Iterable[Visiting], name: str, otherwise: str) -> Visiting
     if every[name].lacks:
         raise UsageError(every[name].lacks)
     return every[name]
-
-
-def _loaded(target: str) -> Engine:
-    module, _, attribute = target.partition(":")
-    engine = getattr(importlib.import_module(module), attribute)
-    assert isinstance(engine, Engine), f"'{target}' is no engine"
-    return engine

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Protocol
 
 from carnet_check import cache
-from carnet_check.cache import Answers, code
+from carnet_check.cache import AnswerCache, source_digest
 from carnet_check.errors import UsageError
 from carnet_command.worker import STARTING, Answer, Lost, Part
 from carnet_command.workers import MEMORY, PATIENCE, IsLast, Pool, Work, WorkerPool
@@ -34,7 +33,7 @@ class Listener(Protocol):
         """Take note of what was just established."""
 
 
-class Silent:
+class NullListener:
     """Listens, and says nothing."""
 
     def status(self, text: str) -> None:
@@ -64,15 +63,13 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class ShardReport:
     """What became of one part of the work: how much there was of it, and what is left open or went wrong."""
 
     engine: str
-    work: str
-    """What is counted: obligations or explorations."""
+    work: str  # what is counted: obligations or explorations
     done: int
-    of: int
-    """How many there are in all parts together, as far as this one can tell."""
+    of: int  # how many there are in all parts together, as far as this one can tell
     open: Mapping[str, str] = field(default_factory=dict)
     """Why something has no answer, by its name; the run that joins the parts asks again."""
     problems: tuple[str, ...] = ()
@@ -102,12 +99,12 @@ class Runner:
             return RayPool(self.cluster, version, patience=patience, memory=memory)
         return WorkerPool(self.jobs, patience=patience, memory=memory)
 
-    def answers(self, *who: str) -> Answers | None:
+    def answers(self, *who: str) -> AnswerCache | None:
         """Return the earlier answers of a solver or search, which ``who`` names with its version and settings."""
-        return Answers(self.folder, (*who, cache.code())) if self.folder is not None else None
+        return AnswerCache(self.folder, (*who, cache.source_digest())) if self.folder is not None else None
 
 
-HERE = Runner()
+ONE_PROCESS = Runner()
 """One process of this machine, nothing remembered and nothing left out."""
 
 
@@ -126,7 +123,7 @@ _QUIET: Final = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_
 """Ray reports to nobody how it is used, and leaves the environment of its workers alone."""
 
 
-def joined(address: str) -> Any:
+def connected_ray(address: str) -> Any:
     """Return the module of Ray once it is connected to the cluster at ``address``.
 
     Raises:
@@ -176,14 +173,12 @@ class RayPool(Pool):
     def __init__(
         self, address: str, version: Callable[[], str], *, patience: float = PATIENCE, memory: int = MEMORY
     ) -> None:
-        self._ray = joined(address)
-        self._asked = (version, (version(), code()), patience, memory)
+        self._ray = connected_ray(address)
+        self._asked = (version, (version(), source_digest()), patience, memory)
         self._silence = patience + 2 * STARTING
         self.jobs = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, _error: BaseException | None, _traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Do nothing: the cluster goes on."""
 
     def results(
@@ -224,13 +219,11 @@ class RayPool(Pool):
         return time.monotonic() + self._silence
 
     def _heard(self, busy: dict[Any, tuple[Any, float]]) -> list[Any]:
-        """Wait until a task said something or has been silent for too long, and return such tasks."""
         soonest = min(deadline for _, deadline in busy.values())
         ready, _ = self._ray.wait(list(busy), num_returns=1, timeout=max(0.0, soonest - time.monotonic()))
         return list(ready) or [task for task, (_, deadline) in busy.items() if deadline <= time.monotonic()]
 
     def _said(self, reference: Any) -> Any:
-        """Return an answer, or what became of the task that should give it."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)
@@ -249,7 +242,7 @@ def _answers(
     memory: int,
 ) -> Iterator[Answer | Lost]:
     """Answer on a machine of the cluster, in a worker that can be killed."""
-    there = (version(), code())
+    there = (version(), source_digest())
     if there != expected:
         raise UsageError(f"expected the cluster to answer by {_named(expected)}, and it has {_named(there)}")
     with WorkerPool(1, patience=patience, memory=memory) as pool:

@@ -52,7 +52,10 @@ def program_text(system: System) -> str:
     number = numbers(system)
     actions = " ".join(word(action.name) for action in system.actions)
     lines = [listed(protocol_value(system), number), f"(Actions {actions})"]
-    lines += [_layer_text(layer, number) for layer in system.layers]
+    for layer in system.layers:
+        formulas = " ".join(listed(_values(named), number) for named in (layer.axioms, layer.known, layer.claims))
+        claims = " ".join(word(claim.name) for claim in layer.claims)
+        lines.append(f"(Layer {word(layer.threat)} {formulas} ({claims}))")
     return "".join(line + "\n" for line in lines)
 
 
@@ -64,6 +67,10 @@ def word(name: str) -> str:
 def protocol_value(system: System) -> Node:
     """Return the protocol of a system; the axioms begin with what says that no sort is empty."""
     enumerations = (Node("pair", (Name("sort", sort), members)) for sort, members in system.enumerations.items())
+    actions = (
+        Node("Build_action", (each.parameters, each.drawn, _values(each.guards), _values(each.updates)))
+        for each in system.actions
+    )
     return Node(
         "Build_protocol",
         (
@@ -71,18 +78,9 @@ def protocol_value(system: System) -> Node:
             tuple(enumerations),
             _values((*system.inhabited, *system.axioms)),
             system.initially,
-            tuple(map(_action_value, system.actions)),
+            tuple(actions),
         ),
     )
-
-
-def _action_value(action: Action) -> Node:
-    return Node("Build_action", (action.parameters, action.drawn, _values(action.guards), _values(action.updates)))
-
-
-def _layer_text(layer: Layer, number: Mapping[Name, int]) -> str:
-    formulas = " ".join(listed(_values(named), number) for named in (layer.axioms, layer.known, layer.claims))
-    return f"(Layer {word(layer.threat)} {formulas} ({' '.join(word(claim.name) for claim in layer.claims)}))"
 
 
 def _values(named: Iterable[Named]) -> tuple[Part, ...]:
@@ -138,7 +136,6 @@ class Identifiers:
 
 
 def _plain(text: str) -> str:
-    """Return a text in letters, digits and underscores, without the marks of letters."""
     bare = (each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
     return re.sub(r"\W", "_", "".join(bare), flags=re.ASCII)
 
@@ -206,7 +203,8 @@ class CoqText:
             yield self._formula(self.ids.of("inhabited", sort), formula)
         for axiom, formula in system.axioms:
             yield self._formula(self.ids.of("axiom", axiom), formula)
-        yield from self._invariants()
+        invariants = {claim.name: claim.value for layer in system.layers for claim in layer.claims}
+        yield from (self._formula(self.invariant(name), formula) for name, formula in invariants.items())
         for action in system.actions:
             yield from self._action(action)
         yield self._protocol()
@@ -217,11 +215,6 @@ class CoqText:
         for layer in system.layers:
             claims = _list(self.invariant(claim.name) for claim in layer.claims)
             yield f"Definition {self.claims(layer)} : list formula := {claims}."
-
-    def _invariants(self) -> Iterator[str]:
-        invariants = {claim.name: claim.value for layer in self.system.layers for claim in layer.claims}
-        for name, formula in invariants.items():
-            yield self._formula(self.invariant(name), formula)
 
     def _action(self, action: Action) -> Iterator[str]:
         """Yield the definitions of the guards and the updates by their names, and of the action made of them."""

@@ -110,11 +110,13 @@ def instance_text(
     """
     require_no_budget(instance)
     words = _Words(system, protocol, instance)
+    stated: dict[str, Named] = {each.name: each for layer in system.layers for each in layer.claims}
+    formulas = _list(listed(stated[system.stated[claim][0]].value, words.number) for claim in claims)
     parts = (
         _instance(words, protocol, instance),
         _limits(words, protocol, instance, states),
         f"(Threat {_list(listed(axiom.value, words.number) for axiom in system.threats.get(threat, ()))})",
-        f"(Claims {_list(word(claim) for claim in claims)} {_claims(words, system, claims)})",
+        f"(Claims {_list(word(claim) for claim in claims)} {formulas})",
         f"(Known {_list(_known(words, protocol, states))})",
         f"(Fields {_list(_field(each) for each in states.fields)})",
         f"(Rules {_list(str(place) for place, action in enumerate(protocol.actions) if action.deduction)})",
@@ -141,15 +143,15 @@ def _instance(words: _Words, protocol: Protocol, instance: Instance) -> str:
     own = [sort for sort in protocol.sorts if sort.members is None]
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     things = _list(f"({words.sort(sort)} {words.elements(sort, instance.of(sort))})" for sort in own)
-    facts = _list(_facts(words, each, instance) for each in rigid if each.is_relation)
+    facts = _list(
+        f"({words.symbol(each.name)} {_list(words.row(each.domain, row) for row in rows)})"
+        for each in rigid
+        if each.is_relation
+        for rows in (instance.relations.get(each.name, ()),)
+    )
     values = _list(_table(words, each, instance.functions[each.name]) for each in rigid if not each.is_relation)
     somebody = words.thing(own[0], instance.of(own[0])[0]) if own else NOBODY
     return f"(Instance {things} {facts} {values} {somebody})"
-
-
-def _facts(words: _Words, symbol: Symbol, instance: Instance) -> str:
-    rows = (words.row(symbol.domain, row) for row in instance.relations.get(symbol.name, ()))
-    return f"({words.symbol(symbol.name)} {_list(rows)})"
 
 
 def _table(words: _Words, symbol: Symbol, table: Mapping[Row, str]) -> str:
@@ -163,22 +165,13 @@ def _limits(words: _Words, protocol: Protocol, instance: Instance, states: State
         for place, var in enumerate(action.params)
         if (pool := instance.pools.get((action.name, var.name))) is not None
     ]
-    starting = [
-        _table(words, symbol, _first(instance, symbol, states.matters[symbol.name]))
-        for symbol in protocol.symbols
-        if symbol.name in states.matters
-    ]
+    starting = []
+    for symbol in protocol.symbols:
+        if symbol.name in states.matters:
+            given, otherwise = instance.first.get(symbol.name, {}), instance.of(symbol.result)[0]
+            first = {row: given.get(row, otherwise) for row in states.matters[symbol.name]}
+            starting.append(_table(words, symbol, first))
     return f"(Limits {_list(pools)} {_list(starting)})"
-
-
-def _first(instance: Instance, symbol: Symbol, rows: Iterable[Row]) -> dict[Row, str]:
-    given = instance.first.get(symbol.name, {})
-    return {row: given.get(row, instance.of(symbol.result)[0]) for row in rows}
-
-
-def _claims(words: _Words, system: System, claims: Sequence[str]) -> str:
-    stated: dict[str, Named] = {each.name: each for layer in system.layers for each in layer.claims}
-    return _list(listed(stated[system.stated[claim][0]].value, words.number) for claim in claims)
 
 
 def _known(words: _Words, protocol: Protocol, states: States) -> Iterator[str]:

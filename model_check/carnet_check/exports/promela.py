@@ -27,7 +27,7 @@ OVERHEAD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ModelHeader:
     """What the header says, beside the protocol's own words.
 
     Attributes:
@@ -43,13 +43,13 @@ class Told:
     remarks: Sequence[str] = ()
 
 
-def promela(protocol: Protocol, instance: Instance, ground: Ground, told: Told) -> str:
+def promela(protocol: Protocol, instance: Instance, ground: Ground, told: ModelHeader) -> str:
     """Return the model, as one file."""
     return "".join(f"{line}\n" for line in _Model(protocol, instance, ground, told).lines())
 
 
 class _Model:
-    def __init__(self, protocol: Protocol, instance: Instance, ground: Ground, told: Told) -> None:
+    def __init__(self, protocol: Protocol, instance: Instance, ground: Ground, told: ModelHeader) -> None:
         self._protocol = protocol
         self._ground = ground
         self._told = told
@@ -135,43 +135,6 @@ class _Model:
                 yield ""
                 yield from (f"\t{line}" for line in comment(f"{told}: {step.action.says} ({step.action.source})"))
             yield from lines
-        yield from self._monitors()
-        if not steps:
-            yield "\t:: false  /* no step can ever be taken */"
-        yield "\tod"
-        yield "}"
-
-    def _affordable(self, step: Step) -> bool:
-        return self._budget is None or step.action.cost <= self._budget
-
-    def _step(self, step: Step) -> Iterator[str]:
-        yield f"\t:: d_step {{  /* {_plain(step.title)} */"
-        yield from _conditions(self._guards(step), "&&")
-        yield f'\t\tprintf("{_plain(step.title)}\\n");'
-        done = list(assignments(step, self._names))
-        done += [(f"{SPENT} = {SPENT} + {cost}", "a move of the adversary") for cost in self._costs(step.action)]
-        yield from _statements(done)
-        groups = self._closing.after(step)
-        for group in groups:
-            yield from conclusions(group, self._names)
-        if groups and groups[-1].repeated:
-            yield "\t\tskip  /* Spin loses the end of a loop that ends a step */"
-        yield "\t   }"
-
-    def _guards(self, step: Step) -> Iterator[tuple[str, str]]:
-        yield from ((self._affords(cost), "adversary budget") for cost in self._costs(step.action))
-        for name, condition in step.guards:
-            yield self._names.expression(condition), name
-
-    def _costs(self, action: Action) -> Iterator[int]:
-        """Yield what an action costs, where moves are counted."""
-        if self._budget and action.cost:
-            yield action.cost
-
-    def _affords(self, cost: int) -> str:
-        return f"{SPENT} <= {(self._budget or 0) - cost}"
-
-    def _monitors(self) -> Iterator[str]:
         stated = {name: condition for name, condition in self._ground.claims.items() if condition is not True}
         if stated:
             yield ""
@@ -191,6 +154,39 @@ class _Model:
             yield from _conditions(self._stray_lines(), "||")
             yield '\t\tprintf("stray: this was never to change\\n"); assert(false)'
             yield "\t   }"
+        if not steps:
+            yield "\t:: false  /* no step can ever be taken */"
+        yield "\tod"
+        yield "}"
+
+    def _affordable(self, step: Step) -> bool:
+        return self._budget is None or step.action.cost <= self._budget
+
+    def _step(self, step: Step) -> Iterator[str]:
+        yield f"\t:: d_step {{  /* {_plain(step.title)} */"
+        yield from _conditions(self._guards(step), "&&")
+        yield f'\t\tprintf("{_plain(step.title)}\\n");'
+        done = list(assignments(step, self._names))
+        done += [(f"{SPENT} = {SPENT} + {cost}", "a move of the adversary") for cost in self._costs(step.action)]
+        yield from (f"\t\t{statement};{_aside(name)}" for statement, name in done)
+        groups = self._closing.after(step)
+        for group in groups:
+            yield from conclusions(group, self._names)
+        if groups and groups[-1].repeated:
+            yield "\t\tskip  /* Spin loses the end of a loop that ends a step */"
+        yield "\t   }"
+
+    def _guards(self, step: Step) -> Iterator[tuple[str, str]]:
+        yield from ((self._affords(cost), "adversary budget") for cost in self._costs(step.action))
+        for name, condition in step.guards:
+            yield self._names.expression(condition), name
+
+    def _costs(self, action: Action) -> Iterator[int]:
+        if self._budget and action.cost:
+            yield action.cost
+
+    def _affords(self, cost: int) -> str:
+        return f"{SPENT} <= {(self._budget or 0) - cost}"
 
     def _stray_lines(self) -> Iterator[tuple[str, str]]:
         titles: dict[str, list[str]] = {}
@@ -208,11 +204,6 @@ def _conditions(parts: Iterable[tuple[str, str]], sign: str) -> Iterator[str]:
     listed = list(parts) or [("true", "")]
     for place, (expression, name) in enumerate(listed, 1):
         yield f"\t\t{expression} {sign if place < len(listed) else '->'}{_aside(name)}"
-
-
-def _statements(done: Sequence[tuple[str, str]]) -> Iterator[str]:
-    for statement, name in done:
-        yield f"\t\t{statement};{_aside(name)}"
 
 
 def _aside(name: str) -> str:
@@ -295,7 +286,6 @@ def _flag(change: Change, names: Names) -> str:
 
 
 def _copied(change: Change, names: Names) -> Place | None:
-    """Return the place whose value is copied, if one is."""
     sources = {
         when.place if isinstance(when, Fact) and when == Fact(when.place, value) else None
         for value, when in change.cases
@@ -346,13 +336,11 @@ class Names:
         self._sorts = {symbol.name: symbol.result.name for symbol in protocol.symbols if not symbol.is_relation}
         self._numbers = self._counted(protocol, instance)
         self._instead: dict[Place, str] = {}
-        self._saved: list[int] = []
-        """How many bits each variable has that keeps something within a step."""
+        self._saved: list[int] = []  # how many bits each variable has that keeps something within a step
         for place in ground.values:
             self.place(place)
 
     def _counted(self, protocol: Protocol, instance: Instance) -> dict[str, dict[str, int]]:
-        """Number the elements that some place holds, sort by sort."""
         held: dict[str, set[Value]] = {}
         for place, values in self._values.items():
             if place.symbol in self._sorts:

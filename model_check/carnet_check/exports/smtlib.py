@@ -137,6 +137,15 @@ def _binding(bound: tuple[Var, ...], used: dict[Sort | Symbol, None]) -> str:
     return "(" + " ".join([f"({_text(var, named)} {quoted(sort_name(var.sort))})" for var in bound]) + ")"
 
 
+def at_most(sort: Sort, size: int) -> str:
+    """Say that a sort has at most so many elements, which are called ``element.``, its name and a number."""
+    names = [quoted(f"element.{sort.name}.{number}") for number in range(size)]
+    place = quoted(sort_name(sort))
+    one_of = " ".join(f"(= v.any {name})" for name in names)
+    declared = (f"(declare-fun {name} () {place})" for name in names)
+    return "\n".join([*declared, f"(assert (forall ((v.any {place})) (or {one_of} false)))"])
+
+
 class Statement(NamedTuple):
     """One named assertion, ready to be written out: its text and the symbols and sorts it uses."""
 
@@ -166,8 +175,7 @@ class Declarations:
     def __init__(self) -> None:
         self.sorts: dict[str, str] = {}
         self.functions: dict[str, str] = {}
-        self.needs: dict[str, tuple[str, ...]] = {}
-        """For each function, the sorts its declaration mentions."""
+        self.needs: dict[str, tuple[str, ...]] = {}  # for each function, the sorts its declaration mentions
         self._meanings: dict[str, Sort | Symbol] = {}
 
     def sort(self, sort: Sort) -> str:
@@ -192,11 +200,7 @@ class Declarations:
         return name
 
     def _claimed(self, name: str, meaning: Sort | Symbol) -> str:
-        """Make sure that ``name`` means one thing only.
-
-        Raises:
-            SpecificationError: it means something else already.
-        """
+        """Make sure that ``name`` means one thing only; raise SpecificationError if it means something else already."""
         if self._meanings.setdefault(name, meaning) != meaning:
             raise SpecificationError(f"two different sorts or symbols are called {meaning.name}")
         return name

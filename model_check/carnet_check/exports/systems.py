@@ -1,7 +1,7 @@
 """A specification as a system in the terms of ``model_check/coq``: its protocol, and in layers what is proved of it.
 
 What is read is the canonical JSON of :mod:`carnet_spec.language.encoding` and nothing else. To trust a theorem is to
-trust this file, those that write its values and statements down (:mod:`.coq_data`, :mod:`carnet_check.coq.files`), and
+trust this file, those that write its values and statements down (:mod:`.coq_data`, :mod:`carnet_check.coq.folder`), and
 the language of the specification; or to read what they wrote. Every value is a constructor of ``Logic.v`` or
 ``Protocol.v`` applied to its arguments. Variables lose their names here and become what ``Bound`` counts: the number of
 those that are bound further in, or, in an action, the place of a parameter. What the Coq files have no word for is
@@ -202,7 +202,6 @@ class _Document:
         return reduce(lambda right, left: Node(head, (left, right)), reversed(others), last)
 
     def _quantified(self, head: str, bound: Sequence[Any], body: Any, scope: _Scope) -> Node:
-        """Bind one variable at a time, the first one furthest out."""
         if not bound:
             return self.formula(body, scope)
         (_, name, sort), *others = bound
@@ -260,7 +259,11 @@ class _Document:
         scope = scope.at(f"update '{json['name']}'")
         arguments, declared = json["arguments"], self._symbols[json["symbol"]]["arguments"]
         for each in json["each"]:
-            self._require_own_argument(each, arguments, declared, scope)
+            _, name, sort = each
+            if arguments.count(each) != 1 or declared[arguments.index(each)] != sort:
+                raise scope.refused(f"an 'each' of sort {sort} that is not one argument of its own")
+            if name in (parameter for parameter, _ in scope.variables):
+                raise scope.refused(f"an 'each' with the name of the parameter {name}")
         pattern = tuple(None if arg in json["each"] else Node("Some", (self.term(arg, scope),)) for arg in arguments)
         open_first = tuple(variable for arg in arguments if arg in json["each"] for variable in _variables([arg]))
         inner = replace(scope, variables=open_first + scope.variables)
@@ -277,15 +280,6 @@ class _Document:
             case "assign", value if value is not None:
                 return Node("Assign", (self.term(value, scope),))
         raise scope.refused(f"the effect {json['effect']!r} with the value {json['value']!r}")
-
-    def _require_own_argument(
-        self, each: Sequence[str], arguments: Sequence[Any], declared: Sequence[str], scope: _Scope
-    ) -> None:
-        _, name, sort = each
-        if arguments.count(each) != 1 or declared[arguments.index(each)] != sort:
-            raise scope.refused(f"an 'each' of sort {sort} that is not one argument of its own")
-        if name in (parameter for parameter, _ in scope.variables):
-            raise scope.refused(f"an 'each' with the name of the parameter {name}")
 
     # -- statements -----------------------------------------------------------------------------------------------
 
@@ -320,7 +314,6 @@ class _Document:
     # -- layers ---------------------------------------------------------------------------------------------------
 
     def layers(self) -> tuple[Layer, ...]:
-        """Return the layer of all threat models, and one for each that has more; a single one with axioms has all."""
         threats = self._json["threats"]
         alone = len(threats) == 1 and threats[0]["axioms"]
         general = () if alone else self._invariants({each["id"] for each in threats})
@@ -344,7 +337,10 @@ class _Document:
         _require_one_each("invariant", [each["name"] for each in (*(c["states"] for c in claims), *json["lemmas"])])
         ids = [threat["id"] for threat in json["threats"]]
         _require_one_each("threat model", ids)
-        _require_declared((*json["claims"], *json["lemmas"]), ids)
+        for each in (*json["claims"], *json["lemmas"]):
+            if ids and (strange := {*each["under"], *each.get("fails_under", ())}.difference(ids)):
+                told = f"'{each['name']}' is claimed under '{min(strange)}', which is no threat model"
+                raise SpecificationError(told)
         return System(
             protocol=json["protocol"],
             variant=json["variant"],
@@ -371,12 +367,6 @@ class _Document:
                 for claim in claims
             },
         )
-
-
-def _require_declared(stated: Iterable[Json], ids: Sequence[str]) -> None:
-    for each in stated:
-        if ids and (strange := {*each["under"], *each.get("fails_under", ())}.difference(ids)):
-            raise SpecificationError(f"'{each['name']}' is claimed under '{min(strange)}', which is no threat model")
 
 
 def _require_one_each(what: str, names: Sequence[str]) -> None:

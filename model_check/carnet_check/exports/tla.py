@@ -208,7 +208,6 @@ class _Module:
         return f"\\in [{terms.product(sets)} -> {result}]" if sets else f"\\in {result}"
 
     def _first(self, symbol: Symbol) -> str:
-        """Return the first value of a symbol: as the protocol says, or as the instance does."""
         terms = self._terms
         given = next((each for each in self._protocol.initial if each.symbol == symbol), None)
         if given is None:
@@ -474,7 +473,6 @@ class Terms:
         return f'"{element}"' if re.fullmatch(r"[ -!#-;=-\[\]-~]*", element) else self._spelt(element)
 
     def _spelt(self, element: str) -> str:
-        """Return an element that TLA+ has no string for, letter by letter where it must be."""
         return f'"{"".join(each if each.isascii() and each.isalnum() else f"<{ord(each):x}>" for each in element)}"'
 
     def bound(self, variables: Iterable[Var], scope: Scope) -> dict[str, str]:

@@ -15,28 +15,13 @@ from collections.abc import Collection, Iterator, Mapping
 from carnet_check.exports.obligation_text import chosen
 from carnet_check.exports.smtlib import member_name, said, sort_name, symbol_name
 from carnet_check.obligations import GOAL, Hypothesis, Obligation
-from carnet_spec.language import Sort, SpecificationError, Symbol
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Term,
-    Truth,
-    Var,
-)
+from carnet_spec.language import Sort, SpecificationError, Symbol, terms
 
 _UNCLEAR = re.compile(r"[^A-Za-z0-9]")
-_Names = Mapping[Var, str]
+_Names = Mapping[terms.Var, str]
 
 
-def tptp(obligation: Obligation, kept: Collection[str] | None = None, goal: Term | None = None) -> str:
+def tptp(obligation: Obligation, kept: Collection[str] | None = None, goal: terms.Term | None = None) -> str:
     """Return ``obligation`` with the hypotheses that are ``kept`` and its goal; by default with all.
 
     Args:
@@ -67,11 +52,7 @@ def tptp(obligation: Obligation, kept: Collection[str] | None = None, goal: Term
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as a quoted TPTP name.
-
-    Raises:
-        SpecificationError: TPTP has no way to write it.
-    """
+    """Return ``name`` as a quoted TPTP name; raise SpecificationError if TPTP has no way to write it."""
     if not (name.isascii() and name.isprintable()):
         raise SpecificationError(f"'{name}' has characters that TPTP cannot write in a name")
     return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -101,8 +82,8 @@ def _signature(symbol: Symbol) -> str:
     return f"{f'({domain})' if len(symbol.domain) > 1 else domain} > {result}"
 
 
-def _members(sort: Sort) -> list[Member]:
-    return [Member(sort, name) for name in sort.members or ()]
+def _members(sort: Sort) -> list[terms.Member]:
+    return [terms.Member(sort, name) for name in sort.members or ()]
 
 
 def _enumeration(sort: Sort) -> Iterator[str]:
@@ -122,47 +103,46 @@ class _Writer:
     def __init__(self) -> None:
         self._bound = 0
 
-    def formula(self, formula: Term, names: _Names) -> str:
-        """Return a formula in which variables are called by ``names``."""
+    def formula(self, formula: terms.Term, names: _Names) -> str:
         match formula:
-            case Truth(value):
+            case terms.Truth(value):
                 return "$true" if value else "$false"
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 return f"({_term(left, names)} = {_term(right, names)})"
-            case Not(body):
+            case terms.Not(body):
                 return f"~ {self.formula(body, names)}"
-            case And((one, other)):
+            case terms.And((one, other)):
                 return f"({self.formula(one, names)} & {self.formula(other, names)})"
-            case Or((one, other)):
+            case terms.Or((one, other)):
                 return f"({self.formula(one, names)} | {self.formula(other, names)})"
-            case Implies(premise, conclusion):
+            case terms.Implies(premise, conclusion):
                 return f"({self.formula(premise, names)} => {self.formula(conclusion, names)})"
-            case IfThenElse(test, then, otherwise):
-                first = self.formula(Implies(test, then), names)
-                return f"({first} & {self.formula(Implies(Not(test), otherwise), names)})"
-            case Forall((var,), body):
+            case terms.IfThenElse(test, then, otherwise):
+                first = self.formula(terms.Implies(test, then), names)
+                return f"({first} & {self.formula(terms.Implies(terms.Not(test), otherwise), names)})"
+            case terms.Forall((var,), body):
                 return self._quantified("!", var, body, names)
-            case Exists((var,), body):
+            case terms.Exists((var,), body):
                 return self._quantified("?", var, body, names)
             case _:
                 return _term(formula, names)
 
-    def _quantified(self, quantifier: str, var: Var, body: Term, names: _Names) -> str:
+    def _quantified(self, quantifier: str, var: terms.Var, body: terms.Term, names: _Names) -> str:
         self._bound += 1
         name = f"V{self._bound}_{_UNCLEAR.sub('_', var.name)}"
         inner = self.formula(body, {**names, var: name})
         return f"( {quantifier} [{name}: {_type(var.sort)}] : {inner} )"
 
 
-def _term(term: Term, names: _Names) -> str:
+def _term(term: terms.Term, names: _Names) -> str:
     match term:
-        case Var():
+        case terms.Var():
             return names[term]
-        case Member():
+        case terms.Member():
             return quoted(member_name(term))
-        case Apply(symbol, ()):
+        case terms.Apply(symbol, ()):
             return quoted(symbol_name(symbol))
-        case Apply(symbol, args):
+        case terms.Apply(symbol, args):
             return f"{quoted(symbol_name(symbol))}({', '.join(_term(arg, names) for arg in args)})"
         case _:
             raise SpecificationError(f"a {type(term).__name__} is not a term of an obligation")

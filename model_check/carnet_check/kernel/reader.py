@@ -47,11 +47,7 @@ class Reading(NamedTuple):
 
 
 def read_obligation(text: str) -> Reading:
-    """Read an obligation.
-
-    Raises:
-        Refused: the text is not one that Carnet writes.
-    """
+    """Read an obligation; raise Refused if the text is not one that Carnet writes."""
     lines = text.split("\n")
     if len(text) > LONGEST or tuple(lines[:2]) != _FIRST or tuple(lines[-3:]) != _LAST:
         raise Refused(f"expected an obligation that begins {' '.join(_FIRST)} and ends {' '.join(_LAST[:2])}")
@@ -70,7 +66,6 @@ def _expression(line: str) -> list[Expression]:
 
 
 def _parsed(line: str) -> list[Expression]:
-    """Read a line that is not known."""
     if not _LINE.fullmatch(line):
         raise Refused(f"expected a command of SMT-LIB in a line, not {line[:60]!r}")
     top: list[Expression] = []
@@ -113,7 +108,6 @@ class _Reader:
     hypotheses: dict[str, Node] = field(default_factory=dict)
 
     def reading(self) -> Reading:
-        """Return the obligation."""
         sorts = tuple(sort for _, sort in self.constants.values())
         hypotheses = tuple(self.hypotheses.values())
         obligation = Obligation(self.functions, self.enumerations, self.members, sorts, hypotheses)
@@ -122,7 +116,6 @@ class _Reader:
     # -- commands -----------------------------------------------------------------------------------
 
     def command(self, words: list[Expression]) -> None:
-        """Read a declaration or an assertion."""
         match words:
             case ["assert", ["!", formula, ":named", str(name)]]:
                 if name in self.hypotheses:
@@ -144,7 +137,6 @@ class _Reader:
                 raise Refused(f"expected a declaration or an assertion that has a name, not {_shown(words)}")
 
     def enumerate(self, sort: str, members: Sequence[Expression]) -> None:
-        """Declare a sort with its members."""
         for member in members:
             match member:
                 case [str(name)]:
@@ -155,23 +147,19 @@ class _Reader:
         self.sorts.add(sort)
 
     def new_sort(self, name: str) -> str:
-        """Return the name of a sort that is not declared yet."""
         if name in self.sorts or name in RESERVED:
             raise Refused(f"a sort cannot be called '{name}' here")
         return name
 
     def new(self, name: str) -> str:
-        """Return the name of something else that is not declared yet."""
         if self.is_declared(name) or name in RESERVED:
             raise Refused(f"nothing more can be called '{name}' here")
         return name
 
     def is_declared(self, name: str) -> bool:
-        """Whether a function, a relation, a member or a constant has this name."""
         return any(name in known for known in (self.functions, self.relations, self.members, self.constants))
 
     def sort(self, name: Expression) -> str:
-        """Return the name of a declared sort."""
         if not isinstance(name, str) or name not in self.sorts:
             raise Refused(f"expected a declared sort, not {_shown(name)}")
         return name
@@ -179,7 +167,6 @@ class _Reader:
     # -- formulas and terms -------------------------------------------------------------------------
 
     def formula(self, words: Expression, variables: Variables, depth: int) -> Node:
-        """Read a formula below ``depth`` binders."""
         match words:
             case "true" | "false" as word:
                 return word, "", ()
@@ -200,7 +187,6 @@ class _Reader:
         raise Refused(f"expected a formula, not {_shown(words)}")
 
     def joined(self, word: str, parts: Sequence[Expression], variables: Variables, depth: int) -> Node:
-        """Read what a connective joins."""
         return _CALLED.get(word, word), "", tuple(self.formula(part, variables, depth) for part in parts)
 
     def quantified(
@@ -222,18 +208,15 @@ class _Reader:
         return formula
 
     def equation(self, left: Expression, right: Expression, variables: Variables, depth: int) -> Node:
-        """Read an equation between terms of one sort."""
         (a, sort), (b, other) = self.term(left, variables, depth), self.term(right, variables, depth)
         if sort != other:
             raise Refused(f"an equation between '{sort}' and '{other}'")
         return "equal", "", (a, b)
 
     def holds(self, name: str, arguments: Sequence[Expression], variables: Variables, depth: int) -> Node:
-        """Read what is said of arguments."""
         return "holds", name, self.arguments(name, self.relations[name], arguments, variables, depth)
 
     def term(self, words: Expression, variables: Variables, depth: int) -> tuple[Node, Name]:
-        """Read a term, and return its sort with it."""
         match words:
             case str(name) if name in variables:
                 level, sort = variables[name]
@@ -251,7 +234,6 @@ class _Reader:
     def arguments(
         self, name: str, sorts: tuple[Name, ...], words: Sequence[Expression], variables: Variables, depth: int
     ) -> tuple[Node, ...]:
-        """Read arguments of given sorts."""
         read = [self.term(each, variables, depth) for each in words]
         if tuple(sort for _, sort in read) != sorts:
             raise Refused(f"the arguments of '{name}' have other sorts than declared")
@@ -294,18 +276,15 @@ class _Tokens:
     functions: Functions
 
     def word(self) -> str:
-        """Return the next token."""
         found = next(self.left, None)
         if found is None:
             raise Refused("a certificate that ends in the middle of a step")
         return found
 
     def number(self) -> int:
-        """Return the next token as a number."""
         return _number(self.word())
 
     def numbers(self) -> tuple[int, ...]:
-        """Return so many numbers as the next one says."""
         return tuple([_number(self.word()) for _ in range(self.number())])
 
     def rewritings(self) -> tuple[tuple[int, bool], ...]:
@@ -313,18 +292,15 @@ class _Tokens:
         return tuple([(self.number(), self.flag()) for _ in range(self.number())])
 
     def flag(self) -> bool:
-        """Return the next token as a truth value."""
         word = self.word()
         if word not in {"0", "1"}:
             raise Refused(f"expected 0 or 1, not {word[:20]!r}")
         return word == "1"
 
     def terms(self) -> tuple[Node, ...]:
-        """Return so many terms as the next number says."""
         return tuple([self.term() for _ in range(self.number())])
 
     def term(self, depth: int = 0) -> Node:
-        """Return the next term."""
         word = self.word()
         kind, number = word[:1], _number(word[1:])
         if kind == "e":

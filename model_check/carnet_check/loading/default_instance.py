@@ -16,22 +16,7 @@ from typing import Any
 
 from carnet_check.errors import UsageError
 from carnet_check.loading.extent import refuse_choices, refuse_sizes
-from carnet_spec.language import Axiom, Instance, Kind, Protocol, Row, Scale, Sort, Symbol
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Term,
-    Truth,
-    Var,
-)
+from carnet_spec.language import Axiom, Instance, Kind, Protocol, Row, Scale, Sort, Symbol, terms
 
 BESIDE_CONSTANTS = 2
 EACH = "each"
@@ -178,7 +163,12 @@ class Assignment:
         self._symbols = symbols
         self._unknowns = {choice: z3.Bool(f"c{number}", self._context) for number, choice in enumerate(self._choices())}
         self._solver = z3.SolverFor("QF_FD", ctx=self._context)
-        self._assume(axioms)
+        for axiom in axioms:
+            self._solver.add(self._formula(axiom.formula, {}))
+        for symbol in self._symbols:
+            for row in () if symbol.is_relation else self.rows(symbol):
+                values = [self._unknowns[Choice(symbol, row, value)] for value in self.of(symbol.result)]
+                self._solver.add(self._z3.PbEq([(value, 1) for value in values], 1))
         if self._solver.check() != z3.sat:
             sizes = ", ".join(f"{len(names)} {sort}" for sort, names in elements.items())
             raise UsageError(
@@ -207,14 +197,6 @@ class Assignment:
         """Yield every row of arguments of a symbol."""
         return product(*(self.of(sort) for sort in symbol.domain))
 
-    def _assume(self, axioms: Iterable[Axiom]) -> None:
-        for axiom in axioms:
-            self._solver.add(self._formula(axiom.formula, {}))
-        for symbol in self._symbols:
-            for row in () if symbol.is_relation else self.rows(symbol):
-                values = [self._unknowns[Choice(symbol, row, value)] for value in self.of(symbol.result)]
-                self._solver.add(self._z3.PbEq([(value, 1) for value in values], 1))
-
     def _decide(self, choice: Choice, wish: bool) -> bool:
         unknown = self._unknowns[choice]
         literal = unknown if wish else self._z3.Not(unknown)
@@ -232,50 +214,50 @@ class Assignment:
 
     # -- formulas over the unknowns ---------------------------------------------------------------
 
-    def _formula(self, term: Term, env: Mapping[Var, str]) -> Any:
+    def _formula(self, term: terms.Term, env: Mapping[terms.Var, str]) -> Any:
         z3 = self._z3
         match term:
-            case Truth(value):
+            case terms.Truth(value):
                 return self._true if value else self._false
-            case Not(body):
+            case terms.Not(body):
                 return z3.Not(self._formula(body, env))
-            case And(parts):
+            case terms.And(parts):
                 return z3.And(*(self._formula(part, env) for part in parts), self._true)
-            case Or(parts):
+            case terms.Or(parts):
                 return z3.Or(*(self._formula(part, env) for part in parts), self._false)
-            case Implies(premise, conclusion):
+            case terms.Implies(premise, conclusion):
                 return z3.Implies(self._formula(premise, env), self._formula(conclusion, env))
-            case Forall(bound, body):
+            case terms.Forall(bound, body):
                 return z3.And(*self._instances(bound, body, env), self._true)
-            case Exists(bound, body):
+            case terms.Exists(bound, body):
                 return z3.Or(*self._instances(bound, body, env), self._false)
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 return self._any(
                     z3.And(one, other)
                     for value, one in self._value(left, env)
                     for twin, other in self._value(right, env)
                     if value == twin
                 )
-            case Apply(symbol, args) if symbol.is_relation:
+            case terms.Apply(symbol, args) if symbol.is_relation:
                 return self._any(
                     z3.And(when, self._unknowns[Choice(symbol, row)]) for row, when in self._arguments(args, env)
                 )
             case _:
                 raise UsageError(f"an axiom cannot be read: {term!r}")
 
-    def _value(self, term: Term, env: Mapping[Var, str]) -> Iterator[tuple[str, Any]]:
+    def _value(self, term: terms.Term, env: Mapping[terms.Var, str]) -> Iterator[tuple[str, Any]]:
         """Yield each value that ``term`` may have and when it has it."""
         match term:
-            case Var():
+            case terms.Var():
                 yield env[term], self._true
-            case Member(_, name):
+            case terms.Member(_, name):
                 yield name, self._true
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 for row, when in self._arguments(args, env):
                     for value in self.of(symbol.result):
                         unknown = self._unknowns[Choice(symbol, row, value)]
                         yield value, self._z3.And(when, unknown)
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 holds = self._formula(test, env)
                 for value, when in self._value(then, env):
                     yield value, self._z3.And(holds, when)
@@ -284,12 +266,12 @@ class Assignment:
             case _:
                 raise UsageError(f"an axiom cannot be read: {term!r}")
 
-    def _arguments(self, args: tuple[Term, ...], env: Mapping[Var, str]) -> Iterator[tuple[Row, Any]]:
+    def _arguments(self, args: tuple[terms.Term, ...], env: Mapping[terms.Var, str]) -> Iterator[tuple[Row, Any]]:
         for combination in product(*(tuple(self._value(arg, env)) for arg in args)):
             row = tuple(value for value, _ in combination)
             yield row, self._z3.And(*(when for _, when in combination), self._true)
 
-    def _instances(self, bound: tuple[Var, ...], body: Term, env: Mapping[Var, str]) -> Iterator[Any]:
+    def _instances(self, bound: tuple[terms.Var, ...], body: terms.Term, env: Mapping[terms.Var, str]) -> Iterator[Any]:
         for row in product(*(self.of(var.sort) for var in bound)):
             yield self._formula(body, {**env, **dict(zip(bound, row, strict=True))})
 

@@ -240,7 +240,7 @@ def _either(words: Iterable[str]) -> str:
 # -- what an instance fixes -----------------------------------------------------------------------
 
 
-def fixes(protocol: Protocol, instance: Instance) -> dict[str, str]:
+def fixed_values(protocol: Protocol, instance: Instance) -> dict[str, str]:
     """Say what an instance fixes: of each rigid symbol its value, and of how many elements steps may choose."""
     rigid = [symbol for symbol in protocol.symbols if not symbol.mutable]
     values: dict[Sort, dict[str, str]] = {}
@@ -252,7 +252,15 @@ def fixes(protocol: Protocol, instance: Instance) -> dict[str, str]:
     }
     told |= {s.name: _table(s, instance) for s in rigid if s.domain and not s.is_relation}
     told |= {s.name: _held(s, instance) for s in rigid if s.is_relation}
-    return told | _narrowed(protocol, instance)
+    # What steps may choose only some of; what they draw is bounded by the sizes
+    steps: dict[tuple[str, str], list[str]] = {}
+    for action in protocol.actions:
+        for var in action.params:
+            pool = instance.pools.get((action.name, var.name))
+            if pool is not None and var not in action.fresh and len(pool) < len(instance.of(var.sort)):
+                chosen = f"{len(pool)} of {len(instance.of(var.sort))}"
+                steps.setdefault((var.name, chosen), []).append(action.name)
+    return told | {f"{var} of {', '.join(names)}": chosen for (var, chosen), names in steps.items()}
 
 
 def _compared(values: Mapping[str, str]) -> str:
@@ -293,18 +301,6 @@ def _in_line(rows: Collection[Row], elements: list[Row]) -> Row:
     after = {each: sum(row[0] == each for row in rows) for each in elements[0]}
     line = tuple(sorted(elements[0], key=lambda each: -after[each]))
     return line if set(rows) == set(itertools.combinations(line, 2)) else ()
-
-
-def _narrowed(protocol: Protocol, instance: Instance) -> dict[str, str]:
-    """Say what steps may choose only some of; what they draw is bounded by the sizes."""
-    steps: dict[tuple[str, str], list[str]] = {}
-    for action in protocol.actions:
-        for var in action.params:
-            pool = instance.pools.get((action.name, var.name))
-            if pool is not None and var not in action.fresh and len(pool) < len(instance.of(var.sort)):
-                chosen = f"{len(pool)} of {len(instance.of(var.sort))}"
-                steps.setdefault((var.name, chosen), []).append(action.name)
-    return {f"{var} of {', '.join(names)}": chosen for (var, chosen), names in steps.items()}
 
 
 def _row(row: Row) -> str:

@@ -23,32 +23,13 @@ from types import ModuleType
 from typing import Any
 
 from carnet_check.errors import CarnetError, InvalidSpecificationError, UsageError
+from carnet_check.loading import importing
 from carnet_check.loading.default_instance import EACH, default_instance
-from carnet_check.loading.importing import (
-    afresh,
-    blamed_on_the_specification,
-    importing,
-    leaves,
-    located,
-    module_at,
-    module_named,
-)
 from carnet_check.semantics import Interpreter
-from carnet_spec.language import (
-    Draft,
-    Family,
-    Instance,
-    MisuseError,
-    Profile,
-    Protocol,
-    Scale,
-    SpecificationError,
-    Threat,
-    Variant,
-)
+from carnet_spec import language
 from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.family import made_by_the_checker
-from carnet_spec.language.lints import NAMES, Complaint, nameless, unmeant, unsound
+from carnet_spec.language.lints import NAMES, Complaint, undeclared_names, undeclared_parts, unsound
 from carnet_spec.language.naming import and_known, did_you_mean
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.language.tracing import Place, written_at
@@ -64,11 +45,11 @@ class Source:
 
     reference: str
     """What a worker process finds the family by, wherever it runs."""
-    family: Family
+    family: language.Family
     shown: str
     """What the user wrote."""
 
-    def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> Protocol:
+    def protocol(self, variant: str = "", without: tuple[str, ...] = ()) -> language.Protocol:
         """Build a variant of the family, with defences removed.
 
         Raises:
@@ -76,18 +57,18 @@ class Source:
             InvalidSpecificationError: the specification itself is not well formed.
         """
         self.require_variant(variant)
-        with blamed_on_the_specification(self.reference):
+        with importing.specification_errors(self.reference):
             whole = self.family.protocol(variant)
         if not without:
             return whole
         self._require_removable(whole, without)
-        with blamed_on_the_specification(self.reference):
+        with importing.specification_errors(self.reference):
             ablated = self.family.protocol(variant, without)
         if ablated.actions == whole.actions:
             raise UsageError(f"removing {', '.join(without)} changes nothing in variant '{whole.variant}'")
         return ablated
 
-    def sound(self, variant: str = "") -> Protocol:
+    def sound(self, variant: str = "") -> language.Protocol:
         """Build a variant that is to be judged.
 
         Raises:
@@ -96,10 +77,10 @@ class Source:
         """
         self.require_variant(variant)
         name = variant or self.family.main[0]
-        with blamed_on_the_specification(self.reference):
-            self._refuse(name, unmeant(self.family, name))
+        with importing.specification_errors(self.reference):
+            self._refuse(name, undeclared_names(self.family, name))
         protocol = self.protocol(name)
-        with blamed_on_the_specification(self.reference):
+        with importing.specification_errors(self.reference):
             layer = tuple(Complaint("layer", "", why) for why in self._departures(protocol))
             self._refuse(name, (*unsound(protocol), *layer))
         return protocol
@@ -112,17 +93,17 @@ class Source:
         if told:
             raise InvalidSpecificationError(*told)
 
-    def _departures(self, protocol: Protocol) -> Iterator[str]:
+    def _departures(self, protocol: language.Protocol) -> Iterator[str]:
         """Yield what makes a layer more than one over its design."""
         below = self.family.variants[protocol.variant].over if protocol.variant in self.family.variants else ""
         if below:
             yield from departures(protocol, self.protocol(below))
 
-    def layered(self) -> list[Protocol]:
+    def layered(self) -> list[language.Protocol]:
         """Return the first main variant, and the layers over it."""
         return [self.protocol(name) for name in self.family.with_layers(self.family.main[:1])]
 
-    def _require_removable(self, protocol: Protocol, without: tuple[str, ...]) -> None:
+    def _require_removable(self, protocol: language.Protocol, without: tuple[str, ...]) -> None:
         known = {defence.id: defence for defence in protocol.defences}
         for name in without:
             if name not in known:
@@ -130,7 +111,7 @@ class Source:
             if name in protocol.without:
                 raise UsageError(f"variant '{protocol.variant}' lacks defence '{name}' already")
 
-    def instance(self, protocol: Protocol, threat: str, profile: Profile) -> Instance:
+    def instance(self, protocol: language.Protocol, threat: str, profile: language.Profile) -> language.Instance:
         """Build the instance of a profile, with the profile's adversary budget.
 
         Raises:
@@ -138,24 +119,24 @@ class Source:
         """
         try:
             instance = self._built(protocol, threat, profile.scale)
-            if not isinstance(instance, Instance):
+            if not isinstance(instance, language.Instance):
                 place, given = written_at(self.family.instance) or self.shown, type(instance).__name__
                 raise InvalidSpecificationError(f"{place}: 'instance' returns a {given}: return an Instance")
             require_known(instance, protocol, self.family)
             instance.check(protocol)
-        except MisuseError as error:
-            raise located(self.shown, error) from error
-        except SpecificationError as error:
+        except language.MisuseError as error:
+            raise importing.error_at_line(self.shown, error) from error
+        except language.SpecificationError as error:
             raise UsageError(at_its_line(str(error), self.family, self.reference)) from error
         except CarnetError:
             raise
         except SystemExit as error:
-            raise leaves(self.shown, error) from None
+            raise importing.exit_error(self.shown, error) from None
         except Exception as error:
-            raise located(self.shown, error) from error
+            raise importing.error_at_line(self.shown, error) from error
         return instance if profile.budget is None else replace(instance, budget=profile.budget)
 
-    def _built(self, protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    def _built(self, protocol: language.Protocol, threat: str, scale: language.Scale) -> language.Instance:
         """Call the family's own function, which may refuse a size; then refuse one that makes no difference to it.
 
         That is one which it neither looks up by name nor takes with all others to make another instance of it.
@@ -163,7 +144,7 @@ class Source:
         named = named_sizes(self.family)
         if named.keys() >= scale.keys():
             return self.family.instance(protocol, threat, scale)
-        watched = Watched(scale)
+        watched = RecordingScale(scale)
         self.family.instance(protocol, threat, watched)
         instance = self.family.instance(protocol, threat, scale)  # which has no name from what is watched
         known = named | watched.looked_up
@@ -177,7 +158,7 @@ class Source:
         """Whether the checker makes the instances, because nobody gave any."""
         return self.family.instance is default_instance
 
-    def profile(self, name: str) -> Profile:
+    def profile(self, name: str) -> language.Profile:
         """Return a profile by name.
 
         Raises:
@@ -212,7 +193,7 @@ def known_protocols() -> dict[str, str]:
     """
     try:
         return registered()
-    except SpecificationError as error:
+    except language.SpecificationError as error:
         raise InvalidSpecificationError(str(error)) from None
 
 
@@ -231,39 +212,35 @@ def load(reference: str) -> Source:
     if path.endswith(".py") or Path(path).is_file():
         file = Path(path).absolute()
         where = f"{file}:{name}" if name else str(file)
-        family = _family_in(module_at(file, path), name, reference)
+        family = _family_in(importing.module_at(file, path), name, reference)
         if multiprocessing.parent_process() is None:  # what a worker reads is compared with what was planned
             _require_the_same_again(family, file, path, name, reference)
         return Source(where, family, reference)
     if path and name:
-        return Source(reference, _family_in(module_named(path), name, reference), reference)
+        return Source(reference, _family_in(importing.module_named(path), name, reference), reference)
     raise UsageError(
         unknown("protocol", reference, "the registry", known)
         + "; a protocol is a registered id, path.py[:name] or module:name"
     )
 
 
-def _require_the_same_again(family: Family, file: Path, path: str, name: str, reference: str) -> None:
-    """Import a file once more, and refuse it if its main designs say something else then: no verdict would be of them.
-
-    Raises:
-        InvalidSpecificationError: a digest differs.
-    """
+def _require_the_same_again(family: language.Family, file: Path, path: str, name: str, reference: str) -> None:
+    """Import a file once more, and refuse it if its main designs say something else then."""
     try:
-        with blamed_on_the_specification(reference):
+        with importing.specification_errors(reference):
             first = {variant: family.protocol(variant).digest for variant in family.main}
     except CarnetError:
         return  # the error is reported where the design is asked for
-    with afresh(file.parent), blamed_on_the_specification(reference):
-        again = _family_in(module_at(file, path), name, reference)
+    with importing.reimporting(file.parent), importing.specification_errors(reference):
+        again = _family_in(importing.module_at(file, path), name, reference)
         for variant, digest in first.items():
             if again.protocol(variant).digest != digest:
-                raise changing(file, variant)
+                raise unstable_source(file, variant)
         if not same_instances(family, again):
-            raise changing(file, "an instance")
+            raise unstable_source(file, "an instance")
 
 
-def registered_families() -> list[Family]:
+def registered_families() -> list[language.Family]:
     """Return every registered family that can be loaded: a command about one needs none of the others."""
     found = []
     for reference in known_protocols():
@@ -272,7 +249,7 @@ def registered_families() -> list[Family]:
     return found
 
 
-def _registered(id: str, target: str) -> Family:
+def _registered(id: str, target: str) -> language.Family:
     """Import the family that is registered under an id, and refuse one that has another."""
     module, _, attribute = target.partition(":")
     try:
@@ -287,7 +264,7 @@ def _registered(id: str, target: str) -> Family:
 
 
 def _installed(module: str, id: str) -> ModuleType:
-    with importing(id):
+    with importing.importing(id):
         try:
             return importlib.import_module(module)
         except ModuleNotFoundError as error:
@@ -297,7 +274,7 @@ def _installed(module: str, id: str) -> ModuleType:
 # -- what a module may name -----------------------------------------------------------------------
 
 
-def _family_in(module: ModuleType, name: str, reference: str) -> Family:
+def _family_in(module: ModuleType, name: str, reference: str) -> language.Family:
     if not name:
         return _with_text(_as_family(only_protocol(module, reference), reference), module, reference)
     if not hasattr(module, name):
@@ -305,40 +282,40 @@ def _family_in(module: ModuleType, name: str, reference: str) -> Family:
     return _with_text(_as_family(getattr(module, name), reference), module, reference)
 
 
-def _with_text(family: Family, module: ModuleType, reference: str) -> Family:
+def _with_text(family: language.Family, module: ModuleType, reference: str) -> language.Family:
     """Give a family that brings no normative text the one that lies beside its module, and refuse a malformed one."""
     refuse_nameless(family, reference)
-    with blamed_on_the_specification(reference):
+    with importing.specification_errors(reference):
         if not family.text.text and module.__file__:
             family = replace(family, text=text_beside(module.__file__))
         family.text.requirements()
     return family
 
 
-def _as_family(value: object, reference: str) -> Family:
-    if callable(value) and not isinstance(value, Family | Draft):
+def _as_family(value: object, reference: str) -> language.Family:
+    if callable(value) and not isinstance(value, language.Family | language.Draft):
         if not _takes_at_most_a_variant(value):
             raise UsageError(f"expected '{reference}' to take a variant's name or nothing")
-        with blamed_on_the_specification(reference):
+        with importing.specification_errors(reference):
             made = value(DEFAULT_VARIANT) if _takes_a_variant(value) else value()
-        if isinstance(made, Draft):
+        if isinstance(made, language.Draft):
             return _wrapped(value, made)
         value = made
-    if isinstance(value, Draft):
+    if isinstance(value, language.Draft):
         draft = value
         return _wrapped(lambda: draft, draft)
-    if isinstance(value, Family):
+    if isinstance(value, language.Family):
         return _with_instances(value)
     raise UsageError(
         f"expected a Family, a Draft, or a function that returns one, and '{reference}' gives a {type(value).__name__}"
     )
 
 
-def _with_instances(family: Family) -> Family:
+def _with_instances(family: language.Family) -> language.Family:
     """Give a family that has no instances those of a draft alone, and the sizes of one where it has none of its own."""
     if family.instance is not made_by_the_checker:
         return family
-    made = _wrapped(family.draft, Draft(family.id, family.title))
+    made = _wrapped(family.draft, language.Draft(family.id, family.title))
     profiles, hunts = family.profiles or made.profiles, family.hunts or made.hunts
     return replace(family, instance=made.instance, profiles=profiles, hunts=hunts)
 
@@ -355,27 +332,30 @@ def _takes_a_variant(function: Callable[..., object]) -> bool:
     return len(inspect.signature(function).parameters) > 0
 
 
-def _wrapped(function: Callable[..., Any], made: Draft) -> Family:
+def _wrapped(function: Callable[..., Any], made: language.Draft) -> language.Family:
     """Make a family of one variant, with instances of any size, out of a draft."""
 
-    def draft(variant: str) -> Draft:
+    def draft(variant: str) -> language.Draft:
         result = function(variant) if _takes_a_variant(function) else function()
-        assert isinstance(result, Draft)
+        assert isinstance(result, language.Draft)
         return result
 
-    return Family(
+    return language.Family(
         id=made.id,
         title=made.title,
         draft=draft,
         instance=default_instance,
-        variants={DEFAULT_VARIANT: Variant(DEFAULT_VARIANT, "as written")},
+        variants={DEFAULT_VARIANT: language.Variant(DEFAULT_VARIANT, "as written")},
         main=(DEFAULT_VARIANT,),
         profiles={
-            "tiny": Profile("tiny", {}, title="two elements beside each sort's constants"),
-            "ci": Profile("ci", {EACH: 3}, title="three elements beside each sort's constants"),
-            "review": Profile("review", {EACH: 4}, title="four elements beside each sort's constants"),
+            "tiny": language.Profile("tiny", {}, title="two elements beside each sort's constants"),
+            "ci": language.Profile("ci", {EACH: 3}, title="three elements beside each sort's constants"),
+            "review": language.Profile("review", {EACH: 4}, title="four elements beside each sort's constants"),
         },
-        hunts=(Profile("two beside constants", {EACH: 2}), Profile("three beside constants", {EACH: 3})),
+        hunts=(
+            language.Profile("two beside constants", {EACH: 2}),
+            language.Profile("three beside constants", {EACH: 3}),
+        ),
     )
 
 
@@ -409,16 +389,16 @@ def files_of(reference: str) -> list[Path]:
 
 # -- Threat models by name, and whether an instance obeys the axioms of one ------------------------
 
-NO_THREAT = Threat("unrestricted", "nothing is assumed about anyone", ())
+NO_THREAT = language.Threat("unrestricted", "nothing is assumed about anyone", ())
 """Stands in where a protocol declares no threat model."""
 
 
-def threat_of(protocol: Protocol, id: str) -> Threat:
+def threat_of(protocol: language.Protocol, id: str) -> language.Threat:
     """Return a threat model of the protocol, or the empty one that stands in where it declares none."""
     return NO_THREAT if id == NO_THREAT.id and not protocol.threats else protocol.threat(id)
 
 
-def violated_axioms(judge: Interpreter, threat: Threat) -> list[str]:
+def violated_axioms(judge: Interpreter, threat: language.Threat) -> list[str]:
     """Say which axioms the judge's instance violates."""
     names = [*judge.axioms_hold(), *judge.violated(threat.axioms)]
     return [f"the instance under {threat.id} violates axiom '{name}'" for name in names]
@@ -428,38 +408,45 @@ def violated_axioms(judge: Interpreter, threat: Threat) -> list[str]:
 # Which sizes a family knows: a size that none of its instances depends on would change nothing, without a word.
 
 
-class _Listed(str):
-    """The name of a size that was taken from the scale itself: who looks it up need not know it."""
+class _OwnName(str):
+    """A size's name as the scale itself lists it: looking it up does not show that the family knows it."""
 
     __slots__ = ()
 
 
-class Watched(Mapping[str, int]):
-    """A scale that keeps the names of the sizes that were looked up in it, by who knows them."""
+class RecordingScale(Mapping[str, int]):
+    """A scale that records which sizes were looked up by name."""
 
-    def __init__(self, scale: Scale) -> None:
+    def __init__(self, scale: language.Scale) -> None:
         self._scale = scale
         self.looked_up: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> int:
-        if not isinstance(name, _Listed):
+        if not isinstance(name, _OwnName):
             self.looked_up[name] = None
         return self._scale[name]
 
     def __iter__(self) -> Iterator[str]:
-        return map(_Listed, self._scale)
+        return map(_OwnName, self._scale)
 
     def __len__(self) -> int:
         return len(self._scale)
 
 
-def named_sizes(family: Family) -> dict[str, None]:
+def named_sizes(family: language.Family) -> dict[str, None]:
     """Return the sizes that the profiles, the hunts and the options of a family name, in order."""
     profiles = (*family.profiles.values(), *family.hunts)
     return dict.fromkeys((*(name for profile in profiles for name in profile.scale), *family.options))
 
 
-def grows_with(name: str, family: Family, protocol: Protocol, threat: str, scale: Scale, instance: Instance) -> bool:
+def grows_with(
+    name: str,
+    family: language.Family,
+    protocol: language.Protocol,
+    threat: str,
+    scale: language.Scale,
+    instance: language.Instance,
+) -> bool:
     """Whether one more of a size makes another instance than this one, or one that the family refuses."""
     try:
         return family.instance(protocol, threat, {**scale, name: scale[name] + 1}) != instance
@@ -476,8 +463,8 @@ def only_protocol(module: ModuleType, reference: str) -> object:
     """Return the one family, or draft, or draft function, that a module defines."""
     values = {n: v for n, v in vars(module).items() if not n.startswith("_")}
     kinds: tuple[Callable[[object], bool], ...] = (
-        lambda value: isinstance(value, Family),
-        lambda value: isinstance(value, Draft),
+        lambda value: isinstance(value, language.Family),
+        lambda value: isinstance(value, language.Draft),
         lambda value: _returns_a_draft(value, module),
     )
     for kind in kinds:
@@ -497,7 +484,7 @@ def only_protocol(module: ModuleType, reference: str) -> object:
 def _returns_a_draft(value: object, module: ModuleType) -> bool:
     if not inspect.isfunction(value) or value.__module__ != module.__name__:
         return False
-    return value.__name__ == "draft" or value.__annotations__.get("return") in (Draft, "Draft")
+    return value.__name__ == "draft" or value.__annotations__.get("return") in (language.Draft, "Draft")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -523,7 +510,7 @@ _BRACED = re.compile(r"\{[^}]*\}")
 _OF_NAMES = NAMES | {"family", "requirements"}
 
 
-def place_of(complaint: Complaint, draft: Draft, files: Iterable[str] = ()) -> Place | None:
+def place_of(complaint: Complaint, draft: language.Draft, files: Iterable[str] = ()) -> Place | None:
     """Return where a draft says what a complaint is about, or else where it begins; nothing if nobody wrote it.
 
     A misspelt name is looked for where it is written, and in ``files``, too.
@@ -531,7 +518,7 @@ def place_of(complaint: Complaint, draft: Draft, files: Iterable[str] = ()) -> P
     every = [*dict.fromkeys((*_files(draft), *files))]
     stated = next((place for place in _places(complaint, draft, every) if place is not None), None)
     if complaint.rule in _OF_NAMES:
-        stated = written(first_quoted(complaint.message), every, stated) or stated
+        stated = find_text(first_quoted(complaint.message), every, stated) or stated
     beginning = (place for (kind, _), place in draft.stated_at.items() if kind == "draft")
     return stated or next(beginning, None)
 
@@ -541,7 +528,7 @@ def first_quoted(message: str) -> str:
     return next(iter((*_BRACED.findall(message), *_QUOTED.findall(message))), "")
 
 
-def written(text: str, files: Iterable[str], after: Place | None = None) -> Place | None:
+def find_text(text: str, files: Iterable[str], after: Place | None = None) -> Place | None:
     """Return where a string is, or has a place in braces: first after a place in its file, then anywhere in ``files``.
 
     Where several files have it, or several lines after the place, it is the first.
@@ -572,12 +559,12 @@ def _nodes(file: str) -> Iterator[ast.AST]:
         yield from ast.walk(ast.parse(Path(file).read_bytes()))
 
 
-def _files(draft: Draft) -> list[str]:
+def _files(draft: language.Draft) -> list[str]:
     """Return the files in which a draft says something."""
     return list(dict.fromkeys(place.file for place in draft.stated_at.values() if place is not None))
 
 
-def _places(complaint: Complaint, draft: Draft, files: Iterable[str]) -> Iterator[Place | None]:
+def _places(complaint: Complaint, draft: language.Draft, files: Iterable[str]) -> Iterator[Place | None]:
     found = _NAMED.fullmatch(complaint.where)
     if found is None:  # it is about several parts, and names them
         for name in _QUOTED.findall(complaint.message):
@@ -607,7 +594,7 @@ def _declared(name: str, files: Iterable[str]) -> Place | None:
 # Names that a specification uses: the files in which they are written, and those of a family's own parts.
 
 
-def files_about(family: Family, reference: str) -> list[str]:
+def files_about(family: language.Family, reference: str) -> list[str]:
     """Return the files in which a family may name its parts: its own, and those beside them in one package."""
     places = (written_at(family.draft), written_at(family.instance))
     own = [*(file.absolute() for file in files_of(reference)), *(Path(place.file) for place in places if place)]
@@ -615,26 +602,26 @@ def files_about(family: Family, reference: str) -> list[str]:
     return [str(file) for file in dict.fromkeys((*own, *sorted(beside)))]
 
 
-def refuse_nameless(family: Family, reference: str) -> None:
+def refuse_nameless(family: language.Family, reference: str) -> None:
     """Refuse a family that names a variant, a profile or a size that it does not have.
 
     Raises:
         InvalidSpecificationError: it does; each complaint says where.
     """
-    wrong = nameless(family)
+    wrong = undeclared_parts(family)
     files = files_about(family, reference) if wrong else []
     if wrong:
-        told = ((written(first_quoted(each.message), files) or reference, each) for each in wrong)
+        told = ((find_text(first_quoted(each.message), files) or reference, each) for each in wrong)
         raise InvalidSpecificationError(*(f"{place}: {complaint}" for place, complaint in told))
 
 
-def at_its_line(error: str, family: Family, reference: str) -> str:
+def at_its_line(error: str, family: language.Family, reference: str) -> str:
     """Return an error about an instance, with the line on which the name that it is about is written, if any is."""
-    place = written(first_quoted(error), files_about(family, reference), written_at(family.instance))
+    place = find_text(first_quoted(error), files_about(family, reference), written_at(family.instance))
     return f"{place}: {error}" if place else error
 
 
-def require_known(instance: Instance, protocol: Protocol, family: Family) -> None:
+def require_known(instance: language.Instance, protocol: language.Protocol, family: language.Family) -> None:
     """Refuse what an instance says of symbols and parameters that no variant has: nothing would come of it.
 
     Raises:
@@ -649,17 +636,19 @@ def require_known(instance: Instance, protocol: Protocol, family: Family) -> Non
 _SYMBOL, _ACTION, _PARAMETER = "symbol that never changes", "action of a pool", "parameter of "
 
 
-def _require(what: str, names: set[str], protocol: Protocol, family: Family) -> None:
+def _require(what: str, names: set[str], protocol: language.Protocol, family: language.Family) -> None:
     known = _known(what, protocol)
     for variant in family.variants if names - known else ():  # where nothing was removed, and what other designs add
         known |= _known(what, family.protocol(variant))
         if known >= names:
             return
     for name in sorted(names - known):
-        raise SpecificationError(f"the instance: no {what} '{name}' in {family.id}{and_known(name, sorted(known))}")
+        raise language.SpecificationError(
+            f"the instance: no {what} '{name}' in {family.id}{and_known(name, sorted(known))}"
+        )
 
 
-def _known(what: str, protocol: Protocol) -> set[str]:
+def _known(what: str, protocol: language.Protocol) -> set[str]:
     if what == _SYMBOL:
         return {symbol.name for symbol in protocol.symbols if not symbol.mutable}
     if what == _ACTION:
@@ -671,7 +660,7 @@ def _known(what: str, protocol: Protocol) -> set[str]:
 # -- Whether two readings of one file say the same -------------------------------------------------
 
 
-def changing(file: Path, what: str) -> InvalidSpecificationError:
+def unstable_source(file: Path, what: str) -> InvalidSpecificationError:
     """Return the refusal of a file in which something differs each time that it is read."""
     return InvalidSpecificationError(
         f"{file.name}: {what} says something else each time that it is loaded: "
@@ -679,7 +668,7 @@ def changing(file: Path, what: str) -> InvalidSpecificationError:
     )
 
 
-def same_instances(one: Family, other: Family) -> bool:
+def same_instances(one: language.Family, other: language.Family) -> bool:
     """Whether the instances of all profiles of two readings of a family are the same."""
     if one.instance is default_instance:
         return True
@@ -692,7 +681,9 @@ def same_instances(one: Family, other: Family) -> bool:
     return True
 
 
-def _made(family: Family, protocol: Protocol, threat: str, profile: Profile) -> Instance | str:
+def _made(
+    family: language.Family, protocol: language.Protocol, threat: str, profile: language.Profile
+) -> language.Instance | str:
     """Return an instance, or what is wrong with it: who asks for it is told."""
     try:
         return family.instance(protocol, threat, profile.scale)

@@ -60,8 +60,8 @@ def module_at(file: Path, shown: str) -> ModuleType:
 
 
 @contextlib.contextmanager
-def afresh(folder: Path) -> Iterator[None]:
-    """Let modules of a folder be imported once more, unheard; what was imported before is there again afterwards."""
+def reimporting(folder: Path) -> Iterator[None]:
+    """Import the modules of a folder anew, without their output; the earlier modules are restored afterwards."""
     known = {name: module for name, module in list(sys.modules.items()) if _is_in(module, folder)}
     for name in known:
         del sys.modules[name]
@@ -139,7 +139,7 @@ def _beside(folder: Path) -> Iterator[None]:
 
     What other folders have under the same names is there again afterwards, unless a neighbour took its place.
     """
-    others = {name: module for name, module in list(sys.modules.items()) if _stands_in_the_way(name, module, folder)}
+    others = {name: module for name, module in list(sys.modules.items()) if _shadows_neighbour(name, module, folder)}
     for name in others:
         del sys.modules[name]
     finder = _Neighbours(folder)
@@ -152,7 +152,7 @@ def _beside(folder: Path) -> Iterator[None]:
         sys.modules.update({name: each for name, each in others.items() if name.partition(".")[0] not in taken})
 
 
-def _stands_in_the_way(name: str, module: ModuleType, folder: Path) -> bool:
+def _shadows_neighbour(name: str, module: ModuleType, folder: Path) -> bool:
     file = getattr(module, "__file__", None)
     places = [file] if isinstance(file, str) else list(getattr(module, "__path__", ()))
     elsewhere = bool(places) and not any(folder in Path(place).parents for place in places)
@@ -178,7 +178,7 @@ class _Neighbours(importlib.abc.MetaPathFinder):
 def importing(shown: str) -> Iterator[None]:
     """Run foreign module code off standard output, and tell its errors in one line."""
     try:
-        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"importing '{shown}'"):
+        with contextlib.redirect_stdout(sys.stderr), time_limit(MOST_SECONDS, f"importing '{shown}'"):
             yield
     except CarnetError:
         raise
@@ -188,33 +188,33 @@ def importing(shown: str) -> Iterator[None]:
     except (UnicodeDecodeError, ValueError) as error:
         if isinstance(error, UnicodeDecodeError) or "null bytes" in str(error):
             raise UsageError(f"expected Python text, and '{shown}' is not: {error}") from None
-        raise located(shown, error) from error
+        raise error_at_line(shown, error) from error
     except SystemExit as error:
         raise UsageError(f"'{shown}' exits when it is imported (code {error.code})") from None
     except Exception as error:
-        raise located(shown, error) from error
+        raise error_at_line(shown, error) from error
 
 
 @contextlib.contextmanager
-def blamed_on_the_specification(shown: str) -> Iterator[None]:
+def specification_errors(shown: str) -> Iterator[None]:
     """Turn whatever goes wrong while a specification is traced into one line that says where."""
     try:
-        with contextlib.redirect_stdout(sys.stderr), no_longer_than(MOST_SECONDS, f"building '{shown}'"):
+        with contextlib.redirect_stdout(sys.stderr), time_limit(MOST_SECONDS, f"building '{shown}'"):
             yield
     except CarnetError:
         raise
     except SystemExit as error:
-        raise leaves(shown, error) from None
+        raise exit_error(shown, error) from None
     except Exception as error:
-        raise located(shown, error) from error
+        raise error_at_line(shown, error) from error
 
 
-def leaves(shown: str, error: SystemExit) -> UsageError:
+def exit_error(shown: str, error: SystemExit) -> UsageError:
     """Say that a specification tried to end the command, whose exit code would pass for a verdict."""
     return UsageError(f"'{shown}' exits when it is built (code {error.code})")
 
 
-def located(shown: str, error: Exception) -> InvalidSpecificationError:
+def error_at_line(shown: str, error: Exception) -> InvalidSpecificationError:
     """Name the line of the specification at which ``error`` was raised, not the library's."""
     library = str(Path(inspect.getfile(Draft)).parent)
     frames = [
@@ -278,7 +278,7 @@ class _OverError(BaseException):
 
 
 @contextmanager
-def no_longer_than(seconds: float, what: str) -> Iterator[None]:
+def time_limit(seconds: float, what: str) -> Iterator[None]:
     """End foreign code that goes on for too long; other threads than the first have no limit.
 
     Raises:

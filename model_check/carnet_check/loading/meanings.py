@@ -43,7 +43,7 @@ Effect = tuple[Table, Table]
 """What a renaming does to a table: from which row each row has its value, and what each value becomes."""
 
 
-class TooMany(Exception):
+class TooManyTables(Exception):
     """There are more meanings than can be looked at."""
 
 
@@ -103,7 +103,7 @@ class _Sizes:
 def _tables(symbol: Symbol, sizes: _Sizes) -> Iterator[Table]:
     rows, values = math.prod(sizes.of(sort) for sort in symbol.domain), sizes.values(symbol)
     if rows * math.log2(max(values, 1)) > math.log2(MOST_TABLES):
-        raise TooMany(f"{symbol.name} has {values}^{rows} meanings")
+        raise TooManyTables(f"{symbol.name} has {values}^{rows} meanings")
     return itertools.product(range(values), repeat=rows)
 
 
@@ -216,7 +216,7 @@ class Meanings:
         """Count a table that is looked at."""
         self._left -= 1
         if self._left < 0:
-            raise TooMany("no more tables may be looked at")
+            raise TooManyTables("no more tables may be looked at")
 
     def _effect(self, symbol: Symbol, renaming: Renaming) -> Effect:
         rows = self._sizes.rows(symbol)
@@ -345,17 +345,13 @@ def _is_given(source: Source, protocol: Protocol, threat: Threat, profile: Profi
 
 def _is_small(protocol: Protocol, threat: Threat) -> bool:
     axioms = (*protocol.axioms, *threat.axioms)
-    spoken = _spoken_of(protocol, axioms)
-    return any(_satisfied(spoken, axioms, scale) for scale in _scales(spoken))
-
-
-def _spoken_of(protocol: Protocol, axioms: Sequence[Axiom]) -> Protocol:
-    """Return what the axioms speak of; whatever else never changes may mean anything."""
+    # What the axioms do not speak of may mean anything
     read = frozenset().union(*(symbols_of(axiom.formula) for axiom in axioms))
     symbols = tuple(symbol for symbol in protocol.symbols if symbol in read)
-    return replace(
+    spoken = replace(
         protocol, symbols=symbols, actions=(), initial=(), claims=(), lemmas=(), goals=(), liveness=(), threats=()
     )
+    return any(_satisfied(spoken, axioms, scale) for scale in _scales(spoken))
 
 
 def _scales(protocol: Protocol) -> Iterator[Scale]:
@@ -372,6 +368,6 @@ def _satisfied(protocol: Protocol, axioms: Sequence[Axiom], scale: Scale) -> boo
         return False
     try:
         found = some_meaning(protocol, axioms, elements, MOST_TRIED)
-    except TooMany:
+    except TooManyTables:
         return False
     return found is not None and not Interpreter(protocol, found).violated(axioms)

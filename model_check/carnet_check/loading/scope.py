@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 
 from carnet_check.errors import EngineError
 from carnet_check.loading.default_instance import axioms_under, drawn_instances, elements_of
-from carnet_check.loading.extent import Explored, fixes
+from carnet_check.loading.extent import Explored, fixed_values
 from carnet_check.loading.families import Source
-from carnet_check.loading.meanings import Meanings, Tables, TooMany, first_values
+from carnet_check.loading.meanings import Meanings, Tables, TooManyTables, first_values
 from carnet_spec.language import Instance, Profile, Protocol, Symbol
 from carnet_spec.language.analysis.initialisation import claims_that_read_early
 
@@ -48,7 +48,7 @@ class Scope:
         (first, claims), *others = self.instances
         if not any(shared is None for _, shared in others):
             return replace(self, instances=((first, claims),))
-        explored = replace(self.explored, interpretations=1, fixed=tuple(fixes(protocol, first).items()))
+        explored = replace(self.explored, interpretations=1, fixed=tuple(fixed_values(protocol, first).items()))
         return replace(self, instances=((first, claims),), explored=explored)
 
 
@@ -58,7 +58,12 @@ def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, 
     Raises:
         UsageError: the sizes make no instance.
     """
-    early = _read_early(protocol, claims)
+    if protocol.digest not in _known:
+        found: dict[str, dict[Symbol, None]] = {}
+        for read in claims_that_read_early(protocol):
+            found.setdefault(read.action, {})[read.symbol] = None
+        _known[protocol.digest] = {claim: tuple(symbols) for claim, symbols in found.items()}
+    early = {claim: symbols for claim, symbols in _known[protocol.digest].items() if claim in claims}
     if source.instances_are_made:
         return _made(source, protocol, threat, profile, claims, early)
     return _given(source.instance(protocol, threat, profile), protocol, early)
@@ -66,16 +71,6 @@ def scope_of(source: Source, protocol: Protocol, threat: str, profile: Profile, 
 
 _known: dict[str, dict[str, tuple[Symbol, ...]]] = {}
 """What claims read early, by the digest of a protocol: several searches ask for it, each under a threat model."""
-
-
-def _read_early(protocol: Protocol, claims: Sequence[str]) -> dict[str, tuple[Symbol, ...]]:
-    """Return, for each claim that may read what nobody wrote yet, the symbols."""
-    if protocol.digest not in _known:
-        found: dict[str, dict[Symbol, None]] = {}
-        for read in claims_that_read_early(protocol):
-            found.setdefault(read.action, {})[read.symbol] = None
-        _known[protocol.digest] = {claim: tuple(symbols) for claim, symbols in found.items()}
-    return {claim: symbols for claim, symbols in _known[protocol.digest].items() if claim in claims}
 
 
 def _given(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Symbol, ...]]) -> Scope:
@@ -86,22 +81,17 @@ def _given(instance: Instance, protocol: Protocol, early: Mapping[str, tuple[Sym
         names = ", ".join(symbol.name for symbol in symbols)
         try:
             choices = list(itertools.islice(first_values(protocol, instance, symbols), MOST_FIRST_VALUES + 1))
-        except TooMany:
+        except TooManyTables:
             choices = []
         if 0 < len(choices) <= MOST_FIRST_VALUES:
             instances += [(choice, claims) for choice in choices if len(choices) > 1]
         else:
             why = f"it may read {names} before it is written, and was explored from one first value only"
             left_out |= dict.fromkeys(claims, why)
-    return Scope(tuple(instances), _as_given(protocol, instance), left_out)
-
-
-def _as_given(protocol: Protocol, instance: Instance) -> Explored:
-    """Describe the one instance that somebody chose."""
-    fixed = tuple(fixes(protocol, instance).items())
+    fixed = tuple(fixed_values(protocol, instance).items())
     enumerations = {sort.name for sort in protocol.sorts if sort.is_enumeration}
     sizes = tuple((sort, number) for sort, number in instance.sizes.items() if sort not in enumerations)
-    return Explored(sizes, fixed=fixed, authors_words=instance.describes)
+    return Scope(tuple(instances), Explored(sizes, fixed=fixed, authors_words=instance.describes), left_out)
 
 
 def _grouped(early: Mapping[str, tuple[Symbol, ...]]) -> dict[tuple[Symbol, ...], tuple[str, ...]]:
@@ -147,12 +137,7 @@ def _made(
 def _every_interpretation(
     source: Source, protocol: Protocol, threat: str, profile: Profile, free: Sequence[Symbol]
 ) -> Scope:
-    """Return an instance for each interpretation, or some where they are too many; the sizes are those asked for.
-
-    Raises:
-        UsageError: no instance of these sizes satisfies the axioms.
-        EngineError: the solver finds an interpretation where the enumeration finds none.
-    """
+    """Return an instance for each interpretation, or some where they are too many; the sizes are those asked for."""
     source.instance(protocol, threat, profile)  # or the error that says why there is none
     axioms, elements = axioms_under(protocol, threat), elements_of(protocol, profile.scale)
     sizes = tuple((sort, len(names)) for sort, names in elements.items())
@@ -186,6 +171,6 @@ def _counted(meanings: Meanings) -> tuple[list[Tables], int, bool]:
             number += 1
             if number <= MOST_MEANINGS:
                 first.append(tables)
-    except TooMany:
+    except TooManyTables:
         return first, number, False
     return first, number, True

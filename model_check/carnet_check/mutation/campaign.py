@@ -8,37 +8,117 @@ campaign. So is what another worker could not look at, for every mutant that is 
 from __future__ import annotations
 
 import functools
+import hashlib
+import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from carnet_check.cache import source_digest
 from carnet_check.certificates.file import NAME as CERTIFICATES
 from carnet_check.certificates.file import place_of
-from carnet_check.errors import EngineError, InvalidSpecificationError
-from carnet_check.loading.families import Source, load
-from carnet_check.mutation.judging import Fate, Judge, Judgement, Known
-from carnet_check.mutation.mutant import Mutant, Operator, without_parts
-from carnet_check.mutation.operators import mutants
-from carnet_check.mutation.places import Place
-from carnet_check.mutation.recording import Record
-from carnet_check.mutation.scenarios import Scenario, places, scenario, telling
-from carnet_check.mutation.weaknesses import Weakened, Weakness, weakened, weaknesses
+from carnet_check.errors import EngineError, InvalidSpecificationError, UsageError
+from carnet_check.loading.families import Source, load, parts_of
+from carnet_check.mutation.judging import Judge, Judgement, MutantStatus, OriginalFacts
+from carnet_check.mutation.operators import Mutant, Operator, mutants, without_parts
+from carnet_check.mutation.scenarios import Place, Scenario, places, scenario, telling_scenarios
+from carnet_check.mutation.weaknesses import WeakenedDesign, Weakness, weakened_designs, weaknesses
 from carnet_command.files import reason
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool, only
 from carnet_spec.language import Action, Profile
 from carnet_spec.trace import Trace
 
+FORMAT: Final = "carnet-mutants/2"
+RECORD_FILE: Final = "mutants.ndjson"
+
+
+class Record:
+    """Results by kind and key; without a file they are kept in memory alone.
+
+    Raises:
+        UsageError: the file cannot be read or written.
+    """
+
+    def __init__(self, file: Path | None, about: Mapping[str, Any]) -> None:
+        self._file = file
+        self._known: dict[tuple[str, str], Any] = {}
+        if file is None:
+            return
+        header = _line({"format": FORMAT, **about})
+        lines = _lines(file)
+        if not lines or lines[0] != header:
+            _write(file, header, "w")
+            return
+        for line in lines[1:]:
+            entry = json.loads(line)
+            self._known[entry["kind"], entry["key"]] = entry["value"]
+        _write(file, "".join(lines), "w")
+
+    def __contains__(self, entry: tuple[str, str]) -> bool:
+        return entry in self._known
+
+    def known(self, kind: str, key: str) -> Any:
+        """Return what was found; ``None`` may have been found too."""
+        return self._known.get((kind, key))
+
+    def keep(self, kind: str, key: str, value: Any) -> None:
+        """Write down what was found."""
+        self._known[kind, key] = value
+        if self._file is not None:
+            _write(self._file, _line({"kind": kind, "key": key, "value": value}), "a")
+
+
+def record_header(source: Source, variants: tuple[str, ...], **options: Any) -> dict[str, Any]:
+    """Return what results depend on: the protocols, how the specification makes instances, Carnet, and options."""
+    digests = {name: source.protocol(name).digest for name in variants}
+    return {"protocols": digests, "specification": _specification(source), "code": source_digest(), **options}
+
+
+def _specification(source: Source) -> str:
+    """Return the digest of the module that the family is loaded from, and of all that lies in its package."""
+    place = place_of(source)
+    if place is None:
+        return ""
+    folder = place.parent
+    inside = sorted([*folder.rglob("*.py"), *folder.rglob("*.json")])
+    files = inside if (folder / "__init__.py").is_file() else [Path(parts_of(source.reference)[0])]
+    told = "".join(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")) + "\n"
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        lines = file.read_text("utf-8").splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read '{file}': {reason(error) if isinstance(error, OSError) else error}") from None
+    return [line for line in lines if line.endswith("\n")]
+
+
+def _write(file: Path, text: str, mode: str) -> None:
+    try:
+        with file.open(mode, encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise UsageError(f"cannot write '{file}': {reason(error)}") from None
+
+
 PATIENCE = 900.0
 """Seconds after which a worker counts as stuck: the hardest mutant takes a minute."""
 MEMORY = 6 << 30
 """Bytes of address space of a worker, which explores and asks a solver."""
 
-NOTHING = Known()
+NOTHING = OriginalFacts()
 Say = Callable[[str], None]
 
 
@@ -64,7 +144,7 @@ class Outcome:
     pairs: tuple[tuple[Mutant, Judgement], ...] = ()
 
 
-def listed(request: Request) -> tuple[Mutant, ...]:
+def list_mutants(request: Request) -> tuple[Mutant, ...]:
     """Return the mutants of a campaign, variant by variant; what variants share is changed once."""
     found: list[Mutant] = []
     beside: list[Action] = []
@@ -106,7 +186,7 @@ class _Campaign:
     def require_proved(self, variants: Iterable[str]) -> None:
         """Refuse to judge mutants of what is not proved."""
         request = self.request
-        parts = [_Original(request.source.reference, name, request.threats) for name in variants]
+        parts = [_OriginalPart(request.source.reference, name, request.threats) for name in variants]
         waiting = [part for part in parts if ("original", part.key) not in self.record]
         for part, answer in self.pool.results(_unproved, waiting, only):
             if isinstance(answer, Lost):
@@ -132,49 +212,52 @@ class _Campaign:
         return tuple(found[each.key] for each in every)
 
     def _is_open(self, mutant: Mutant, judgement: Judgement) -> bool:
-        return mutant.action is not None and judgement.fate in (Fate.SURVIVED, Fate.UNKNOWN)
+        return mutant.action is not None and judgement.fate in (MutantStatus.SURVIVED, MutantStatus.UNKNOWN)
 
-    def _part(self, mutant: Mutant, known: Known = NOTHING, earlier: Judgement | None = None) -> _Part:
+    def _part(self, mutant: Mutant, known: OriginalFacts = NOTHING, earlier: Judgement | None = None) -> _MutantPart:
         request = self.request
-        return _Part(request.source.reference, mutant, request.threats, request.hunting, known, earlier)
+        return _MutantPart(request.source.reference, mutant, request.threats, request.hunting, known, earlier)
 
-    def _answers(self, told: str, kind: str, parts: Sequence[_Part]) -> dict[str, Judgement]:
-        found = {
-            part.key: judgement_from_json(self.record.known(kind, part.key))
-            for part in parts
-            if (kind, part.key) in self.record
-        }
-        waiting = [part for part in parts if part.key not in found]
+    def _answers(self, told: str, kind: str, parts: Sequence[_MutantPart]) -> dict[str, Judgement]:
+        keys = [part.key for part in parts]
+        found = {key: judgement_from_json(self.record.known(kind, key)) for key in keys if (kind, key) in self.record}
+        waiting = [part for part, key in zip(parts, keys, strict=True) if key not in found]
         for part, answer in self.pool.results(_judge, waiting, only):
+            key = part.key
             if isinstance(answer, Lost):
-                found[part.key] = Judgement(part.key, Fate.UNKNOWN, evidence=answer.reason)
+                found[key] = Judgement(key, MutantStatus.UNKNOWN, evidence=answer.reason)
                 continue
-            found[part.key] = answer
-            if answer.fate is not Fate.UNKNOWN or not part.known.missing:
-                self.record.keep(kind, part.key, judgement_as_json(answer))
+            found[key] = answer
+            if answer.fate is not MutantStatus.UNKNOWN or not part.known.missing:
+                self.record.keep(kind, key, judgement_as_json(answer))
             self.say(f"{len(found):,} of {len(parts):,} {told}")
         return found
 
     # -- what is known of the original ------------------------------------------------------------
 
-    def _scenarios(self, variant: str) -> Known:
+    def _scenarios(self, variant: str) -> OriginalFacts:
         source = self.request.source
         asked = {each.words: each for each in places(source, variant, self.request.threats)}
-        parts = [_Look(source.reference, f"{variant}: {words}", each) for words, each in asked.items()]
+        parts = [_ExplorePart(source.reference, f"{variant}: {words}", each) for words, each in asked.items()]
         found, missing = self._looked(f"{variant}: scenarios explored", "scenario", parts, scenario_as_json)
-        return Known(scenarios=telling(scenario_from_json(each) for each in found if each), missing=missing)
+        return OriginalFacts(
+            scenarios=telling_scenarios(scenario_from_json(each) for each in found if each), missing=missing
+        )
 
-    def _attacks(self, variant: str) -> Known:
+    def _attacks(self, variant: str) -> OriginalFacts:
         source, threats = self.request.source, self.request.threats
-        parts = [_Look(source.reference, f"{each.words}: {each.threat}", each) for each in weakened(source, variant)]
+        parts = [
+            _ExplorePart(source.reference, f"{each.words}: {each.threat}", each)
+            for each in weakened_designs(source, variant)
+        ]
         said = f"{variant}: weakened designs attacked"
         found, missing = self._looked(said, "weaknesses", parts, weaknesses_as_json)
         known = (each for some in found if some for each in weaknesses_from_json(some))
         asked = tuple(each for each in known if not threats or each.place.threat in threats)
-        return Known(weaknesses=asked, missing=missing)
+        return OriginalFacts(weaknesses=asked, missing=missing)
 
     def _looked(
-        self, told: str, kind: str, parts: Sequence[_Look], write: Callable[[Any], dict[str, Any]]
+        self, told: str, kind: str, parts: Sequence[_ExplorePart], write: Callable[[Any], dict[str, Any]]
     ) -> tuple[list[Any], tuple[str, ...]]:
         """Look, and return what was found, and where nobody could look."""
         waiting = [part for part in parts if (kind, part.key) not in self.record]
@@ -193,12 +276,12 @@ class _Campaign:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _MutantPart:
     reference: str
     mutant: Mutant
     threats: tuple[str, ...]
     hunting: bool
-    known: Known
+    known: OriginalFacts
     earlier: Judgement | None
 
     @property
@@ -207,14 +290,14 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _ExplorePart:
     reference: str
     key: str
-    where: Place | Weakened
+    where: Place | WeakenedDesign
 
 
 @dataclass(frozen=True, slots=True)
-class _Original:
+class _OriginalPart:
     reference: str
     variant: str
     threats: tuple[str, ...]
@@ -225,7 +308,7 @@ class _Original:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _ExploreAnswer:
     found: Scenario | tuple[Weakness, ...] | None
 
 
@@ -234,11 +317,11 @@ def _judging(reference: str, variant: str, threats: tuple[str, ...], hunting: bo
     return Judge(load(reference), variant, threats, hunting=hunting)
 
 
-def _unproved(part: _Original) -> Iterator[str]:
+def _unproved(part: _OriginalPart) -> Iterator[str]:
     yield _judging(part.reference, part.variant, part.threats, hunting=False).unproved()
 
 
-def _judge(part: _Part) -> Iterator[Judgement]:
+def _judge(part: _MutantPart) -> Iterator[Judgement]:
     judge = _judging(part.reference, part.mutant.variant, part.threats, part.hunting)
     if part.earlier is None:
         yield judge.judged(part.mutant)
@@ -246,9 +329,11 @@ def _judge(part: _Part) -> Iterator[Judgement]:
         yield judge.judged_further(part.mutant, part.earlier, part.known)
 
 
-def _look(part: _Look) -> Iterator[_Seen]:
+def _look(part: _ExplorePart) -> Iterator[_ExploreAnswer]:
     source = load(part.reference)
-    yield _Seen(scenario(source, part.where) if isinstance(part.where, Place) else weaknesses(source, part.where))
+    yield _ExploreAnswer(
+        scenario(source, part.where) if isinstance(part.where, Place) else weaknesses(source, part.where)
+    )
 
 
 # -- What a campaign finds, as JSON values and back ------------------------------------------------
@@ -263,7 +348,7 @@ def judgement_as_json(judgement: Judgement) -> dict[str, Any]:
 
 def judgement_from_json(value: Json) -> Judgement:
     """Read a judgement back."""
-    return Judgement(**{**value, "fate": Fate(value["fate"]), "core": tuple(value["core"])})
+    return Judgement(**{**value, "fate": MutantStatus(value["fate"]), "core": tuple(value["core"])})
 
 
 def scenario_as_json(scenario: Scenario) -> dict[str, Any]:
@@ -304,7 +389,7 @@ def _weakness_as_json(weakness: Weakness) -> dict[str, Any]:
 
 def _weakness_from_json(value: Json) -> Weakness:
     told = value["weakened"]
-    where = Weakened(**{**told, "without": tuple(told["without"])})
+    where = WeakenedDesign(**{**told, "without": tuple(told["without"])})
     place, trace = _place_from_json(value["place"]), Trace.from_json(value["trace"])
     return Weakness(where, place, value["claim"], trace, value["states"])
 
@@ -326,7 +411,7 @@ def _place_from_json(value: Json) -> Place:
 # An equivalent dropped part names what makes it redundant. Dropped together with each guard that it names, it makes a
 # mutant of two parts; where that one is killed, both are a minimal cut set of size two.
 
-UNNOTICED = (Fate.EQUIVALENT, Fate.STRONGER, Fate.SURVIVED)
+UNNOTICED = (MutantStatus.EQUIVALENT, MutantStatus.STRONGER, MutantStatus.SURVIVED)
 
 
 def pairs_of(mutants: Sequence[Mutant], judgements: Sequence[Judgement], source: Source) -> tuple[Mutant, ...]:
@@ -338,7 +423,7 @@ def pairs_of(mutants: Sequence[Mutant], judgements: Sequence[Judgement], source:
     found: dict[str, Mutant] = {}
     for mutant in mutants:
         judgement = fates[mutant.key]
-        if not _drops(mutant) or judgement.fate is not Fate.EQUIVALENT or mutant.action is None:
+        if not _drops(mutant) or judgement.fate is not MutantStatus.EQUIVALENT or mutant.action is None:
             continue
         (part,) = mutant.parts
         whole = source.protocol(mutant.variant).action(mutant.action.name)
@@ -375,13 +460,13 @@ def telling_pairs(
     alone = {
         part
         for mutant, judgement in zip(mutants, judgements, strict=True)
-        if _drops(mutant) and judgement.fate is Fate.SURVIVED
+        if _drops(mutant) and judgement.fate is MutantStatus.SURVIVED
         for part in _placed(mutant)
     }
     return tuple(
         (pair, judgement)
         for pair, judgement in pairs
-        if judgement.fate is not Fate.SURVIVED or alone.isdisjoint(_placed(pair))
+        if judgement.fate is not MutantStatus.SURVIVED or alone.isdisjoint(_placed(pair))
     )
 
 

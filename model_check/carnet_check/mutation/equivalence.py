@@ -15,19 +15,7 @@ from carnet_check.engines.interface import StepProofs
 from carnet_check.made import Purpose, stand_in
 from carnet_check.obligations.preconditions import precondition
 from carnet_check.obligations.reading import Language, Steps, steps_of
-from carnet_spec.language import Action, Sort, Symbol, Term
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Forall,
-    Implies,
-    Var,
-    conjunction,
-    free_variables,
-    negation,
-    rebuild,
-)
+from carnet_spec.language import Action, Sort, Symbol, Term, terms
 
 PROVED = "proved"
 
@@ -41,7 +29,7 @@ class Difference(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sameness:
+class StepEquivalence:
     """Whether two actions take the same steps: yes with the names of what shows it, no, or not known."""
 
     outcome: str
@@ -55,17 +43,17 @@ class Sameness:
         return self.outcome == PROVED
 
 
-def sameness(proofs: StepProofs, language: Language, before: Action, after: Action) -> Sameness:
+def step_equivalence(proofs: StepProofs, language: Language, before: Action, after: Action) -> StepEquivalence:
     """Say whether ``after`` takes the steps of ``before``, by what ``proofs`` can prove."""
     return _Comparison(proofs, steps_of(before, language), steps_of(after, language)).outcome()
 
 
-def everywhere(found: Iterable[Sameness]) -> Sameness:
+def under_every_threat(found: Iterable[StepEquivalence]) -> StepEquivalence:
     """Join what was found under several threat models: the same only if under each."""
     each = list(found)
     core = tuple(dict.fromkeys(name for one in each for name in one.core))
     differs = tuple(dict.fromkeys(how for one in each for how in one.differs))
-    return Sameness(next((one.outcome for one in each if not one.proved), PROVED), core, differs)
+    return StepEquivalence(next((one.outcome for one in each if not one.proved), PROVED), core, differs)
 
 
 Question = tuple[Difference, dict[str, Term], Term]
@@ -81,7 +69,7 @@ class _Comparison:
     after: Steps
     used: dict[str, None] = field(default_factory=dict)
 
-    def outcome(self) -> Sameness:
+    def outcome(self) -> StepEquivalence:
         """Ask everything, and say what is not proved."""
         differs: dict[Difference, str] = {}
         for how, given, goal in self._questions():
@@ -90,13 +78,13 @@ class _Comparison:
             if answer.outcome != PROVED:
                 differs[how] = answer.outcome
         if not differs:
-            return Sameness(PROVED, tuple(self.used))
-        return Sameness(next(iter(differs.values())), differs=tuple(differs))
+            return StepEquivalence(PROVED, tuple(self.used))
+        return StepEquivalence(next(iter(differs.values())), differs=tuple(differs))
 
     def _questions(self) -> Iterator[Question]:
         changed = [symbol for symbol in self._written() if _of(self.before, symbol) != _of(self.after, symbol)]
         if changed:
-            yield Difference.ELSEWHERE, self._together(), conjunction(tuple(map(self._alike, changed)))
+            yield Difference.ELSEWHERE, self._together(), terms.conjunction(tuple(map(self._alike, changed)))
         yield from self._only(Difference.MORE, self.after, self.before)
         yield from self._only(Difference.LESS, self.before, self.after)
 
@@ -121,24 +109,23 @@ class _Comparison:
         known = {each.formula for each in one.asked}
         if all(each.formula in known for each in other.asked):
             return
-        told = self._told()
-        asked = conjunction(tuple(_opened(each.formula, told) for each in other.asked))
-        denied = Forall(tuple(told.values()), negation(asked)) if told else negation(asked)
-        given = {each.name: each.formula for each in one.asked}
-        written = (update.symbol for update in one.action.updates)
-        idle = [_equivalent(precondition(said, one.changes), said) for said in map(_somewhere, dict.fromkeys(written))]
-        yield how, given | {OTHERWISE: denied}, conjunction(tuple(idle))
-
-    def _told(self) -> dict[Term, Var]:
-        """Return the constants of parameters that no update of either action reads."""
+        # The constants of parameters that no update of either action reads
         read = {
             var
             for update in (*self.before.action.updates, *self.after.action.updates)
             for term in (*update.args, update.when, *([update.value] if update.value is not None else []))
-            for var in free_variables(term)
+            for var in terms.free_variables(term)
         }
         params = self.before.action.params
-        return {constant: var for var, constant in zip(params, self.before.constants, strict=True) if var not in read}
+        told: dict[Term, terms.Var] = {
+            constant: var for var, constant in zip(params, self.before.constants, strict=True) if var not in read
+        }
+        asked = terms.conjunction(tuple(_opened(each.formula, told) for each in other.asked))
+        denied = terms.Forall(tuple(told.values()), terms.negation(asked)) if told else terms.negation(asked)
+        given = {each.name: each.formula for each in one.asked}
+        written = (update.symbol for update in one.action.updates)
+        idle = [_equivalent(precondition(said, one.changes), said) for said in map(_somewhere, dict.fromkeys(written))]
+        yield how, given | {OTHERWISE: denied}, terms.conjunction(tuple(idle))
 
 
 OTHERWISE = "the other action cannot be taken"
@@ -151,18 +138,18 @@ def _of(steps: Steps, symbol: Symbol) -> object:
 def _somewhere(symbol: Symbol) -> Term:
     """Return that a relation holds at an arbitrary row, or that a function has an arbitrary value there."""
     row = tuple(_arbitrary(f"{symbol.name} at {number}", sort) for number, sort in enumerate(symbol.domain, 1))
-    place = Apply(symbol, row)
-    return place if symbol.is_relation else Equal(place, _arbitrary(f"value of {symbol.name}", symbol.result))
+    place = terms.Apply(symbol, row)
+    return place if symbol.is_relation else terms.Equal(place, _arbitrary(f"value of {symbol.name}", symbol.result))
 
 
-def _arbitrary(name: str, sort: Sort) -> Apply:
-    return stand_in(Purpose.SKOLEM, Var(name, sort))
+def _arbitrary(name: str, sort: Sort) -> terms.Apply:
+    return stand_in(Purpose.SKOLEM, terms.Var(name, sort))
 
 
 def _equivalent(one: Term, other: Term) -> Term:
-    return And((Implies(one, other), Implies(other, one)))
+    return terms.And((terms.Implies(one, other), terms.Implies(other, one)))
 
 
-def _opened(term: Term, told: Mapping[Term, Var]) -> Term:
+def _opened(term: Term, told: Mapping[Term, terms.Var]) -> Term:
     """Put variables in the place of constants."""
-    return told[term] if term in told else rebuild(term, lambda child: _opened(child, told))
+    return told[term] if term in told else terms.rebuild(term, lambda child: _opened(child, told))

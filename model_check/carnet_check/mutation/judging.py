@@ -18,11 +18,10 @@ from enum import StrEnum
 from carnet_check.engines.interface import FRAME, ObligationAnswer, ProvesSteps, StepProofs
 from carnet_check.engines.registry import able
 from carnet_check.loading.families import Source
-from carnet_check.mutation.equivalence import PROVED, Difference, everywhere, sameness
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.places import explored
-from carnet_check.mutation.scenarios import MOST_STATES, Scenario, lost, places
-from carnet_check.mutation.weaknesses import Designs, Weakness, defeated
+from carnet_check.mutation.equivalence import PROVED, Difference, step_equivalence, under_every_threat
+from carnet_check.mutation.operators import Mutant, refusal
+from carnet_check.mutation.scenarios import MOST_STATES, Scenario, explore_place, lost_scenarios, places
+from carnet_check.mutation.weaknesses import Designs, Weakness, defeated_attacks
 from carnet_check.obligations import layers
 from carnet_check.obligations.reading import Language, language_of
 from carnet_command.text import counted
@@ -33,7 +32,7 @@ FIRST_BUDGET = 5_000_000
 """Units of the solver's counter for each obligation; what they leave open is asked again with its own budget."""
 
 
-class Fate(StrEnum):
+class MutantStatus(StrEnum):
     """What becomes of a mutant."""
 
     KILLED = "killed"
@@ -44,7 +43,7 @@ class Fate(StrEnum):
     REFUSED = "refused"
 
 
-class By(StrEnum):
+class KilledBy(StrEnum):
     """What kills a mutant."""
 
     ATTACK = "attack"
@@ -66,7 +65,7 @@ class Judgement:
     """
 
     key: str
-    fate: Fate
+    fate: MutantStatus
     by: str = ""
     evidence: str = ""
     core: tuple[str, ...] = ()
@@ -74,7 +73,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class OriginalFacts:
     """What is known of the original: scenarios of a variant, or attacks on weakened designs."""
 
     scenarios: tuple[Scenario, ...] = ()
@@ -117,38 +116,42 @@ class Judge:
         try:
             found = self._judged(mutant)
         except SpecificationError as error:
-            found = Judgement(mutant.key, Fate.REFUSED, evidence=str(error))
+            found = Judgement(mutant.key, MutantStatus.REFUSED, evidence=str(error))
         return replace(found, seconds=round(time.perf_counter() - began, 3))
 
-    def judged_further(self, mutant: Mutant, earlier: Judgement, known: Known) -> Judgement:
+    def judged_further(self, mutant: Mutant, earlier: Judgement, known: OriginalFacts) -> Judgement:
         """Return what becomes of a mutant that is not killed so far, by what it may lose of ``known``."""
         began = time.perf_counter()
         found = _first_lost(earlier, *self._losses(mutant, known), known.missing)
         return replace(found, seconds=round(earlier.seconds + time.perf_counter() - began, 3))
 
-    def _losses(self, mutant: Mutant, known: Known) -> tuple[By, Iterator[tuple[str, bool]]]:
+    def _losses(self, mutant: Mutant, known: OriginalFacts) -> tuple[KilledBy, Iterator[tuple[str, bool]]]:
         assert mutant.action is not None
         if known.weaknesses:
-            return By.LOST_ATTACK, defeated(self._designs, mutant, self.protocol, known.weaknesses)
-        return By.GOAL, lost(self.source, mutant.of(self.protocol), known.scenarios, mutant.action.name)
+            return KilledBy.LOST_ATTACK, defeated_attacks(self._designs, mutant, self.protocol, known.weaknesses)
+        return KilledBy.GOAL, lost_scenarios(self.source, mutant.of(self.protocol), known.scenarios, mutant.action.name)
 
     def _judged(self, mutant: Mutant) -> Judgement:
         if why := refusal(mutant.of(self.protocol)):
-            return Judgement(mutant.key, Fate.REFUSED, evidence=why)
+            return Judgement(mutant.key, MutantStatus.REFUSED, evidence=why)
         failing, open_ = self._unproved(mutant)
         if failing:
-            return self._attacked(mutant) or Judgement(mutant.key, Fate.KILLED, By.PROOF, failing)
+            return self._attacked(mutant) or Judgement(mutant.key, MutantStatus.KILLED, KilledBy.PROOF, failing)
         if mutant.action is None:
-            return _of_axiom(mutant, open_)
+            if open_:
+                return Judgement(mutant.key, MutantStatus.UNKNOWN, evidence=open_)
+            return Judgement(mutant.key, MutantStatus.EQUIVALENT, evidence="not needed: all is proved without it")
         before = self.protocol.action(mutant.action.name)
-        same = everywhere(sameness(proofs, self._language, before, mutant.action) for proofs in self._proofs)
+        same = under_every_threat(
+            step_equivalence(proofs, self._language, before, mutant.action) for proofs in self._proofs
+        )
         if same.proved:
-            return Judgement(mutant.key, Fate.EQUIVALENT, evidence="the same steps", core=same.core)
+            return Judgement(mutant.key, MutantStatus.EQUIVALENT, evidence="the same steps", core=same.core)
         if open_:
-            return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
+            return Judgement(mutant.key, MutantStatus.UNKNOWN, evidence=open_)
         stronger = same.differs == (Difference.MORE,) and self._is_of_the_world(mutant)
         said = f"everything is proved; the action {' and '.join(same.differs)}"
-        return Judgement(mutant.key, Fate.STRONGER if stronger else Fate.SURVIVED, evidence=said)
+        return Judgement(mutant.key, MutantStatus.STRONGER if stronger else MutantStatus.SURVIVED, evidence=said)
 
     def _is_of_the_world(self, mutant: Mutant) -> bool:
         """Return whether no honest party makes the check that is changed."""
@@ -202,24 +205,24 @@ class Judge:
         place = places(self.source, self.variant, self.threats)[0]
         mutated = mutant.of(self.protocol)
         claims = [claim for claim in mutated.claims if claim.invariant and place.threat in claim.under]
-        found = explored(self.source, mutated, place, claims, (), MOST_STATES, stop_at_first=True)
+        found = explore_place(self.source, mutated, place, claims, (), MOST_STATES, stop_at_first=True)
         for name, trace in found.violations.items():
             told = f"{name} falls in {counted(len(trace.steps), 'step')}, in {place.words}"
-            return Judgement(mutant.key, Fate.KILLED, By.ATTACK, told)
+            return Judgement(mutant.key, MutantStatus.KILLED, KilledBy.ATTACK, told)
         return None
 
 
 def _first_lost(
-    earlier: Judgement, by: By, losses: Iterable[tuple[str, bool]], missing: Collection[str] = ()
+    earlier: Judgement, by: KilledBy, losses: Iterable[tuple[str, bool]], missing: Collection[str] = ()
 ) -> Judgement:
     """Return that something is lost, or may be; the judgement that there was where nothing is."""
-    unsure = [earlier.evidence] if earlier.fate is Fate.UNKNOWN else []
+    unsure = [earlier.evidence] if earlier.fate is MutantStatus.UNKNOWN else []
     unsure += [f"nobody could look at {where}" for where in missing]
     for what, established in losses:
         if established:
-            return Judgement(earlier.key, Fate.KILLED, by, f"lost: {what}")
+            return Judgement(earlier.key, MutantStatus.KILLED, by, f"lost: {what}")
         unsure.append(f"perhaps lost: {what}")
-    return Judgement(earlier.key, Fate.UNKNOWN, evidence="; ".join(unsure)) if unsure else earlier
+    return Judgement(earlier.key, MutantStatus.UNKNOWN, evidence="; ".join(unsure)) if unsure else earlier
 
 
 def _layers(protocol: Protocol, threats: tuple[str, ...]) -> dict[Threat | None, frozenset[str]]:
@@ -233,9 +236,3 @@ def _layers(protocol: Protocol, threats: tuple[str, ...]) -> dict[Threat | None,
 
 def _under(answer: ObligationAnswer) -> str:
     return f" under {answer.layer}" if answer.layer else ""
-
-
-def _of_axiom(mutant: Mutant, open_: str) -> Judgement:
-    if open_:
-        return Judgement(mutant.key, Fate.UNKNOWN, evidence=open_)
-    return Judgement(mutant.key, Fate.EQUIVALENT, evidence="not needed: all is proved without it")

@@ -8,30 +8,89 @@ no order. Values that are drawn fresh are only dropped: what marks them used bel
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from carnet_check.mutation.mutant import Mutant, Operator, without_parts
-from carnet_spec.language import Action, Guard, GuardKind, Protocol, Update
+from carnet_spec.language import Action, Axiom, Guard, GuardKind, Protocol, Update, terms
 from carnet_spec.language.expressions import used_symbol
+from carnet_spec.language.lints import RULES, SOUNDNESS
 from carnet_spec.language.protocol import terms_of_action
-from carnet_spec.language.terms import (
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Forall,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Term,
-    Var,
-    children,
-    negation,
-    rebuild,
-    sort_of,
-    subterms,
-)
+
+
+class Operator(StrEnum):
+    """What is done to a part of a specification."""
+
+    DROP = "drop"
+    NEGATE = "negate"
+    WEAKEN = "weaken"
+    REPLACE = "replace"
+    SWAP = "swap"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of a variant.
+
+    Attributes:
+        name: the place and the change, as in ``lend/guard clean/drop``; a mutant of this name is there in every run.
+        parts: the guards and updates that are changed, as proofs name them: ``guard:clean``.
+        action: the changed action; ``None`` where an axiom is dropped.
+        axiom: the name of the axiom that is dropped.
+        threat: the threat model that the axiom belongs to; empty: the protocol.
+    """
+
+    variant: str
+    name: str
+    operator: Operator
+    parts: tuple[str, ...]
+    action: Action | None = None
+    axiom: str = ""
+    threat: str = ""
+
+    @property
+    def key(self) -> str:
+        """What tells the mutant from those of other variants."""
+        return f"{self.variant}: {self.name}"
+
+    def of(self, protocol: Protocol) -> Protocol:
+        """Return ``protocol`` with the change."""
+        if self.action is not None:
+            return with_action(protocol, self.action)
+        if not self.threat:
+            return replace(protocol, axioms=_without(protocol.axioms, self.axiom))
+        threats = tuple(
+            replace(each, axioms=_without(each.axioms, self.axiom)) if each.id == self.threat else each
+            for each in protocol.threats
+        )
+        return replace(protocol, threats=threats)
+
+
+def with_action(protocol: Protocol, action: Action) -> Protocol:
+    """Return ``protocol`` with another action in the place of the one of the same name."""
+    return replace(protocol, actions=tuple(action if each.name == action.name else each for each in protocol.actions))
+
+
+def without_parts(action: Action, parts: Collection[str]) -> Action:
+    """Return ``action`` without some of its guards and updates."""
+    return replace(
+        action,
+        guards=tuple(guard for guard in action.guards if f"guard:{guard.name}" not in parts),
+        updates=tuple(update for update in action.updates if f"update:{update.name}" not in parts),
+    )
+
+
+def _without(axioms: Iterable[Axiom], name: str) -> tuple[Axiom, ...]:
+    return tuple(axiom for axiom in axioms if axiom.name != name)
+
+
+def refusal(protocol: Protocol) -> str:
+    """Say why nobody may judge a protocol, if a lint says so.
+
+    What may be read before it is written is no reason: proofs speak of whatever is read there.
+    """
+    found = (f"{name}: {where}: {what}" for name in RULES if name in SOUNDNESS for where, what in RULES[name](protocol))
+    return next(found, "")
+
 
 _Change = tuple[str, Operator, tuple[str, ...], Action]
 """What is done where, by which operator, to which parts, and the action that comes out."""
@@ -83,7 +142,7 @@ def _meaning(action: Action) -> tuple[object, ...]:
         value = None if update.value is None else canonical(update.value)
         said = (update.effect, tuple(map(canonical, update.args)), value, canonical(update.when), update.each)
         updates[update.symbol.name] = (*updates.get(update.symbol.name, ()), said)
-    return guards - {(TRUE, False)}, frozenset(updates.items())
+    return guards - {(terms.TRUE, False)}, frozenset(updates.items())
 
 
 def _changes(action: Action, own: Iterable[Guard | Update]) -> Iterator[_Change]:
@@ -103,14 +162,14 @@ def _of_guard(action: Action, guard: Guard, others: Replacements) -> Iterator[_C
     yield f"{place}/drop", Operator.DROP, parts, without_parts(action, parts)
     if guard.kind is GuardKind.FRESH:
         return
-    yield f"{place}/negate", Operator.NEGATE, parts, _with_guard(action, guard, negation(guard.formula))
+    yield f"{place}/negate", Operator.NEGATE, parts, _with_guard(action, guard, terms.negation(guard.formula))
     for what, formula in weakened(guard.formula):
         yield f"{place}/{what}", Operator.WEAKEN, parts, _with_guard(action, guard, formula)
     for what, formula in rewritten(guard.formula, others):
         yield f"{place}/{what}", Operator.REPLACE, parts, _with_guard(action, guard, formula)
 
 
-def _with_guard(action: Action, guard: Guard, formula: Term) -> Action:
+def _with_guard(action: Action, guard: Guard, formula: terms.Term) -> Action:
     changed = replace(guard, formula=formula)
     return replace(action, guards=tuple(changed if each is guard else each for each in action.guards))
 
@@ -121,11 +180,11 @@ def _with_guard(action: Action, guard: Guard, formula: Term) -> Action:
 def _of_update(action: Action, update: Update, others: Replacements) -> Iterator[_Change]:
     place, parts = f"update {update.name}", (f"update:{update.name}",)
     yield f"{place}/drop", Operator.DROP, parts, without_parts(action, parts)
-    if _marks_a_draw(action, update):
+    if any(update.args == (var,) and update.symbol == used_symbol(var.sort) for var in action.fresh):
         return
-    if update.when != TRUE:
-        yield f"{place}/drop when", Operator.WEAKEN, parts, _with(action, update, replace(update, when=TRUE))
-        negated = replace(update, when=negation(update.when))
+    if update.when != terms.TRUE:
+        yield f"{place}/drop when", Operator.WEAKEN, parts, _with(action, update, replace(update, when=terms.TRUE))
+        negated = replace(update, when=terms.negation(update.when))
         yield f"{place}/negate when", Operator.NEGATE, parts, _with(action, update, negated)
         for what, when in weakened(update.when):
             yield f"{place}/{what} of when", Operator.WEAKEN, parts, _with(action, update, replace(update, when=when))
@@ -136,10 +195,6 @@ def _of_update(action: Action, update: Update, others: Replacements) -> Iterator
         if other.symbol == update.symbol and (other.effect is not update.effect or update.value is not None):
             both = (*parts, f"update:{other.name}")
             yield f"{place}/swap with {other.name}", Operator.SWAP, both, _swapped(action, update, other)
-
-
-def _marks_a_draw(action: Action, update: Update) -> bool:
-    return any(update.args == (var,) and update.symbol == used_symbol(var.sort) for var in action.fresh)
 
 
 def _replaced(update: Update, others: Replacements) -> Iterator[tuple[str, Update]]:
@@ -183,35 +238,35 @@ def _dropped(variant: str, axiom: str, threat: str) -> Mutant:
 
 # -- Rewriting a formula in one place at a time ----------------------------------------------------
 
-Rewriting = tuple[str, Term]
+Rewriting = tuple[str, terms.Term]
 """What was done, in a few words, and what came out."""
 
 
-def rewritten(term: Term, change: Callable[[Term], Iterable[Rewriting]]) -> Iterator[Rewriting]:
+def rewritten(term: terms.Term, change: Callable[[terms.Term], Iterable[Rewriting]]) -> Iterator[Rewriting]:
     """Yield ``term`` with ``change`` made in one place: at ``term`` itself first, then inside it, left to right."""
     yield from change(term)
-    for place, child in enumerate(children(term)):
+    for place, child in enumerate(terms.children(term)):
         for what, new in rewritten(child, change):
             yield what, _with_child(term, place, new)
 
 
-def _with_child(term: Term, place: int, new: Term) -> Term:
-    numbers = iter(range(len(children(term))))
-    return rebuild(term, lambda child: new if next(numbers) == place else child)
+def _with_child(term: terms.Term, place: int, new: terms.Term) -> terms.Term:
+    numbers = iter(range(len(terms.children(term))))
+    return terms.rebuild(term, lambda child: new if next(numbers) == place else child)
 
 
-def weakened(formula: Term) -> Iterator[Rewriting]:
+def weakened(formula: terms.Term) -> Iterator[Rewriting]:
     """Yield ``formula`` without one of its parts: of a conjunction, a disjunction or an implication."""
     match formula:
-        case And(parts) | Or(parts):
+        case terms.And(parts) | terms.Or(parts):
             for place in range(len(parts)):
                 left = (*parts[:place], *parts[place + 1 :])
-                what = "conjunct" if isinstance(formula, And) else "alternative"
+                what = "conjunct" if isinstance(formula, terms.And) else "alternative"
                 yield f"drop {what} {place + 1}", left[0] if len(left) == 1 else type(formula)(left)
-        case Implies(_, conclusion):
+        case terms.Implies(_, conclusion):
             yield "drop premise", conclusion
-        case Forall(bound, body):
-            yield from ((what, Forall(bound, new)) for what, new in weakened(body))
+        case terms.Forall(bound, body):
+            yield from ((what, terms.Forall(bound, new)) for what, new in weakened(body))
         case _:
             return
 
@@ -219,42 +274,46 @@ def weakened(formula: Term) -> Iterator[Rewriting]:
 class Replacements:
     """What may stand in the place of a term of one action: something of the same sort that the action speaks of too."""
 
-    def __init__(self, action: Action, terms: Iterable[Term]) -> None:
-        spoken = (sub for term in terms for sub in subterms(term) if isinstance(sub, Apply) and not sub.args)
+    def __init__(self, action: Action, spoken_of: Iterable[terms.Term]) -> None:
+        spoken = (
+            sub for term in spoken_of for sub in terms.subterms(term) if isinstance(sub, terms.Apply) and not sub.args
+        )
         constants = (sub for sub in spoken if not sub.symbol.is_relation)
-        self._others: tuple[Term, ...] = tuple(dict.fromkeys([*action.params, *constants]))
+        self._others: tuple[terms.Term, ...] = tuple(dict.fromkeys([*action.params, *constants]))
 
-    def __call__(self, term: Term) -> Iterator[Rewriting]:
+    def __call__(self, term: terms.Term) -> Iterator[Rewriting]:
         """Yield what may stand for ``term`` alone."""
         match term:
-            case Member(sort, name):
+            case terms.Member(sort, name):
                 members = sort.members or ()
                 place = members.index(name)
                 near = (members[(place + 1) % len(members)], members[place - 1])
                 yield from (
-                    (f"{name} → {other}", Member(sort, other)) for other in dict.fromkeys(near) if other != name
+                    (f"{name} → {other}", terms.Member(sort, other)) for other in dict.fromkeys(near) if other != name
                 )
-            case Var() | Apply(_, ()) if term in self._others:
-                same = (other for other in self._others if other != term and sort_of(other) == sort_of(term))
+            case terms.Var() | terms.Apply(_, ()) if term in self._others:
+                same = (
+                    other for other in self._others if other != term and terms.sort_of(other) == terms.sort_of(term)
+                )
                 yield from ((f"{_named(term)} → {_named(other)}", other) for other in same)
 
 
-def _named(term: Term) -> str:
-    return term.name if isinstance(term, Var) else term.symbol.name if isinstance(term, Apply) else ""
+def _named(term: terms.Term) -> str:
+    return term.name if isinstance(term, terms.Var) else term.symbol.name if isinstance(term, terms.Apply) else ""
 
 
 # -- telling formulas apart -----------------------------------------------------------------------
 
 
-def canonical(term: Term) -> Term:
+def canonical(term: terms.Term) -> terms.Term:
     """Return ``term`` with the sides of equations and the parts of conjunctions and disjunctions in one order."""
-    inner = rebuild(term, canonical)
+    inner = terms.rebuild(term, canonical)
     match inner:
-        case Equal(left, right):
-            return TRUE if left == right else Equal(*sorted((left, right), key=repr))
-        case And(parts) | Or(parts):
+        case terms.Equal(left, right):
+            return terms.TRUE if left == right else terms.Equal(*sorted((left, right), key=repr))
+        case terms.And(parts) | terms.Or(parts):
             return type(inner)(tuple(sorted(dict.fromkeys(parts), key=repr)))
-        case Not(Not(body)):
+        case terms.Not(terms.Not(body)):
             return body
         case _:
             return inner

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from carnet_check.attacks.hunt import AttackTarget, attack_target
-from carnet_check.attacks.minimise import minimise
 from carnet_check.engines.exploration import Exploration
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source
-from carnet_check.mutation.mutant import Mutant, refusal
-from carnet_check.mutation.places import Place, explored, from_every_first_value
+from carnet_check.minimise import minimise
+from carnet_check.mutation.operators import Mutant, refusal
+from carnet_check.mutation.scenarios import Place, explore_place, from_every_first_value
 from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_command.text import counted
 from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
@@ -39,7 +39,7 @@ MOST_PLACES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Weakened:
+class WeakenedDesign:
     """A design to attack: a variant, what is removed from it, and the threat model that assumes least."""
 
     variant: str
@@ -56,7 +56,7 @@ class Weakened:
 class Weakness:
     """An attack on a claim of a weakened design, with all the moves that it needs and no other."""
 
-    weakened: Weakened
+    weakened: WeakenedDesign
     place: Place
     """Where it was found, with no more active moves of the adversary than it takes."""
     claim: str
@@ -75,7 +75,7 @@ class Weakness:
         return self.claim, self.place.threat
 
 
-def weakened(source: Source, variant: str) -> tuple[Weakened, ...]:
+def weakened_designs(source: Source, variant: str) -> tuple[WeakenedDesign, ...]:
     """Return the designs to attack: those of known findings, and the variant without each defence that is meant for it.
 
     Every other defence is removed from the first main variant. Each design is attacked under the threat model of its
@@ -86,12 +86,12 @@ def weakened(source: Source, variant: str) -> tuple[Weakened, ...]:
     own = [each for each in protocol.defences if (each.base or first) == variant and each.id not in protocol.without]
     least = min(protocol.threats, key=lambda threat: len(threat.axioms)).id if known else ""
     usual = family.default_threat if family.default_threat in known else least
-    found = [Weakened(each.variant or first, each.without, each.threat) for each in family.findings]
-    found += [Weakened(variant, without, usual) for without in [(), *((each.id,) for each in own)]]
-    return tuple(dict.fromkeys([*found, Weakened(variant, (), least)]))
+    found = [WeakenedDesign(each.variant or first, each.without, each.threat) for each in family.findings]
+    found += [WeakenedDesign(variant, without, usual) for without in [(), *((each.id,) for each in own)]]
+    return tuple(dict.fromkeys([*found, WeakenedDesign(variant, (), least)]))
 
 
-def weaknesses(source: Source, where: Weakened) -> tuple[Weakness, ...]:
+def weaknesses(source: Source, where: WeakenedDesign) -> tuple[Weakness, ...]:
     """Look for an attack on each claim of a design, in the smallest size in which it falls.
 
     There it is attacked under the threat models that assume more, too. What stood although less was assumed is not
@@ -139,13 +139,13 @@ def _claims(source: Source, target: AttackTarget) -> list[Claim]:
 
 
 def _attacks(
-    source: Source, where: Weakened, target: AttackTarget, size: Profile, claims: Collection[Claim]
+    source: Source, where: WeakenedDesign, target: AttackTarget, size: Profile, claims: Collection[Claim]
 ) -> list[Weakness]:
     """Attack claims in one size under one threat model."""
     if not claims:
         return []
     place = Place(where.variant, size, target.threat.id)
-    found = explored(source, target.protocol, place, claims, (), MOST_STATES, until_fallen=True)
+    found = explore_place(source, target.protocol, place, claims, (), MOST_STATES, until_fallen=True)
     judge = Interpreter(target.protocol, place.instance(source, target.protocol))
     attacks = []
     for claim in claims:
@@ -167,7 +167,7 @@ class Designs:
     source: Source
     _built: dict[tuple[str, tuple[str, ...]], Protocol] = field(default_factory=dict)
 
-    def __getitem__(self, where: Weakened) -> Protocol:
+    def __getitem__(self, where: WeakenedDesign) -> Protocol:
         """Return a design."""
         key = (where.variant, where.without)
         if key not in self._built:
@@ -175,7 +175,7 @@ class Designs:
         return self._built[key]
 
 
-def defeated(
+def defeated_attacks(
     designs: Designs, mutant: Mutant, original: Protocol, known: Collection[Weakness]
 ) -> Iterator[tuple[str, bool]]:
     """Yield the attacks that are found no more because of a mutant, and whether that is established.
@@ -203,7 +203,7 @@ def _shortest(known: Iterable[Weakness]) -> Iterator[Weakness]:
 
 def _together(known: Iterable[Weakness]) -> Iterable[list[Weakness]]:
     """Return the attacks, those in one place together."""
-    found = defaultdict[tuple[Weakened, str, int | None], list[Weakness]](list)
+    found = defaultdict[tuple[WeakenedDesign, str, int | None], list[Weakness]](list)
     for each in known:
         found[each.weakened, each.place.words, each.place.profile.budget].append(each)
     return found.values()

@@ -10,19 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from carnet_spec.language import Effect, Symbol, Term
-from carnet_spec.language.terms import (
-    FALSE,
-    And,
-    Apply,
-    Equal,
-    IfThenElse,
-    Not,
-    Or,
-    Var,
-    rebuild,
-    substitute,
-)
+from carnet_spec.language import Effect, Symbol, Term, terms
 
 _A = TypeVar("_A")
 _B = TypeVar("_B")
@@ -62,7 +50,7 @@ def _in_order(choices: Sequence[Choice[_A]], done: tuple[_A, ...] = ()) -> Choic
 def _settled(choice: Choice[Term]) -> Term:
     if isinstance(choice, Sure):
         return choice.value
-    return IfThenElse(choice.test, _settled(choice.yes), _settled(choice.no))
+    return terms.IfThenElse(choice.test, _settled(choice.yes), _settled(choice.no))
 
 
 Functions = Callable[[Symbol, tuple[Term, ...]], Choice[Term]]
@@ -70,7 +58,7 @@ Relations = Callable[[Symbol, tuple[Term, ...]], Term]
 
 
 def _replaced_term(term: Term, function_is: Functions) -> Choice[Term]:
-    if not isinstance(term, Apply):
+    if not isinstance(term, terms.Apply):
         return Sure(term)
     args = _in_order([_replaced_term(arg, function_is) for arg in term.args])
     return _and_then(args, lambda row: function_is(term.symbol, row))
@@ -79,9 +67,9 @@ def _replaced_term(term: Term, function_is: Functions) -> Choice[Term]:
 def _is_kept(term: Term, stays: Callable[[Symbol], bool]) -> bool:
     """Whether nothing in an atom or a term is replaced."""
     match term:
-        case Apply(symbol, args):
+        case terms.Apply(symbol, args):
             return stays(symbol) and all(_is_kept(arg, stays) for arg in args)
-        case Equal(left, right):
+        case terms.Equal(left, right):
             return _is_kept(left, stays) and _is_kept(right, stays)
         case _:
             return True
@@ -90,16 +78,16 @@ def _is_kept(term: Term, stays: Callable[[Symbol], bool]) -> bool:
 def _replaced(formula: Term, stays: Callable[[Symbol], bool], function_is: Functions, relation_is: Relations) -> Term:
     """Replace every application in ``formula`` by what it is elsewhere; that of a symbol that ``stays`` is the same."""
     match formula:
-        case Apply() | Equal() if _is_kept(formula, stays):
+        case terms.Apply() | terms.Equal() if _is_kept(formula, stays):
             return formula
-        case Apply(symbol, args):
+        case terms.Apply(symbol, args):
             row = _in_order([_replaced_term(arg, function_is) for arg in args])
             return _settled(_and_then(row, lambda found: Sure(relation_is(symbol, found))))
-        case Equal(left, right):
+        case terms.Equal(left, right):
             sides = _in_order([_replaced_term(left, function_is), _replaced_term(right, function_is)])
-            return _settled(_and_then(sides, lambda found: Sure(Equal(*found))))
+            return _settled(_and_then(sides, lambda found: Sure(terms.Equal(*found))))
         case _:
-            return rebuild(formula, lambda part: _replaced(part, stays, function_is, relation_is))
+            return terms.rebuild(formula, lambda part: _replaced(part, stays, function_is, relation_is))
 
 
 # -- after a step ----------------------------------------------------------------------------------
@@ -112,31 +100,30 @@ class Change:
     symbol: Symbol
     effect: Effect
     pattern: tuple[Term | None, ...]
-    opened: tuple[Var, ...]
-    """The variables for what the open places match, in order."""
+    opened: tuple[terms.Var, ...]  # the variables for what the open places match, in order
     when: Term
     value: Term | None
 
     def applies(self, row: tuple[Term, ...]) -> Term:
         """Return that the update takes place at ``row``."""
-        asked = substitute(self.when, self._matched(row))
+        asked = terms.substitute(self.when, self._matched(row))
         for place, arg in reversed(tuple(zip(self.pattern, row, strict=True))):
             if place is not None:
-                asked = And((Equal(arg, place), asked))
+                asked = terms.And((terms.Equal(arg, place), asked))
         return asked
 
     def relation(self, row: tuple[Term, ...], before: Term) -> Term:
         """Return whether the relation holds at ``row``, if ``before`` says so of before."""
         applies = self.applies(row)
-        return Or((before, applies)) if self.effect is Effect.INSERT else And((before, Not(applies)))
+        return terms.Or((before, applies)) if self.effect is Effect.INSERT else terms.And((before, terms.Not(applies)))
 
     def function(self, row: tuple[Term, ...], before: Choice[Term]) -> Choice[Term]:
         """Return the value of the function at ``row``, if it was ``before``."""
         if self.value is None:
             return before
-        return Either(self.applies(row), Sure(substitute(self.value, self._matched(row))), before)
+        return Either(self.applies(row), Sure(terms.substitute(self.value, self._matched(row))), before)
 
-    def _matched(self, row: tuple[Term, ...]) -> dict[Var, Term]:
+    def _matched(self, row: tuple[Term, ...]) -> dict[terms.Var, Term]:
         found = [arg for place, arg in zip(self.pattern, row, strict=True) if place is None]
         return dict(zip(self.opened, found, strict=True))
 
@@ -145,13 +132,13 @@ def precondition(claim: Term, changes: Mapping[str, Sequence[Change]]) -> Term:
     """Return what must hold before a step for ``claim`` to hold after; ``changes`` has the updates of each symbol."""
 
     def function_then(symbol: Symbol, row: tuple[Term, ...]) -> Choice[Term]:
-        value: Choice[Term] = Sure(Apply(symbol, row))
+        value: Choice[Term] = Sure(terms.Apply(symbol, row))
         for change in changes.get(symbol.name, ()):
             value = change.function(row, value)
         return value
 
     def relation_then(symbol: Symbol, row: tuple[Term, ...]) -> Term:
-        holds: Term = Apply(symbol, row)
+        holds: Term = terms.Apply(symbol, row)
         for change in changes.get(symbol.name, ()):
             holds = change.relation(row, holds)
         return holds
@@ -166,12 +153,12 @@ def precondition(claim: Term, changes: Mapping[str, Sequence[Change]]) -> Term:
 class Start:
     """The first value of a symbol, as a term over ``params``."""
 
-    params: tuple[Var, ...]
+    params: tuple[terms.Var, ...]
     value: Term
 
     def at(self, row: tuple[Term, ...]) -> Term:
         """Return the value at ``row``."""
-        return substitute(self.value, dict(zip(self.params, row, strict=True)))
+        return terms.substitute(self.value, dict(zip(self.params, row, strict=True)))
 
 
 def initially(claim: Term, starts: Mapping[str, Start]) -> Term:
@@ -179,11 +166,11 @@ def initially(claim: Term, starts: Mapping[str, Start]) -> Term:
 
     def function_first(symbol: Symbol, row: tuple[Term, ...]) -> Choice[Term]:
         start = starts.get(symbol.name)
-        return Sure(start.at(row) if start else Apply(symbol, row))
+        return Sure(start.at(row) if start else terms.Apply(symbol, row))
 
     def relation_first(symbol: Symbol, row: tuple[Term, ...]) -> Term:
         if symbol.name in starts:
             return starts[symbol.name].at(row)
-        return FALSE if symbol.mutable else Apply(symbol, row)
+        return terms.FALSE if symbol.mutable else terms.Apply(symbol, row)
 
     return _replaced(claim, lambda _: False, function_first, relation_first)

@@ -104,16 +104,15 @@ def read(protocol: Protocol) -> Reading:
     sorts = (sort for sort in sorted(protocol.sorts, key=lambda sort: sort.name) if sort.members is None)
     return Reading(
         protocol,
-        (*map(_not_empty, sorts), *(_axiom("axiom", axiom, language) for axiom in protocol.axioms)),
+        (
+            *(Hypothesis(f"sort:{sort.name}", Exists((Var("x", sort),), TRUE)) for sort in sorts),
+            *(_axiom("axiom", axiom, language) for axiom in protocol.axioms),
+        ),
         {threat.id: tuple(_threat_axioms(threat.id, threat.axioms, language)) for threat in protocol.threats},
         {invariant.name: _statement(invariant, language) for invariant in protocol.invariants},
         {initial.symbol.name: _start(initial, language) for initial in protocol.initial},
         tuple(steps_of(action, language) for action in protocol.actions),
     )
-
-
-def _not_empty(sort: Sort) -> Hypothesis:
-    return Hypothesis(f"sort:{sort.name}", Exists((Var("x", sort),), TRUE))
 
 
 def _axiom(kind: str, axiom: Axiom, language: Language) -> Hypothesis:
@@ -128,7 +127,7 @@ def _threat_axioms(id: str, axioms: tuple[Axiom, ...], language: Language) -> It
 
 def _statement(invariant: Invariant, language: Language) -> Statement:
     reader = language.at(f"invariant {invariant.name}", invariant.params)
-    formula = universally(invariant.params, reader.formula(invariant.body))
+    formula = quantified(Forall, invariant.params, reader.formula(invariant.body))
     names = frozenset(symbol.name for symbol in symbols_of(formula))
     hypothesis = Hypothesis(f"inv:{invariant.name}", formula)
     return Statement(invariant, hypothesis, Hypothesis(GOAL, Not(formula)), names)
@@ -326,7 +325,8 @@ def layers(protocol: Protocol) -> tuple[Layer, ...]:
         SpecificationError: the protocol says something that the certified language cannot say.
     """
     reading = read(protocol)
-    general = () if _is_one_with_axioms(protocol) else tuple(_claimed_under(protocol, _ids(protocol)))
+    alone = len(protocol.threats) == 1 and protocol.threats[0].axioms
+    general = () if alone else tuple(_claimed_under(protocol, {threat.id for threat in protocol.threats}))
     found = [Layer(protocol, None, (), general, reading)]
     for threat in protocol.threats:
         further = tuple(each for each in _claimed_under(protocol, {threat.id}) if each not in general)
@@ -335,16 +335,7 @@ def layers(protocol: Protocol) -> tuple[Layer, ...]:
     return tuple(found)
 
 
-def _is_one_with_axioms(protocol: Protocol) -> bool:
-    return len(protocol.threats) == 1 and bool(protocol.threats[0].axioms)
-
-
-def _ids(protocol: Protocol) -> set[str]:
-    return {threat.id for threat in protocol.threats}
-
-
 def _claimed_under(protocol: Protocol, wanted: set[str]) -> Iterator[Invariant]:
-    """Yield the invariants that are claimed under all of the ``wanted`` threat models."""
     for claim in protocol.claims:
         if claim.invariant is not None and wanted <= set(claim.under) - set(claim.fails_under):
             yield claim.invariant
@@ -402,7 +393,12 @@ def language_of(protocol: Protocol) -> Language:
     once("sort", (sort.name for sort in protocol.sorts))
     once("symbol", (symbol.name for symbol in protocol.symbols))
     for sort in protocol.sorts:
-        _check_sort(sort)
+        if sort.name == BOOL.name or "." in sort.name:
+            raise SpecificationError(f"a sort of a certified protocol cannot be called '{sort.name}'")
+        if sort.members is not None:
+            once(f"member of {sort.name}", sort.members)
+            if not sort.members:
+                raise SpecificationError(f"sort {sort.name} is an enumeration without members")
     language = Language(sorts, symbols)
     for symbol in protocol.symbols:
         reader = language.at(f"symbol {symbol.name}", ())
@@ -412,25 +408,12 @@ def language_of(protocol: Protocol) -> Language:
 
 
 def once(what: str, names: Iterable[str]) -> None:
-    """Make sure that each name is there once.
-
-    Raises:
-        SpecificationError: one is there twice.
-    """
+    """Make sure that each name is there once; raise SpecificationError if one is there twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
             raise SpecificationError(f"{what} '{name}' is there twice, so a proof that names it would be unclear")
         seen.add(name)
-
-
-def _check_sort(sort: Sort) -> None:
-    if sort.name == BOOL.name or "." in sort.name:
-        raise SpecificationError(f"a sort of a certified protocol cannot be called '{sort.name}'")
-    if sort.members is not None:
-        once(f"member of {sort.name}", sort.members)
-        if not sort.members:
-            raise SpecificationError(f"sort {sort.name} is an enumeration without members")
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,10 +422,8 @@ class Reader:
 
     language: Language
     place: str
-    scope: Mapping[str, Var]
-    """What a name stands for here: the variable of that name that is bound furthest in."""
-    rigid: bool
-    """Whether nothing may be read here that changes."""
+    scope: Mapping[str, Var]  # what a name stands for here: the variable of that name that is bound furthest in
+    rigid: bool  # whether nothing may be read here that changes
 
     def formula(self, term: Term) -> Term:
         """Return a formula with its shorthands written out.
@@ -456,19 +437,21 @@ class Reader:
             case Apply(symbol, args) if symbol.result == BOOL:
                 return Apply(self._declared(symbol), self._arguments(symbol, args))
             case Equal(left, right):
-                return self._equation(left, right)
+                if BOOL in (sort_of(left), sort_of(right)):
+                    raise self.refused("an equality between formulas")
+                return Equal(self.term(left, sort_of(left)), self.term(right, sort_of(left)))
             case Not(body):
                 return Not(self.formula(body))
             case And(parts):
-                return conjoined([self.formula(part) for part in parts])
+                return joined(And, [self.formula(part) for part in parts], TRUE)
             case Or(parts):
-                return _disjoined([self.formula(part) for part in parts])
+                return joined(Or, [self.formula(part) for part in parts], FALSE)
             case Implies(premise, conclusion):
                 return Implies(self.formula(premise), self.formula(conclusion))
             case Forall(bound, body):
-                return universally(bound, self._under(bound).formula(body))
+                return quantified(Forall, bound, self._under(bound).formula(body))
             case Exists(bound, body):
-                return _existentially(bound, self._under(bound).formula(body))
+                return quantified(Exists, bound, self._under(bound).formula(body))
             case IfThenElse():
                 raise self.refused("a choice between two formulas")
             case _:
@@ -513,11 +496,6 @@ class Reader:
             case _:
                 raise self.refused("a formula in the place of a term")
 
-    def _equation(self, left: Term, right: Term) -> Term:
-        if BOOL in (sort_of(left), sort_of(right)):
-            raise self.refused("an equality between formulas")
-        return Equal(self.term(left, sort_of(left)), self.term(right, sort_of(left)))
-
     def _arguments(self, symbol: Symbol, args: tuple[Term, ...]) -> tuple[Term, ...]:
         if len(args) != len(symbol.domain):
             raise self.refused(f"{symbol.name} with {len(args)} arguments in the place of {len(symbol.domain)}")
@@ -534,33 +512,16 @@ class Reader:
         return self.language.at(self.place, (*self.scope.values(), *bound), rigid=self.rigid)
 
 
-def conjoined(parts: list[Term]) -> Term:
-    """Return the conjunction of ``parts``, nested to the right."""
-    if not parts:
-        return TRUE
-    *others, joined = parts
+def joined(kind: type[And | Or], parts: list[Term], none: Term) -> Term:
+    """Return the conjunction or disjunction of ``parts``, nested to the right; of no parts, ``none``."""
+    *others, last = parts or [none]
     for part in reversed(others):
-        joined = And((part, joined))
-    return joined
+        last = kind((part, last))
+    return last
 
 
-def _disjoined(parts: list[Term]) -> Term:
-    if not parts:
-        return FALSE
-    *others, joined = parts
-    for part in reversed(others):
-        joined = Or((part, joined))
-    return joined
-
-
-def universally(bound: tuple[Var, ...], body: Term) -> Term:
-    """Return ``body`` for all values of the variables, the first outermost."""
+def quantified(kind: type[Forall | Exists], bound: tuple[Var, ...], body: Term) -> Term:
+    """Return ``body`` for all or some values of the variables, the first outermost."""
     for var in reversed(bound):
-        body = Forall((var,), body)
-    return body
-
-
-def _existentially(bound: tuple[Var, ...], body: Term) -> Term:
-    for var in reversed(bound):
-        body = Exists((var,), body)
+        body = kind((var,), body)
     return body

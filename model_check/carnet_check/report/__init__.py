@@ -1,1 +1,1 @@
-"""What a run tells people and machines: console text, progress, artefacts, JUnit."""
+"""What a run leaves for people and machines: its folder, pages, SARIF, JUnit, Markdown and signed evidence."""

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from carnet_check.errors import CarnetError, UsageError
-from carnet_check.report.run_folder import Run
+from carnet_check.report.run_folder import Files, Run, plain_name, snapshot, twins
 from carnet_check.report.shapes import ShapeError, number, parsed, record, rows, text, word
-from carnet_check.report.snapshot import Files, plain_name, snapshot, twins
 from carnet_command.exit_codes import ExitCode
 
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -50,18 +49,18 @@ class EvidenceBundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class AcceptedBundle:
     """What was accepted: what the evidence says, and the very bytes that it was compared with."""
 
     evidence: EvidenceBundle
     files: Files
 
 
-def sealed(files: Files, run: Run, private_key: bytes) -> bytes:
+def sign_run(files: Files, run: Run, private_key: bytes) -> bytes:
     """Return the signed evidence of a run.
 
     Args:
-        files: what the run's folder holds, all of which is covered; see :func:`~carnet_check.report.snapshot.snapshot`.
+        files: what the run's folder holds, all of which is covered, as ``snapshot`` reads it.
         run: the run that was read from these files.
         private_key: PEM, unencrypted: Ed25519, ECDSA or RSA.
 
@@ -75,7 +74,7 @@ def sealed(files: Files, run: Run, private_key: bytes) -> bytes:
     return bytes(rfc8785.dumps(envelope.to_dict()))
 
 
-def checked(envelope: bytes, folder: Path, public_key: bytes) -> Checked:
+def check_bundle(envelope: bytes, folder: Path, public_key: bytes) -> AcceptedBundle:
     """Return what the evidence says, after making sure that it is signed by ``public_key`` and is about ``folder``.
 
     The folder is read once; whatever is made of it has to be made of the files that are returned.
@@ -107,10 +106,10 @@ def checked(envelope: bytes, folder: Path, public_key: bytes) -> Checked:
     _compare(_manifest(statement["subject"]), files, folder)
     predicate = statement["predicate"]
     passed, warned, failed = (len(predicate[f"{word}Tests"]) for word in OUTCOMES)
-    return Checked(EvidenceBundle(predicate["result"], passed, warned, failed, len(files), key.keyid), files)
+    return AcceptedBundle(EvidenceBundle(predicate["result"], passed, warned, failed, len(files), key.keyid), files)
 
 
-def agreed(found: Checked, run: Run) -> None:
+def require_same_verdicts(found: AcceptedBundle, run: Run) -> None:
     """Make sure that the evidence says of a run what the run, read from the files it covers, says of itself.
 
     Raises:

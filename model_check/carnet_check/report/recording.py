@@ -8,20 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from carnet_check.attacks.minimise import minimise
-from carnet_check.attacks.record import Attack
+from carnet_check.attacks.regression import Attack
 from carnet_check.engines.exploration import Caps
 from carnet_check.engines.interface import Explores, Plan
 from carnet_check.engines.registry import able
 from carnet_check.exports.itf import itf
 from carnet_check.loading.families import Source, parts_of, threat_of
-from carnet_check.report.closing import Closing
-from carnet_check.report.lemmas import standings
+from carnet_check.minimise import minimise
 from carnet_check.report.run_folder import Run
 from carnet_check.results import Kind, Result
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.fairness import with_rules_as_steps
-from carnet_check.verification.outcome import CampaignOutcome
+from carnet_check.verification.outcome import CampaignOutcome, invariants_as_json
 from carnet_check.verification.planning import Campaign
 from carnet_check.wording import file_name
 from carnet_spec.language import Claim, Defence, Eventually, Instance, Invariant, Protocol
@@ -31,7 +29,7 @@ from carnet_spec.language.tracing import Place
 from carnet_spec.trace import Trace
 
 
-def recorded(outcome: CampaignOutcome, closing: Closing) -> Run:
+def record_run(outcome: CampaignOutcome, closing: Mapping[str, Any]) -> Run:
     """Return everything that is kept of a finished run; every violation is minimised and replayed first."""
     attacks = sorted((attack_of(outcome, row) for row in outcome.results if row.has_trace), key=lambda each: each.name)
     return Run(
@@ -40,10 +38,10 @@ def recorded(outcome: CampaignOutcome, closing: Closing) -> Run:
         run={
             "summary": outcome.summary(),
             "goals": [goal.as_json() for goal in outcome.goals],
-            "lemmas": standings(outcome),
+            "lemmas": invariants_as_json(outcome),
             "explored": outcome.explored,
             "notes": list(outcome.notes),
-            "run": closing.as_json(),
+            "run": closing,
         },
         spec=outline(outcome.campaign),
         attacks=tuple(attack.as_json() for attack in attacks),
@@ -113,20 +111,15 @@ def _graphs(campaign: Campaign) -> Iterator[dict[str, Any]]:
 def outline(campaign: Campaign) -> dict[str, Any]:
     """Return what was claimed, of whom, under which assumptions; equal specifications give equal values."""
     source = campaign.request.source
+    path = parts_of(source.shown)[0]
     return {
         "protocol": source.family.id,
         "title": source.family.title,
         "reference": source.shown,
-        "file": _file(source),
+        "file": path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py",
         "places": _places(source, [plan.protocol.variant for plan in campaign.plans]),
         "variants": [_variant(source, plan) for plan in campaign.plans],
     }
-
-
-def _file(source: Source) -> str:
-    """Return where the protocol is written: the file that was asked for, or else that of the module it is in."""
-    path = parts_of(source.shown)[0]
-    return path if path.endswith(".py") else source.family.draft.__module__.replace(".", "/") + ".py"
 
 
 def _places(source: Source, variants: Sequence[str]) -> list[dict[str, Any]]:

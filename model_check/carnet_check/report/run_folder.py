@@ -10,12 +10,16 @@
 ========================= ==========================================================================================
 
 What is read back may have been changed by anybody, so it is read once, from plain files alone, and checked against its
-shape (``run_shapes``) before anything is made of it.
+shape before anything is made of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+import stat
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +27,114 @@ from typing import Any
 from carnet_check.engines.interface import Status
 from carnet_check.errors import UsageError
 from carnet_check.report import shapes
-from carnet_check.report.artefacts import make_folder, write_json, write_lines
-from carnet_check.report.shapes import ShapeError, count, flag, maybe, number, record, rows, table, text, word
-from carnet_check.report.snapshot import Files, snapshot
+from carnet_check.report.shapes import Shape, ShapeError, count, flag, maybe, number, record, rows, table, text, word
 from carnet_check.results import Kind, Result, Verdict, exit_code
 from carnet_check.wording import as_file_name
+from carnet_command.files import make_folder, write_json, write_lines
 from carnet_command.printable import printable
+
+Files = Mapping[str, bytes]
+"""What files hold, by their names below the folder, with '/' between parts."""
+
+MOST_FILES = 20_000
+MOST_BYTES = 1 << 28
+"""Of all files together."""
+DEEPEST = 8
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def snapshot(folder: Path, wanted: Callable[[str], bool] = lambda _: True) -> dict[str, bytes]:
+    """Read every file below ``folder`` whose name is ``wanted``, in the order of their names.
+
+    ``wanted`` is asked for folders too, whose names end with '/'. The folder itself may be reached by a link.
+
+    Raises:
+        UsageError: something is no plain file or folder, has no plain name, or is too large.
+    """
+    found: dict[str, bytes] = {}
+    left = MOST_BYTES
+    with _reading(str(folder)), _opened(os.fspath(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) as top:
+        for name, content in _below(top, "", wanted, folder):
+            left -= len(content)
+            if left < 0 or len(found) >= MOST_FILES:
+                raise UsageError(f"'{folder}' holds more than {MOST_FILES:,} files or {MOST_BYTES >> 20} MiB")
+            found[name] = content
+    same = twins(list(found))
+    if same is not None:
+        raise UsageError(f"'{folder}' holds '{same[0]}' and '{same[1]}', which some systems take for one file")
+    return dict(sorted(found.items()))
+
+
+def plain_name(name: str) -> bool:
+    """Whether a name is a relative path that means one file, and the same one, everywhere."""
+    parts = name.split("/")
+    return (
+        len(parts) <= DEEPEST
+        and name.isprintable()
+        and not {"\\", ":"} & set(name)
+        and not any(part in ("", ".", "..") or part != part.strip() for part in parts)
+    )
+
+
+def twins(names: list[str]) -> tuple[str, str] | None:
+    """Return two names that some file systems take for one, if there are such."""
+    seen: dict[str, str] = {}
+    for name in names:
+        folded = unicodedata.normalize("NFKC", name).casefold()
+        if folded in seen:
+            return seen[folded], name
+        seen[folded] = name
+    return None
+
+
+def _below(folder: int, prefix: str, wanted: Callable[[str], bool], shown: Path) -> Iterator[tuple[str, bytes]]:
+    with os.scandir(folder) as entries:
+        inside = sorted((entry.name, entry.stat(follow_symlinks=False).st_mode) for entry in entries)
+    for entry, mode in inside:
+        name = prefix + entry
+        if not wanted(f"{name}/" if stat.S_ISDIR(mode) else name):
+            continue
+        if not plain_name(name):
+            raise UsageError(f"'{shown}' holds something without a plain name: '{printable(name)}'")
+        if stat.S_ISDIR(mode):
+            with _reading(f"{shown}/{name}"), _opened(entry, _FOLDER, folder) as inner:
+                yield from _below(inner, f"{name}/", wanted, shown)
+        elif stat.S_ISREG(mode):
+            with _reading(f"{shown}/{name}"):
+                yield name, _content(entry, folder, f"{shown}/{name}")
+        else:
+            raise UsageError(f"'{shown}/{name}' is neither a plain file nor a folder: links and devices are refused")
+
+
+def _content(name: str, folder: int, shown: str) -> bytes:
+    with _opened(name, _FILE, folder) as descriptor:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise UsageError(f"'{shown}' is no plain file")
+        with os.fdopen(os.dup(descriptor), "rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise UsageError(f"'{shown}' is larger than {MOST_BYTES >> 20} MiB")
+    return content
+
+
+@contextmanager
+def _opened(name: str, flags: int, folder: int | None = None) -> Iterator[int]:
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _reading(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot read '{printable(shown)}': {(error.strerror or str(error)).lower()}") from None
+
 
 FORMAT = "carnet-run/1"
 VERDICTS = "verdicts.jsonl"
@@ -65,7 +171,14 @@ class Run:
             UsageError: a file cannot be written.
         """
         make_folder(folder)
-        _clear(folder)
+        # Remove the attacks and graphs of an earlier run, and first of all its name: half a run is no run
+        ours = any((folder / name).is_file() for name in (RUN, VERDICTS))
+        (folder / RUN).unlink(missing_ok=True)
+        for part in (ATTACKS, GRAPHS):
+            if ours and (folder / part).exists():
+                _make_part(folder / part)
+                for file in (folder / part).glob("*.json"):
+                    file.unlink()
         write_lines(folder / VERDICTS, self.verdicts)
         write_lines(folder / TIMINGS, self.timings)
         write_json(folder / SPEC, self.spec)
@@ -75,17 +188,6 @@ class Run:
             _make_part(folder / GRAPHS)
             write_json(folder / GRAPHS / f"{as_file_name(graph['name'])}.json", graph)
         write_json(folder / RUN, {"format": FORMAT, **self.run})
-
-
-def _clear(folder: Path) -> None:
-    """Remove the attacks and graphs of an earlier run, and first of all its name: half a run is no run."""
-    ours = any((folder / name).is_file() for name in (RUN, VERDICTS))
-    (folder / RUN).unlink(missing_ok=True)
-    for part in (ATTACKS, GRAPHS):
-        if ours and (folder / part).exists():
-            _make_part(folder / part)
-            for file in (folder / part).glob("*.json"):
-                file.unlink()
 
 
 def _make_part(folder: Path) -> None:
@@ -217,159 +319,101 @@ MOST_DRAWN = 2_000
 """States, and steps between two of them, of a graph."""
 
 _texts = rows(text)
-_key = {"variant": text, "kind": word(*Kind), "claim": text, "threat": text, "engine": text}
-_step = record(action=text, by=text, args=table(text))
 
+
+def _named(shape: Shape, names: str) -> dict[str, Shape]:
+    """Give several fields one shape."""
+    return dict.fromkeys(names.split(), shape)
+
+
+_key = {**_named(text, "variant claim threat engine"), "kind": word(*Kind)}
+_step = record(action=text, by=text, args=table(text))
 _verdict = record(
     {"defences": _texts, "lemmas": _texts, "steps": rows(_step), "loop": count},
     **_key,
-    protocol=text,
-    verdict=word(*Verdict),
+    **_named(text, "protocol detail"),
+    **_named(word(*Verdict), "verdict expected"),
     bound=maybe(count),
-    expected=word(*Verdict),
-    detail=text,
     assumptions=_texts,
     as_expected=flag,
 )
-
 _timing = record(**_key, seconds=number)
-
 _closing = record(
+    **_named(text, "outcome strength budget profile rerun"),
     verdicts=table(count),
-    outcome=text,
-    strength=text,
-    budget=text,
-    profile=text,
     versions=record(carnet=text),
     spec_digests=table(text),
-    rerun=text,
     seconds=number,
 )
-
 _cti = record(
-    obligation=text,
-    unconfirmed=text,
-    action=text,
-    sentence=text,
-    args=table(text),
+    **_named(text, "obligation unconfirmed action sentence formula"),
+    **_named(_texts, "before fixed beside changes false holding"),
+    **_named(table(text), "args about"),
     elements=table(_texts),
-    about=table(text),
-    before=_texts,
-    fixed=_texts,
-    beside=_texts,
-    changes=_texts,
-    formula=text,
-    false=_texts,
-    holding=_texts,
 )
-
 _standing = record(
-    variant=text,
-    name=text,
+    **_named(text, "variant name threat detail"),
+    **_named(_texts, "failing open"),
     kind=word("claim", "lemma"),
-    threat=text,
     status=word(*Status),
-    detail=text,
-    failing=_texts,
-    open=_texts,
     expected=flag,
     counterexamples=rows(_cti),
     trace=maybe(record(threat=text, instance=text, story=_texts, reason=_texts)),
 )
-
 _explored = record(
-    engine=text,
-    variant=text,
-    threat=text,
-    profile=text,
-    words=text,
+    **_named(text, "engine variant threat profile words"),
+    **_named(maybe(text), "shortfall authors_words"),
     elements=table(count),
     interpretations=count,
     allowed=maybe(count),
     fixed=table(text),
-    shortfall=maybe(text),
-    authors_words=maybe(text),
 )
-
 _run = record(
     {"lemmas": rows(_standing), "explored": rows(_explored)},
     summary=record(as_expected=flag, by_verdict=table(count), declared=_texts),
-    goals=rows(record(variant=text, goal=text, sentence=text, reached=flag, threat=text, steps=maybe(count))),
+    goals=rows(record(**_named(text, "variant goal sentence threat"), reached=flag, steps=maybe(count))),
     notes=_texts,
     run=_closing,
 )
-
 _claim = record(
-    name=text,
-    sentence=text,
-    requirement=text,
-    requirement_sentence=text,
-    source=text,
+    **_named(text, "name sentence requirement requirement_sentence source rerun"),
     formula=_texts,
-    rerun=text,
 )
-
 _variant = record(
-    name=text,
-    title=text,
-    label=text,
-    digest=text,
+    **_named(text, "name title label digest"),
     threats=rows(record(id=text, title=text, axioms=_texts)),
     claims=rows(_claim),
     assumptions=rows(record(id=text, sentence=text, built_in=flag)),
     defences=rows(record({"shuts_out": _texts}, id=text, title=text, enforced_by=_texts, removed=text)),
     lemmas=rows(record(name=text, says=text, formula=_texts)),
 )
-
 _spec = record(
     {"places": rows(record(kind=text, name=text, file=text, line=count))},
-    protocol=text,
-    title=text,
-    reference=text,
-    file=text,
+    **_named(text, "protocol title reference file"),
     variants=rows(_variant),
 )
-
 _event = record(
     {"decisive": text},
+    **_named(text, "action by actor sentence source"),
+    **_named(table(_texts), "learned known"),
     number=maybe(count),
-    action=text,
     args=table(text),
-    by=text,
-    actor=text,
     honest=flag,
-    sentence=text,
-    source=text,
     enforces=_texts,
     arrow=maybe(record(from_=text, to=text, text=text)),
     changes=rows(record(where=text, text=text, says=text)),
-    learned=table(_texts),
-    known=table(_texts),
 )
-
 _attack = record(
-    name=text,
+    **_named(text, "name claim sentence instance rerun"),
+    **_named(_texts, "removed parties knowers reason"),
     trace=record(protocol=text, variant=text),
-    removed=_texts,
-    claim=text,
-    sentence=text,
     threat=record(id=text, title=text),
     expected=flag,
     finding=maybe(record(id=text, title=text)),
-    instance=text,
-    parties=_texts,
-    knowers=_texts,
     events=rows(_event, 10_000),
-    reason=_texts,
-    rerun=text,
 )
-
 _graph = record(
-    name=text,
-    variant=text,
-    threat=text,
-    instance=text,
-    steps=text,
+    **_named(text, "name variant threat instance steps"),
     nodes=rows(record(depth=count, label=text, facts=_texts), MOST_DRAWN),
     edges=rows(record(from_=count, to=count, steps=_texts), MOST_DRAWN),
 )

@@ -22,9 +22,9 @@ and the compiled explorer, which is written from the same definitions, takes not
 Pools say what a search tries. They are no part of what a step means, so a step that is asked for by its arguments may
 take any element of a parameter's sort.
 
-A state is a value (``state``), formulas are true or false in it (``evaluation``), steps lead from one to the next
-(``firing``), what follows by itself is added (``deductions``), and :class:`Interpreter` puts these together. Traces
-that begin alike are replayed together (``replaying``).
+A state is a value, and formulas are true or false in it (``evaluation``); steps lead from one to the next, and
+:class:`Interpreter` adds what follows by itself (``interpreter``). What it means that an action is taken fairly is in
+``fairness``.
 """
 
 from __future__ import annotations

@@ -7,22 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from carnet_spec.language import Instance, Row, Symbol, Term
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    free_variables,
-)
+from carnet_spec.language import Instance, Row, Symbol, Term, terms
 
 # -- States: the value of everything that changes --------------------------------------------------
 
@@ -34,7 +19,6 @@ Function = Mapping[Row, str]
 
 
 def _fixed(table: Function) -> Function:
-    """Return a function that nobody can change."""
     return table if isinstance(table, MappingProxyType) else MappingProxyType(dict(table))
 
 
@@ -113,7 +97,7 @@ class Evaluation:
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
         self._made: dict[int, tuple[Term, Value]] = {}
-        self._listed: dict[tuple[int, tuple[Var, ...], bool], tuple[Term, list[list[Part]]]] = {}
+        self._listed: dict[tuple[int, tuple[terms.Var, ...], bool], tuple[Term, list[list[Part]]]] = {}
 
     def value(self, term: Term, state: State, env: Env) -> str | bool:
         """Return the element that a term stands for, or whether a formula is true.
@@ -128,7 +112,7 @@ class Evaluation:
 
         Those of quantified formulas are not kept: what is closed over its parameters is a new term each time.
         """
-        if isinstance(term, Forall | Exists):
+        if isinstance(term, terms.Forall | terms.Exists):
             return self._make(term)
         known = self._made.get(id(term))
         if known is None:
@@ -138,35 +122,35 @@ class Evaluation:
     def _make(self, term: Term) -> Value:
         make = self._value_of
         match term:
-            case Var(name, _):
+            case terms.Var(name, _):
                 return lambda _, env: env[name]
-            case Member(_, name):
+            case terms.Member(_, name):
                 return lambda _state, _env: name
-            case Truth(value):
+            case terms.Truth(value):
                 return lambda _state, _env: value
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 return self._make_applied(symbol, [make(arg) for arg in args])
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 one, other = make(left), make(right)
                 return lambda state, env: one(state, env) == other(state, env)
-            case Not(body):
+            case terms.Not(body):
                 inner = make(body)
                 return lambda state, env: not inner(state, env)
-            case And(parts):
+            case terms.And(parts):
                 conjuncts = [make(part) for part in parts]
                 return lambda state, env: all(part(state, env) for part in conjuncts)
-            case Or(parts):
+            case terms.Or(parts):
                 disjuncts = [make(part) for part in parts]
                 return lambda state, env: any(part(state, env) for part in disjuncts)
-            case Implies(premise, conclusion):
+            case terms.Implies(premise, conclusion):
                 condition, consequence = make(premise), make(conclusion)
                 return lambda state, env: not condition(state, env) or consequence(state, env)
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 chosen, first, second = make(test), make(then), make(otherwise)
                 return lambda state, env: first(state, env) if chosen(state, env) else second(state, env)
-            case Forall(bound, body):
+            case terms.Forall(bound, body):
                 return lambda state, env: self.first(bound, body, state, env, wanted=False) is None
-            case Exists(bound, body):
+            case terms.Exists(bound, body):
                 return lambda state, env: self.first(bound, body, state, env, wanted=True) is not None
 
     def _make_applied(self, symbol: Symbol, args: Sequence[Value]) -> Value:
@@ -180,7 +164,7 @@ class Evaluation:
             return lambda state, env: state.functions[name][tuple([arg(state, env) for arg in args])]
         return lambda state, env: self.instance.functions[name][tuple([arg(state, env) for arg in args])]
 
-    def assignments(self, variables: Sequence[Var]) -> Iterator[dict[str, str]]:
+    def assignments(self, variables: Sequence[terms.Var]) -> Iterator[dict[str, str]]:
         """Yield every way to choose elements for ``variables``, the last one changing fastest."""
         names = [var.name for var in variables]
         for row in itertools.product(*(self.instance.of(var.sort) for var in variables)):
@@ -191,7 +175,7 @@ class Evaluation:
         return itertools.product(*(self.instance.of(sort) for sort in symbol.domain))
 
     def first(
-        self, variables: Sequence[Var], body: Term, state: State, env: Env | None = None, *, wanted: bool
+        self, variables: Sequence[terms.Var], body: Term, state: State, env: Env | None = None, *, wanted: bool
     ) -> Env | None:
         """Return ``env`` with the first choice of elements for which a formula is as ``wanted``, or nothing.
 
@@ -212,7 +196,7 @@ class Evaluation:
 
         return choose(0, env or {})
 
-    def _parts(self, variables: tuple[Var, ...], body: Term, wanted: bool) -> list[list[Part]]:
+    def _parts(self, variables: tuple[terms.Var, ...], body: Term, wanted: bool) -> list[list[Part]]:
         """List what must be true, or false, by the number of variables that must be chosen to look at it.
 
         What was listed is kept by the identity of the formula, which is kept with it: to compare two formulas takes
@@ -222,7 +206,7 @@ class Evaluation:
         if known is None:
             parts: list[list[Part]] = [[] for _ in range(len(variables) + 1)]
             for part, truth in _needed(body, wanted):
-                names = {var.name for var in free_variables(part)}
+                names = {var.name for var in terms.free_variables(part)}
                 last = [position for position, var in enumerate(variables, 1) if var.name in names]
                 parts[max(last, default=0)].append((self._value_of(part), truth))
             known = self._listed[id(body), variables, wanted] = (body, parts)
@@ -232,15 +216,15 @@ class Evaluation:
 def _needed(term: Term, wanted: bool) -> Iterator[tuple[Term, bool]]:
     """Yield parts which, all together, are what makes a formula true, or false, as ``wanted``."""
     match term:
-        case Not(body):
+        case terms.Not(body):
             yield from _needed(body, not wanted)
-        case And(parts) if wanted:
+        case terms.And(parts) if wanted:
             for part in parts:
                 yield from _needed(part, True)
-        case Or(parts) if not wanted:
+        case terms.Or(parts) if not wanted:
             for part in parts:
                 yield from _needed(part, False)
-        case Implies(premise, conclusion) if not wanted:
+        case terms.Implies(premise, conclusion) if not wanted:
             yield from _needed(premise, True)
             yield from _needed(conclusion, False)
         case _:

@@ -55,7 +55,14 @@ class Interpreter:
         self.protocol = protocol
         self.instance = instance
         self._evaluation = Evaluation(instance)
-        self._require_rigid_values()
+        for symbol in self.protocol.symbols:
+            if symbol.mutable or symbol.is_relation:
+                continue
+            table = self.instance.functions[symbol.name]
+            missing = [row for row in self._evaluation.rows(symbol) if row not in table]
+            if missing:
+                at = f"{symbol.name}({', '.join(missing[0])})"
+                raise SpecificationError(f"the instance gives no value to {at}")
         for initial in protocol.initial:
             _require_rigid(f"the initial value of {initial.symbol.name}", initial.value)
         self._steps = [action for action in protocol.actions if not action.deduction]
@@ -89,7 +96,12 @@ class Interpreter:
                 adversary's budget is spent.
             SpecificationError: the arguments are not the action's.
         """
-        self._require_arguments(action, env)
+        if set(env) != {var.name for var in action.params}:
+            wanted = ", ".join(var.name for var in action.params) or "nothing"
+            raise SpecificationError(f"{action.name} takes {wanted}; it was given {', '.join(env) or 'nothing'}")
+        for var in action.params:
+            if env[var.name] not in self.instance.of(var.sort):
+                raise SpecificationError(f"{action.name}: '{env[var.name]}' is no element of sort {var.sort.name}")
         return self._firing.checked(state, action, env)
 
     def step(self, state: State, action: Action, env: Env) -> State:
@@ -217,31 +229,13 @@ class Interpreter:
         given = {initial.symbol: initial for initial in self.protocol.initial}
         rows = self._evaluation.rows(symbol)
         if symbol not in given:
-            return {row: False if symbol.is_relation else self._first_element(symbol, row) for row in rows}
+            if symbol.is_relation:
+                return dict.fromkeys(rows, False)
+            first = self.instance.first.get(symbol.name, {})
+            return {row: first.get(row, self.instance.of(symbol.result)[0]) for row in rows}
         names = [var.name for var in given[symbol].params]
         value = given[symbol].value
         return {row: self._evaluation.value(value, NOTHING, dict(zip(names, row, strict=True))) for row in rows}
-
-    def _first_element(self, symbol: Symbol, row: Row) -> str:
-        return self.instance.first.get(symbol.name, {}).get(row, self.instance.of(symbol.result)[0])
-
-    def _require_arguments(self, action: Action, env: Env) -> None:
-        if set(env) != {var.name for var in action.params}:
-            wanted = ", ".join(var.name for var in action.params) or "nothing"
-            raise SpecificationError(f"{action.name} takes {wanted}; it was given {', '.join(env) or 'nothing'}")
-        for var in action.params:
-            if env[var.name] not in self.instance.of(var.sort):
-                raise SpecificationError(f"{action.name}: '{env[var.name]}' is no element of sort {var.sort.name}")
-
-    def _require_rigid_values(self) -> None:
-        for symbol in self.protocol.symbols:
-            if symbol.mutable or symbol.is_relation:
-                continue
-            table = self.instance.functions[symbol.name]
-            missing = [row for row in self._evaluation.rows(symbol) if row not in table]
-            if missing:
-                at = f"{symbol.name}({', '.join(missing[0])})"
-                raise SpecificationError(f"the instance gives no value to {at}")
 
 
 def _require_rigid(what: str, term: Term) -> None:
@@ -382,7 +376,22 @@ class Deductions:
         self._concern = {rule.name: _concern(rule) for rule in rules}
         inserted = frozenset(update.symbol for rule in rules for update in rule.updates)
         for rule in rules:
-            _require_monotone(rule, inserted)
+            # Refuse a deduction whose premises deny what deductions insert: it would depend on their order
+            premises = [guard.formula for guard in rule.guards]
+            premises += [term for update in rule.updates for term in (*update.args, update.when)]
+            for part in premises:
+                denied = _denied(part) & inserted
+                if denied:
+                    names = ", ".join(sorted(symbol.name for symbol in denied))
+                    raise SpecificationError(
+                        f"rule {rule.name} depends on the absence of {names}, which deductions insert"
+                    )
+            if any(update.effect is not Effect.INSERT for update in rule.updates):
+                raise SpecificationError(f"rule {rule.name} does more than insert")
+            if any(guard.kind is GuardKind.FRESH for guard in rule.guards):
+                raise SpecificationError(f"rule {rule.name} draws a fresh value: make it an action")
+            if rule.cost:
+                raise SpecificationError(f"rule {rule.name} costs a move of the adversary, but a deduction is free")
 
     def taken(self, state: State, settled: State | None = None) -> tuple[list[TraceStep], State]:
         """Take every deduction that adds something, until none does; return these and the state.
@@ -415,7 +424,6 @@ class Deductions:
 
 
 def _concern(rule: Action) -> frozenset[str]:
-    """Return the names of what a rule reads and writes."""
     terms = [guard.formula for guard in rule.guards]
     terms += [term for update in rule.updates for term in (*update.args, update.when)]
     written = {update.symbol.name for update in rule.updates}
@@ -423,7 +431,6 @@ def _concern(rule: Action) -> frozenset[str]:
 
 
 def _agree(one: State | None, other: State, names: frozenset[str]) -> bool:
-    """Whether two states give these symbols the same value."""
     if one is None:
         return False
     return all(
@@ -432,25 +439,7 @@ def _agree(one: State | None, other: State, names: frozenset[str]) -> bool:
     )
 
 
-def _require_monotone(rule: Action, inserted: frozenset[Symbol]) -> None:
-    """Refuse a deduction whose premises deny what deductions insert: it would depend on their order."""
-    premises = [guard.formula for guard in rule.guards]
-    premises += [term for update in rule.updates for term in (*update.args, update.when)]
-    for part in premises:
-        denied = _denied(part) & inserted
-        if denied:
-            names = ", ".join(sorted(symbol.name for symbol in denied))
-            raise SpecificationError(f"rule {rule.name} depends on the absence of {names}, which deductions insert")
-    if any(update.effect is not Effect.INSERT for update in rule.updates):
-        raise SpecificationError(f"rule {rule.name} does more than insert")
-    if any(guard.kind is GuardKind.FRESH for guard in rule.guards):
-        raise SpecificationError(f"rule {rule.name} draws a fresh value: make it an action")
-    if rule.cost:
-        raise SpecificationError(f"rule {rule.name} costs a move of the adversary, but a deduction is free")
-
-
 def _denied(term: Term, positive: bool = True) -> frozenset[Symbol]:
-    """Return the symbols that may occur negatively in ``term``."""
     match term:
         case Not(body):
             return _denied(body, not positive)

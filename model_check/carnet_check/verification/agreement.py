@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ObligationAnswers:
     """What each engine, by name, says of one obligation."""
 
     variant: str
@@ -53,7 +53,9 @@ class Compared:
         return ExitCode.UNKNOWN if words & {"refuted", "unknown"} else ExitCode.EXPECTED
 
 
-def compared(source: Source, protocol: Protocol, engines: Sequence[AnswersObligations], jobs: int) -> list[Compared]:
+def compare_engines(
+    source: Source, protocol: Protocol, engines: Sequence[AnswersObligations], jobs: int
+) -> list[ObligationAnswers]:
     """Ask every engine about every obligation of ``protocol``."""
     listed = [each for layer in layers(protocol) for each in obligations(layer)]
     said: dict[str, dict[str, ObligationAnswer]] = {each.id: {} for each in listed}
@@ -67,15 +69,15 @@ def compared(source: Source, protocol: Protocol, engines: Sequence[AnswersObliga
         layer = each.layer.threat.id if each.layer.threat else ""
         missing = ObligationAnswer(layer, each.id, "unknown", reason="no answer")
         answers = {engine.name: said[each.id].get(engine.name, missing) for engine in engines}
-        found.append(Compared(protocol.variant, layer, each.id, digests.get(each.id, ""), answers))
+        found.append(ObligationAnswers(protocol.variant, layer, each.id, digests.get(each.id, ""), answers))
     return found
 
 
 def summary(
-    table: Iterable[Compared], digests: Mapping[str, str], versions: Mapping[str, str]
+    table: Iterable[ObligationAnswers], digests: Mapping[str, str], versions: Mapping[str, str]
 ) -> Iterator[dict[str, str | int]]:
     """Yield one row for each variant, layer and engine; ``digests`` and ``versions`` are by variant and by engine."""
-    grouped: dict[tuple[str, str], list[Compared]] = {}
+    grouped: dict[tuple[str, str], list[ObligationAnswers]] = {}
     for each in table:
         grouped.setdefault((each.variant, each.layer), []).append(each)
     for (variant, layer), rows in grouped.items():
@@ -96,7 +98,7 @@ def summary(
             }
 
 
-def lines(table: Iterable[Compared]) -> Iterator[str]:
+def lines(table: Iterable[ObligationAnswers]) -> Iterator[str]:
     """Yield a line for each obligation: its digest, what each engine says, and its id."""
     for each in table:
         words = " ".join(f"{engine}={word}" for engine, word in each.words.items())
@@ -111,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     family = source.family
     variants = family.with_layers(tuple(options.variant) or family.main)
     protocols = {name: source.protocol(name) for name in variants}
-    table = [row for each in protocols.values() for row in compared(source, each, engines, options.jobs)]
+    table = [row for each in protocols.values() for row in compare_engines(source, each, engines, options.jobs)]
     versions = {engine.name: engine.version() for engine in engines}
     shown = table if options.every else [each for each in table if each.code is not ExitCode.EXPECTED]
     sys.stdout.writelines(f"{line}\n" for line in lines(shown))

@@ -11,20 +11,29 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
-from carnet_check.engines.interface import Begins, DecidesLiveness, Engine, Outcome, Plan, ProvesLiveness
-from carnet_check.engines.runner import Listener, Silent
-from carnet_check.errors import EngineError
+from carnet_check.engines.interface import (
+    DecidesLiveness,
+    Engine,
+    EngineResult,
+    Plan,
+    ProvesLiveness,
+    RunsInBackground,
+    Shares,
+)
+from carnet_check.engines.runner import Listener, NullListener, Shard, ShardReport
+from carnet_check.errors import EngineError, UsageError
 from carnet_check.results import Kind, Result, Verdict
-from carnet_check.verification.checks import Checked, Evidence, checked, disagreements
-from carnet_check.verification.diagnosis import diagnosed
-from carnet_check.verification.outcome import CampaignOutcome, rows_of
+from carnet_check.verification.checks import CheckedRows, Evidence, check_plan, disagreements
+from carnet_check.verification.outcome import CampaignOutcome, diagnose, rows_of
 from carnet_check.verification.planning import Campaign
+from carnet_command.exit_codes import ExitCode, deciding
 
-SILENT = Silent()
+SILENT = NullListener()
 
 
 def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
@@ -33,12 +42,12 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
     with _begun(campaign) as engines:
         answers, settled = _asked(campaign, engines, listener)
     listener.status("looking for vacuous premises, unreached goals and steps nobody takes")
-    found = Checked(tuple(rows_of(answers)), notes=campaign.notes)
+    found = CheckedRows(tuple(rows_of(answers)), notes=campaign.notes)
     bases = {key: basis for answer in answers for key, basis in answer.bases.items()}
     for plan in campaign.plans:
         agreed = replace(found, rows=tuple(disagreements(found.rows, plan, bases)))
-        found = checked(campaign, plan, Evidence.of(plan.protocol.variant, answers), agreed)
-    diagnoses = diagnosed(campaign, answers, found.rows, listener)
+        found = check_plan(campaign, plan, Evidence.of(plan.protocol.variant, answers), agreed)
+    diagnoses = diagnose(campaign, answers, found.rows, listener)
     remarks = (f"{answer.engine}: {note}" for answer in answers for note in answer.notes)
     return CampaignOutcome(
         campaign=campaign,
@@ -53,11 +62,11 @@ def verify(campaign: Campaign, listener: Listener = SILENT) -> CampaignOutcome:
 
 @contextmanager
 def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
-    """Let an engine that can go on beside those that are asked before it; it expects that these prove all.
+    """Start an asynchronous engine early, beside those before it, which are expected to prove everything.
 
-    Of several none does: each may take all the memory that there is for explorations.
+    Of several, none is started early: each may take all the memory that there is for explorations.
     """
-    able = [each for each in campaign.engines if isinstance(each, Begins)]
+    able = [each for each in campaign.engines if isinstance(each, RunsInBackground)]
     if len(able) != 1 or able[0] is campaign.engines[0] or campaign.task.jobs == 1:
         yield campaign.engines
         return
@@ -71,14 +80,14 @@ def _begun(campaign: Campaign) -> Iterator[tuple[Engine, ...]]:
 
 def _asked(
     campaign: Campaign, engines: Sequence[Engine], listener: Listener
-) -> tuple[tuple[Outcome, ...], set[tuple[str, str, str]]]:
+) -> tuple[tuple[EngineResult, ...], set[tuple[str, str, str]]]:
     """Return what each engine answers, and which liveness was proved before an engine (engine, variant, name)."""
-    answers: tuple[Outcome, ...] = ()
+    answers: tuple[EngineResult, ...] = ()
     settled: set[tuple[str, str, str]] = set()
     for engine in engines:
         proved = {about for answer in answers for about, said in answer.liveness.items() if said.proved}
         asked = _with_proved(campaign, proved) if isinstance(engine, DecidesLiveness) else campaign
-        answers += (accepted(asked, engine, engine.run(asked.task, listener)),)
+        answers += (accept_answer(asked, engine, engine.run(asked.task, listener)),)
         settled |= {(engine.name, plan.protocol.variant, name) for plan in asked.plans for name in plan.proved}
     return answers, settled
 
@@ -120,16 +129,16 @@ def _place(names: Sequence[str], name: str) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# What an engine answers is looked at before it counts: one row for each pair that was asked for, and no other.
+# An engine's answer is checked before it counts: one row for each pair that was asked for, and no other.
 #
 # An engine that says nothing, says it twice, or speaks of something else has a defect: nothing that it leaves out
 # passes.
 
 ALWAYS_SAID = (Verdict.UNKNOWN, Verdict.ERROR, Verdict.VIOLATED)
-"""What any engine may say, VIOLATED with a trace."""
+"""The verdicts that any engine may give; VIOLATED needs a trace."""
 
 
-def accepted(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
+def accept_answer(campaign: Campaign, engine: Engine, answer: EngineResult) -> EngineResult:
     """Return the answer with an error for each row that is missing, and with what the run expects in every row.
 
     Raises:
@@ -147,7 +156,7 @@ def accepted(campaign: Campaign, engine: Engine, answer: Outcome) -> Outcome:
     return replace(answer, rows=(*told, *missing))
 
 
-def _defect(engine: Engine, plan: Plan | None, answer: Outcome, row: Result) -> str:
+def _defect(engine: Engine, plan: Plan | None, answer: EngineResult, row: Result) -> str:
     """Say why a row cannot be what this engine was asked for, or nothing."""
     if row.engine != engine.name:
         return f"in the name of {row.engine}"
@@ -173,7 +182,7 @@ def _lively(plan: Plan) -> set[tuple[str, str]]:
     return {(live.name, threat.id) for live in plan.liveness for threat in plan.threats}
 
 
-def _has_trace(answer: Outcome, row: Result) -> bool:
+def _has_trace(answer: EngineResult, row: Result) -> bool:
     searches = (each for each in answer.searches if each.search.variant == row.variant)
     return any(row.claim in each.violations for each in searches if each.search.threat == row.threat)
 
@@ -208,3 +217,88 @@ def _missing(
         )
         if row.key not in answered:
             yield _with_expectation(campaign, engine, plan, row)
+
+
+# --------------------------------------------------------------------------------------------------
+# One part of a verification run: the obligations and searches that fall to it are answered, and no claim is judged.
+#
+# A claim rests on obligations of several parts, so a part has no verdict to give. It leaves its answers in the cache;
+# the run that finds them all there gives the verdicts, and asks for itself whatever it does not find.
+
+
+@dataclass(frozen=True, slots=True)
+class ShardOutcome:
+    """What one part of a run did."""
+
+    shard: Shard
+    shares: tuple[ShardReport, ...]
+    seconds: float
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the command exits with: 0 only if everything that falls to the part has a definite answer."""
+        return deciding(map(_code, self.shares))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the part as JSON values; a part has no rows, and nothing is as expected before they are joined."""
+        return {
+            "results": [],
+            "summary": {"as_expected": False, "by_verdict": {}, "declared": []},
+            "shard": {"number": self.shard.number, "of": self.shard.of, "shares": list(map(_as_json, self.shares))},
+        }
+
+
+def require_shareable(campaign: Campaign) -> tuple[Shares, ...]:
+    """Return the engines of a campaign, all of which can do a part of their work.
+
+    Raises:
+        UsageError: one cannot.
+    """
+    return tuple(_able(engine) for engine in campaign.engines)
+
+
+def run_shard(campaign: Campaign, shard: Shard, listener: Listener) -> ShardOutcome:
+    """Do the part of the work that ``shard`` names."""
+    began = time.monotonic()
+    shares = tuple(engine.share(campaign.task, shard, listener) for engine in require_shareable(campaign))
+    return ShardOutcome(shard, shares, time.monotonic() - began)
+
+
+def _able(engine: Engine) -> Shares:
+    if not isinstance(engine, Shares):
+        raise UsageError(f"the work of the {engine.name} engine is not shared out: run it without --shard")
+    return engine
+
+
+def _code(share: ShardReport) -> ExitCode:
+    if share.problems:
+        return ExitCode.INTERNAL
+    return ExitCode.UNKNOWN if share.open else ExitCode.EXPECTED
+
+
+def _as_json(share: ShardReport) -> dict[str, Any]:
+    return {
+        "engine": share.engine,
+        "work": share.work,
+        "done": share.done,
+        "of": share.of,
+        "open": dict(share.open),
+        "problems": list(share.problems),
+        "notes": list(share.notes),
+    }
+
+
+def shard_lines(shared: ShardOutcome) -> Iterator[tuple[str, str]]:
+    """Yield what a person reads of a part, as labels and texts."""
+    for each in shared.shares:
+        yield each.engine, f"{each.done:,} of {each.of:,} {each.work}s, {len(each.open):,} without an answer"
+        for name, why in sorted(each.open.items())[:SHOWN_OPEN]:
+            yield "open", f"{name}: {why}"
+        for problem in each.problems:
+            yield "problem", problem
+        for note in each.notes:
+            yield "note", f"{each.engine}: {note}"
+
+
+SHOWN_OPEN = 10
+"""How many pieces of work without an answer are named."""

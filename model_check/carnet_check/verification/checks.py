@@ -12,22 +12,12 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from types import MappingProxyType
 
-from carnet_check.cache import Answers, Used
+from carnet_check.cache import AnswerCache, CacheStatistics
+from carnet_check.engines import interface
 from carnet_check.engines.exploration import Coverage, premises_of, trigger_of
 from carnet_check.engines.exploring.searches import moves
-from carnet_check.engines.interface import (
-    Basis,
-    DecidesLiveness,
-    DecidesPossibility,
-    LivenessAnswer,
-    Outcome,
-    Plan,
-    Possibilities,
-    ProvesLiveness,
-    Unsure,
-)
 from carnet_check.engines.registry import able, registered
-from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.loading.families import NO_THREAT
 from carnet_check.loading.meanings import has_model
 from carnet_check.results import Kind, Result, Verdict
@@ -77,13 +67,13 @@ NOTHING_KNOWN: Known = MappingProxyType({})
 
 
 def possibilities(
-    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = HERE
-) -> Possibilities:
+    protocol: Protocol, threat: Threat | None, known: Known = NOTHING_KNOWN, runner: Runner = ONE_PROCESS
+) -> interface.Possibilities:
     """Return what answers whether something may ever happen, in instances of any size."""
-    return able(DecidesPossibility).possibilities(protocol, threat, known, runner)
+    return able(interface.DecidesPossibility).possibilities(protocol, threat, known, runner)
 
 
-def possible(protocol: Protocol, asked: Possibilities, seen: Collection[str]) -> tuple[Action, ...]:
+def possible_actions(protocol: Protocol, asked: interface.Possibilities, seen: Collection[str]) -> tuple[Action, ...]:
     """Return the actions that may ever be taken; the others never are, in no instance.
 
     Those called as one of ``seen`` were taken already, so nobody has to ask.
@@ -94,14 +84,14 @@ def possible(protocol: Protocol, asked: Possibilities, seen: Collection[str]) ->
     while grew:
         grew = False
         for action in tuple(waiting):
-            if asked.may(taking(action), found):
+            if asked.may(enabling_goal(action), found):
                 found.append(action)
                 waiting.remove(action)
                 grew = True
     return tuple(action for action in protocol.actions if action in found)
 
 
-def taking(action: Action) -> Goal:
+def enabling_goal(action: Action) -> Goal:
     """Return what must be reached for ``action`` to be taken."""
     return Goal(action.name, action.params, conjunction(tuple(guard.formula for guard in action.guards)), "")
 
@@ -112,12 +102,12 @@ def taking(action: Action) -> Goal:
 ANY_THREAT = "any"
 NOTHING_WAITS = "what it waits after never happens"
 RowKey = tuple[str, str, str, str, str]
-NO_ANSWER = LivenessAnswer(open=("the engine gives no answer",))
-NO_BASES: Mapping[RowKey, Basis] = {}
+NO_ANSWER = interface.LivenessAnswer(open=("the engine gives no answer",))
+NO_BASES: Mapping[RowKey, interface.ProofBasis] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRows:
     """Rows that were checked, and what was found out beside them."""
 
     rows: tuple[Result, ...]
@@ -125,7 +115,9 @@ class Checked:
     notes: tuple[str, ...] = ()
 
 
-def disagreements(rows: Sequence[Result], plan: Plan, bases: Mapping[RowKey, Basis] = NO_BASES) -> list[Result]:
+def disagreements(
+    rows: Sequence[Result], plan: interface.Plan, bases: Mapping[RowKey, interface.ProofBasis] = NO_BASES
+) -> list[Result]:
     """Turn into errors what one engine proves and another refutes, by a trace or by the very obligation."""
     whys: dict[RowKey, str] = {}
     mine = [row for row in rows if row.variant == plan.protocol.variant and row.kind in (Kind.CLAIM, Kind.LIVENESS)]
@@ -145,7 +137,7 @@ def _is_about_the_same(row: Result, proved: Result) -> bool:
     return (row.kind, row.claim) == (proved.kind, proved.claim) and (everywhere or row.threat == proved.threat)
 
 
-def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, Basis]) -> str:
+def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, interface.ProofBasis]) -> str:
     """Say how a row contradicts one that says PROVED of the same pair, if it does.
 
     A proof that uses no axioms of a threat model is good under it, too.
@@ -158,7 +150,7 @@ def _contradicts(row: Result, proved: Result, bases: Mapping[RowKey, Basis]) -> 
     return ""
 
 
-def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) -> Checked:
+def check_plan(campaign: Campaign, plan: interface.Plan, evidence: Evidence, found: CheckedRows) -> CheckedRows:
     """Return the rows with vacuous claims marked, and with a row for everything else that is vacuous."""
     check = _Check(campaign, plan, evidence, found.rows)
     marked = list(check.with_premises_checked(found.rows))
@@ -175,7 +167,7 @@ def checked(campaign: Campaign, plan: Plan, evidence: Evidence, found: Checked) 
     rows = tuple(disagreements((*check.with_triggers_checked(marked), *check.liveness()), plan))
     for note in check.remembered:
         check.note(f"what may ever happen: {note}")
-    return Checked(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
+    return CheckedRows(rows, (*found.goals, *check.reached), (*found.notes, *check.notes))
 
 
 def _called(number: int, several: bool) -> str:
@@ -184,7 +176,7 @@ def _called(number: int, several: bool) -> str:
 
 
 class _Check:
-    def __init__(self, campaign: Campaign, plan: Plan, evidence: Evidence, rows: Sequence[Result]) -> None:
+    def __init__(self, campaign: Campaign, plan: interface.Plan, evidence: Evidence, rows: Sequence[Result]) -> None:
         self.campaign = campaign
         self.family = campaign.request.source.family
         self.plan = plan
@@ -193,17 +185,17 @@ class _Check:
         self.rows = [row for row in rows if row.variant == plan.protocol.variant and row.kind is Kind.CLAIM]
         self.reached: list[GoalOutcome] = []
         self.notes: list[str] = []
-        self.before: list[Answers] = []
+        self.before: list[AnswerCache] = []
         self._possible: dict[str, tuple[Action, ...]] = {}
-        self._possibilities: dict[str, Possibilities] = {}
-        self._worlds = Worlds(campaign, self.protocol, evidence, self._possibilities_under)
+        self._possibilities: dict[str, interface.Possibilities] = {}
+        self._worlds = AxiomModels(campaign, self.protocol, evidence, self._possibilities_under)
         self._whatever_happens = self._possibilities_under(None)
-        self.is_unsure = isinstance(self._whatever_happens, Unsure)
+        self.is_unsure = isinstance(self._whatever_happens, interface.NoSolver)
 
-    def _possibilities_under(self, threat: Threat | None, known: Known = NOTHING_KNOWN) -> Possibilities:
+    def _possibilities_under(self, threat: Threat | None, known: Known = NOTHING_KNOWN) -> interface.Possibilities:
         """Return what tells what may happen; nobody is asked where only engines run that believe no solver."""
         if all(engine.believes_no_solver for engine in self.campaign.engines):
-            return Unsure()
+            return interface.NoSolver()
         found = possibilities(self.protocol, threat, known, self.campaign.task.runner)
         if found.before is not None:
             self.before.append(found.before)
@@ -212,7 +204,7 @@ class _Check:
     @property
     def remembered(self) -> tuple[str, ...]:
         """What a cache knew of what may ever happen, where there is one."""
-        together = Used()
+        together = CacheStatistics()
         for each in self.before:
             together.add(each.used)
         return together.notes if together.asked else ()
@@ -223,8 +215,8 @@ class _Check:
         """Yield the rows; those of a claim whose premise cannot hold say so, and those under a contradiction."""
         claims = {claim.name: claim for claim, _ in self.plan.pairs}
         vacuous = {name: why for name, claim in claims.items() if (why := self._vacuous_claim(claim))}
-        impossible = {threat.id for threat in self.plan.threats if self._worlds.are_none(threat)}
-        unmet = {threat.id: why for threat in self.plan.threats if (why := self._worlds.are_unknown(threat))}
+        impossible = {threat.id for threat in self.plan.threats if self._worlds.has_contradiction(threat)}
+        unmet = {threat.id: why for threat in self.plan.threats if (why := self._worlds.why_no_model(threat))}
         for row in rows:
             mine = row.variant == self.protocol.variant and row.kind is Kind.CLAIM
             spoken = row.verdict in (Verdict.VIOLATED, Verdict.ERROR)
@@ -266,10 +258,10 @@ class _Check:
         key = threat.id if threat else ""
         if key not in self._possible:
             seen = self.evidence.taken((threat or NO_THREAT).id)
-            self._possible[key] = possible(self.protocol, self._asked(threat), seen)
+            self._possible[key] = possible_actions(self.protocol, self._asked(threat), seen)
         return self._possible[key]
 
-    def _asked(self, threat: Threat | None) -> Possibilities:
+    def _asked(self, threat: Threat | None) -> interface.Possibilities:
         """Return what tells, from what is proved under a threat model, what may happen there."""
         key = threat.id if threat else ""
         if key not in self._possibilities:
@@ -330,11 +322,17 @@ class _Check:
     def liveness(self) -> Iterator[Result]:
         """Yield a row for each liveness property and each engine that proves such; say so where nobody judges them."""
         names = ", ".join(live.name for live in self.plan.liveness)
-        if names and not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in self.campaign.engines):
-            judging = [each.name for each in registered() if isinstance(each, ProvesLiveness | DecidesLiveness)]
+        if names and not any(
+            isinstance(engine, interface.ProvesLiveness | interface.DecidesLiveness) for engine in self.campaign.engines
+        ):
+            judging = [
+                each.name
+                for each in registered()
+                if isinstance(each, interface.ProvesLiveness | interface.DecidesLiveness)
+            ]
             self.note(f"liveness is judged by {' or '.join(judging)} alone, so nobody looked at {names}")
         for live in self.plan.liveness:
-            provers = (engine for engine in self.campaign.engines if isinstance(engine, ProvesLiveness))
+            provers = (engine for engine in self.campaign.engines if isinstance(engine, interface.ProvesLiveness))
             yield from (self._lively(prover, live) for prover in provers)
 
     def with_triggers_checked(self, rows: Sequence[Result]) -> Iterator[Result]:
@@ -362,13 +360,13 @@ class _Check:
             self.note(f"{live.name} waits for nothing in any state of this profile, though it may")
         return True
 
-    def _lively(self, prover: ProvesLiveness, live: Eventually) -> Result:
+    def _lively(self, prover: interface.ProvesLiveness, live: Eventually) -> Result:
         answer = self.evidence.liveness.get((prover.name, live.name), NO_ANSWER)
         verdict = Verdict.PROVED if answer.proved else Verdict.UNKNOWN
         fair = fair_steps(live.fair_to(answer.fair))
         detail = f"by weak fairness of {listed(fair)}" if answer.proved else "; ".join(answer.open)
         detail += f"; rests on {counted(len(answer.lemmas), 'lemma')}" if answer.lemmas else ""
-        unmet = [self._worlds.are_unknown(threat) for threat in self.plan.threats]
+        unmet = [self._worlds.why_no_model(threat) for threat in self.plan.threats]
         if not self._may_wait(live):
             verdict, detail = Verdict.VACUOUS, NOTHING_WAITS
         elif answer.proved and unmet and all(unmet):
@@ -412,7 +410,7 @@ class _Check:
 
     def _hopeless(self, action: Action) -> str:
         """Say why the adversary can never take ``action``, whatever is removed from the protocol."""
-        if not self._whatever_happens.may(taking(action), None):
+        if not self._whatever_happens.may(enabling_goal(action), None):
             return "its guards contradict one another"
         nothing_to_remove = not self.protocol.defences and len(self.family.variants) == 1
         if nothing_to_remove and self.evidence.exhaustive:
@@ -456,48 +454,50 @@ class _Check:
 
 
 # --------------------------------------------------------------------------------------------------
-# Whether there is any world that a proof speaks of: one in which the axioms hold, with those of a threat model.
+# Whether the axioms, with those of a threat model, have a model that a proof speaks of.
 
 NO_MODEL = "no small structure was found in which what is assumed under {} holds, so the proof may be about nothing: {}"
-"""Why a proof is no verdict if nobody knows of a world."""
+"""Why a proof is no verdict if no model is known."""
 ASK = "ask a solver, as `--engine {}` does"
 NO_SOLVER_ANSWER = "the solver does not answer whether there is any"
 ANYTHING = Goal("anything", (), TRUE, "")
 
 
-class Worlds:
-    """The worlds of one protocol; ``asked`` tells what may happen under a threat model, or under none."""
+class AxiomModels:
+    """The models of one protocol's axioms; ``asked`` says what may happen under a threat model, or under none."""
 
     def __init__(
         self,
         campaign: Campaign,
         protocol: Protocol,
         evidence: Evidence,
-        asked: Callable[[Threat | None], Possibilities],
+        asked: Callable[[Threat | None], interface.Possibilities],
     ) -> None:
         self._campaign = campaign
         self._protocol = protocol
         self._evidence = evidence
         self._possibilities = asked
-        self._asked: dict[str, tuple[bool, Possibilities]] = {}
+        self._asked: dict[str, tuple[bool, interface.Possibilities]] = {}
 
-    def are_none(self, threat: Threat) -> bool:
-        """Whether the axioms contradict one another; what was explored is a world."""
+    def has_contradiction(self, threat: Threat) -> bool:
+        """Whether the axioms contradict one another; an instance that was explored is a model of them."""
         return not self._was_explored(threat) and not self._may_be(threat)[0]
 
-    def are_unknown(self, threat: Threat) -> str:
-        """Say why nobody knows of a world, if nobody does: no solver says that there is one, and none was found."""
+    def why_no_model(self, threat: Threat) -> str:
+        """Say why no model of the axioms is known, if none is: no solver says that there is one, and none was found."""
         if self._was_explored(threat):
             return ""
         _, asked = self._may_be(threat)
         source, profile = self._campaign.request.source, self._campaign.profile
         if asked.answered(ANYTHING) or has_model(source, self._protocol, threat, profile):
             return ""
-        able_to_tell = able(DecidesPossibility).name
-        return NO_MODEL.format(threat.id, ASK.format(able_to_tell) if isinstance(asked, Unsure) else NO_SOLVER_ANSWER)
+        able_to_tell = able(interface.DecidesPossibility).name
+        return NO_MODEL.format(
+            threat.id, ASK.format(able_to_tell) if isinstance(asked, interface.NoSolver) else NO_SOLVER_ANSWER
+        )
 
-    def _may_be(self, threat: Threat) -> tuple[bool, Possibilities]:
-        """Return whether there may be a world, and who says so."""
+    def _may_be(self, threat: Threat) -> tuple[bool, interface.Possibilities]:
+        """Return whether there may be a model, and what was asked."""
         if threat.id not in self._asked:
             asked = self._possibilities(None if threat == NO_THREAT else threat)
             self._asked[threat.id] = asked.may(ANYTHING, None), asked
@@ -519,10 +519,10 @@ class Evidence:
 
     engine: str = ""
     searches: tuple[Coverage, ...] = ()
-    liveness: Mapping[tuple[str, str], LivenessAnswer] = field(default_factory=dict)
+    liveness: Mapping[tuple[str, str], interface.LivenessAnswer] = field(default_factory=dict)
 
     @staticmethod
-    def of(variant: str, answers: Sequence[Outcome]) -> Evidence:
+    def of(variant: str, answers: Sequence[interface.EngineResult]) -> Evidence:
         """Collect what was seen of a variant; from random walks nothing follows about what they did not see."""
         found = [(answer.engine, each) for answer in answers for each in answer.searches]
         found = [(by, each) for by, each in found if not each.search.alone and each.walked is None]

@@ -15,30 +15,16 @@ from enum import StrEnum
 
 from carnet_check.engines.interface import ComparesFormulas
 from carnet_check.engines.registry import able
+from carnet_spec.language import terms
 from carnet_spec.language.composition import BuiltBond
 from carnet_spec.language.notation import show
-from carnet_spec.language.terms import (
-    TRUE,
-    And,
-    Exists,
-    Forall,
-    Implies,
-    Not,
-    Or,
-    Term,
-    Var,
-    conjunction,
-    disjunction,
-    negation,
-    rebuild,
-)
 
-Contradictory = Callable[[Mapping[str, Term]], bool | None]
+Contradictory = Callable[[Mapping[str, terms.Term]], bool | None]
 """Says whether named formulas contradict one another, if that is known."""
 GOAL = "goal"
 
 
-class Standing(StrEnum):
+class BondStatus(StrEnum):
     """What is known of a bond."""
 
     EQUAL = "equal"
@@ -52,22 +38,22 @@ class Judgement:
     """What was found of a bond, why it is open if it is, and which parts of it hold whatever is established."""
 
     bond: str
-    standing: Standing
+    standing: BondStatus
     reasons: tuple[str, ...] = ()
-    by_reading: tuple[Term, ...] = ()
+    by_reading: tuple[terms.Term, ...] = ()
 
     @property
     def holds(self) -> bool:
         """Whether the bond holds."""
-        return self.standing is not Standing.OPEN
+        return self.standing is not BondStatus.OPEN
 
 
 def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgement:
     """Say whether ``bond`` holds; by default the first engine that compares formulas is asked."""
     asked = contradictory or able(ComparesFormulas).contradictory
-    goal = conjunction(tuple(bond.read.values()))
+    goal = terms.conjunction(tuple(bond.read.values()))
     reasons = [*_not_implied(bond, goal, asked), *_not_needed(bond, goal, asked)]
-    parts = {part: asked({GOAL: negation(part)}) for part in _conjuncts(goal)}
+    parts = {part: asked({GOAL: terms.negation(part)}) for part in _conjuncts(goal)}
     by_reading = tuple(part for part, empty in parts.items() if empty)
     reasons += [
         f"the solver does not know whether this holds by the reading alone: {show(part)}"
@@ -78,32 +64,32 @@ def judge(bond: BuiltBond, contradictory: Contradictory | None = None) -> Judgem
         reasons.append("all that is assumed holds by the reading alone")
     reasons += _never_so(bond, goal, asked)
     if reasons:
-        return Judgement(bond.bond.name, Standing.OPEN, tuple(reasons), by_reading)
-    same = spelled(bond.read.values()) == spelled(bond.premises.values())
-    return Judgement(bond.bond.name, Standing.EQUAL if same else Standing.IMPLIED, (), by_reading)
+        return Judgement(bond.bond.name, BondStatus.OPEN, tuple(reasons), by_reading)
+    same = conjunct_set(bond.read.values()) == conjunct_set(bond.premises.values())
+    return Judgement(bond.bond.name, BondStatus.EQUAL if same else BondStatus.IMPLIED, (), by_reading)
 
 
-def _not_implied(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
+def _not_implied(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iterator[str]:
     """Yield why the premises are not known to imply the goal."""
-    implied = asked({**bond.premises, GOAL: negation(goal)})
+    implied = asked({**bond.premises, GOAL: terms.negation(goal)})
     if implied is None:
         yield "the solver does not know whether what is established implies what is assumed"
     elif not implied:
         yield "what is established does not imply what is assumed"
 
 
-def _not_needed(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
+def _not_needed(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iterator[str]:
     """Yield each premise that is not shown to be needed."""
     for name in bond.premises:
         others = {other: term for other, term in bond.premises.items() if other != name}
-        implied = asked({**others, GOAL: negation(goal)})
+        implied = asked({**others, GOAL: terms.negation(goal)})
         if implied is None:
             yield f"the solver does not know whether {name} is needed"
         elif implied:
             yield f"{name} is not needed"
 
 
-def _never_so(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str]:
+def _never_so(bond: BuiltBond, goal: terms.Term, asked: Contradictory) -> Iterator[str]:
     """Yield each case of the goal that no state is shown to have of which all holds that is proved."""
     for case in dict.fromkeys(cases(goal)):
         answers = {asked({**world, GOAL: case}) for world in bond.worlds.values()}
@@ -112,26 +98,28 @@ def _never_so(bond: BuiltBond, goal: Term, asked: Contradictory) -> Iterator[str
             yield f"says nothing that is known to matter: {why} that {show(case)}"
 
 
-def cases(formula: Term) -> Iterator[Term]:
+def cases(formula: terms.Term) -> Iterator[terms.Term]:
     """Yield, for each conclusion of ``formula``, what has to be so for it to say something.
 
     That a conjunction is never true says of one part that it is false where the others are true.
     """
     match formula:
-        case And(parts):
+        case terms.And(parts):
             for part in parts:
                 yield from cases(part)
-        case Implies(premise, conclusion):
-            yield from (conjunction((premise, case)) for case in cases(conclusion))
-        case Forall(bound, body):
-            yield from (case if case == TRUE else Exists(bound, case) for case in cases(body))
-        case Not(And(parts)):
-            yield disjunction(tuple(conjunction(parts[:place] + parts[place + 1 :]) for place in range(len(parts))))
+        case terms.Implies(premise, conclusion):
+            yield from (terms.conjunction((premise, case)) for case in cases(conclusion))
+        case terms.Forall(bound, body):
+            yield from (case if case == terms.TRUE else terms.Exists(bound, case) for case in cases(body))
+        case terms.Not(terms.And(parts)):
+            yield terms.disjunction(
+                tuple(terms.conjunction(parts[:place] + parts[place + 1 :]) for place in range(len(parts)))
+            )
         case _:
-            yield TRUE
+            yield terms.TRUE
 
 
-def spelled(formulas: Iterable[Term]) -> frozenset[Term]:
+def conjunct_set(formulas: Iterable[terms.Term]) -> frozenset[terms.Term]:
     """Return ``formulas`` as a set of conjuncts whose variables are named by where they are bound.
 
     Equal sets say the same; two that say the same may differ.
@@ -139,28 +127,32 @@ def spelled(formulas: Iterable[Term]) -> frozenset[Term]:
     return frozenset(_named(part, {}) for formula in formulas for part in _conjuncts(formula))
 
 
-def _conjuncts(formula: Term) -> Iterator[Term]:
+def _conjuncts(formula: terms.Term) -> Iterator[terms.Term]:
     match formula:
-        case And(parts):
+        case terms.And(parts):
             for part in parts:
                 yield from _conjuncts(part)
-        case Forall(bound, body):
+        case terms.Forall(bound, body):
             for part in _conjuncts(body):
-                yield Forall((*bound, *part.bound), part.body) if isinstance(part, Forall) else Forall(bound, part)
-        case Not(Or(parts)):
+                yield (
+                    terms.Forall((*bound, *part.bound), part.body)
+                    if isinstance(part, terms.Forall)
+                    else terms.Forall(bound, part)
+                )
+        case terms.Not(terms.Or(parts)):
             for part in parts:
-                yield from _conjuncts(negation(part))
+                yield from _conjuncts(terms.negation(part))
         case _:
             yield formula
 
 
-def _named(term: Term, names: Mapping[Var, Var]) -> Term:
+def _named(term: terms.Term, names: Mapping[terms.Var, terms.Var]) -> terms.Term:
     match term:
-        case Var():
+        case terms.Var():
             return names.get(term, term)
-        case Forall(bound, body) | Exists(bound, body):
+        case terms.Forall(bound, body) | terms.Exists(bound, body):
             depth = len(names)
-            new = tuple(Var(f"#{depth + place}", var.sort) for place, var in enumerate(bound))
+            new = tuple(terms.Var(f"#{depth + place}", var.sort) for place, var in enumerate(bound))
             return type(term)(new, _named(body, {**names, **dict(zip(bound, new, strict=True))}))
         case _:
-            return rebuild(term, lambda child: _named(child, names))
+            return terms.rebuild(term, lambda child: _named(child, names))

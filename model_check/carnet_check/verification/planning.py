@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from carnet_check.engines import registry
+from carnet_check.engines import interface, registry
 from carnet_check.engines.exploration import DEFAULT_DEPTH, DEFAULT_SEED, NO_CAPS, Caps, Walks
-from carnet_check.engines.interface import (
-    Bounded,
-    DecidesLiveness,
-    Diagnoses,
-    Engine,
-    Explores,
-    Plan,
-    ProvesLiveness,
-    Samples,
-    Task,
-)
-from carnet_check.engines.runner import HERE, Runner
+from carnet_check.engines.runner import ONE_PROCESS, Runner
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import NO_THREAT, Source, unknown
-from carnet_spec.language import Claim, Profile, Protocol, TwoRuns
+from carnet_spec.language import Profile, Protocol, TwoRuns
 from carnet_spec.language.lints import Level, lint
 
 
@@ -35,17 +24,17 @@ class Request:
     threats: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
     profile: str = "tiny"
-    runner: Runner = HERE
+    runner: Runner = ONE_PROCESS
     limits: Caps = NO_CAPS
-    """Where explorations stop, as far as anything is said: the memory is what they may take together."""
+    """The caps of explorations that were asked for; the memory is shared by all of them."""
     cti: str = ""
     """The lemma or claim of which every counterexample to induction is wanted."""
     depth: int | None = None
-    """How many steps runs have at most, for engines that bound them; what they do by themselves, if nothing is said."""
+    """The most steps of a run, for engines that bound runs; ``None``: their own default."""
     walks: int | None = None
     """How many random walks engines take that would visit every state."""
     seed: int | None = None
-    """What random walks are drawn from."""
+    """The seed of the random walks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +43,16 @@ class Campaign:
 
     request: Request
     profile: Profile
-    engines: tuple[Engine, ...]
-    plans: tuple[Plan, ...]
+    engines: tuple[interface.Engine, ...]
+    plans: tuple[interface.Plan, ...]
     notes: tuple[str, ...] = ()
-    """What the lints say against the variants, and the leaks that are accepted in them."""
+    """Lint errors of the variants, and the leaks that the variants accept."""
 
     @property
-    def task(self) -> Task:
+    def task(self) -> interface.Task:
         """What every engine is asked."""
         request = self.request
-        return Task(
+        return interface.Task(
             source=request.source,
             profile=self.profile,
             plans=self.plans,
@@ -75,7 +64,7 @@ class Campaign:
     @property
     def walks(self) -> Walks | None:
         """The random walks that are taken, if any."""
-        return _walks(self.request)
+        return random_walks(self.request.walks, self.request.depth, self.request.seed)
 
     @property
     def declared(self) -> list[str]:
@@ -107,7 +96,10 @@ def planned(request: Request) -> Campaign:
     plans = tuple(_plan(request, variant) for variant in variants)
     _refuse_unknown("claim", request.claims, plans, _named)
     _refuse_unknown("threat model", request.threats, plans, lambda p: [threat.id for threat in p.threats])
-    _refuse_declared(request.claims, plans)
+    declared = {claim.name for plan in plans for claim in plan.protocol.claims if claim.declared}
+    for name in request.claims:
+        if name in declared:
+            raise UsageError(f"claim '{name}' is declared but not stated yet, so there is nothing to check")
     plans = tuple(plan for plan in plans if plan.pairs or plan.liveness) or plans
     notes = tuple(note for plan in plans for note in (*_complaints(plan.protocol), *_accepted(source, plan.protocol)))
     campaign = Campaign(request, profile, _engines(request), plans, notes)
@@ -118,45 +110,41 @@ def planned(request: Request) -> Campaign:
     return campaign
 
 
-def _engines(request: Request) -> tuple[Engine, ...]:
-    """Return the engines to run: those that take walks with what is said of these, those that bound runs with it."""
+def _engines(request: Request) -> tuple[interface.Engine, ...]:
+    """Return the engines to run, set to the random walks and to the depth that were asked for."""
     engines = registry.chosen(request.engines)
-    walks = _walks(request)
+    walks = random_walks(request.walks, request.depth, request.seed)
     if walks is not None:
-        _refuse_unable(engines, Samples, "takes random walks, which --simulate asks for")
-        _refuse_exploring(request, engines)
-        engines = tuple(each.sampling(walks) if isinstance(each, Samples) else each for each in engines)
+        _refuse_unable(engines, interface.Samples, "takes random walks, which --simulate asks for")
+        for each in engines:
+            if isinstance(each, interface.Explores) and not isinstance(each, interface.Samples):
+                raise UsageError(
+                    f"the engine '{each.name}' takes no random walks, which --simulate asks for: leave it out"
+                )
+        if request.limits.states is not None:
+            raise UsageError("--max-states is about visiting every state, which --simulate does not do")
+        engines = tuple(each.sampling(walks) if isinstance(each, interface.Samples) else each for each in engines)
     if request.depth is None:
         return engines
     if walks is None:
-        _refuse_unable(engines, Bounded, "bounds the steps of runs, which --depth asks for")
-    return tuple(each.to_depth(request.depth) if isinstance(each, Bounded) else each for each in engines)
+        _refuse_unable(engines, interface.Bounded, "bounds the steps of runs, which --depth asks for")
+    return tuple(each.to_depth(request.depth) if isinstance(each, interface.Bounded) else each for each in engines)
 
 
-def _walks(request: Request) -> Walks | None:
+def random_walks(number: int | None, depth: int | None, seed: int | None) -> Walks | None:
     """Return the random walks that are asked for.
 
     Raises:
-        UsageError: there are none that a seed would be for.
+        UsageError: a seed is given and no number of walks.
     """
-    if request.walks is not None:
-        depth = DEFAULT_DEPTH if request.depth is None else request.depth
-        return Walks(request.walks, depth, DEFAULT_SEED if request.seed is None else request.seed)
-    if request.seed is not None:
-        raise UsageError("--seed expects --simulate N: nothing else is random")
-    return None
+    if number is None:
+        if seed is not None:
+            raise UsageError("--seed expects --simulate N: nothing else is random")
+        return None
+    return Walks(number, DEFAULT_DEPTH if depth is None else depth, DEFAULT_SEED if seed is None else seed)
 
 
-def _refuse_exploring(request: Request, engines: Sequence[Engine]) -> None:
-    """Refuse engines that would visit every state beside those that walk, and a cap on states that nothing counts."""
-    for each in engines:
-        if isinstance(each, Explores) and not isinstance(each, Samples):
-            raise UsageError(f"the engine '{each.name}' takes no random walks, which --simulate asks for: leave it out")
-    if request.limits.states is not None:
-        raise UsageError("--max-states is about visiting every state, which --simulate does not do")
-
-
-def _refuse_unable(engines: Sequence[Engine], kind: type[Engine], what: str) -> None:
+def _refuse_unable(engines: Sequence[interface.Engine], kind: type[interface.Engine], what: str) -> None:
     """Refuse an option that none of the engines of the run knows."""
     if not any(isinstance(engine, kind) for engine in engines):
         able = " or ".join(engine.name for engine in registry.registered() if isinstance(engine, kind))
@@ -164,18 +152,18 @@ def _refuse_unable(engines: Sequence[Engine], kind: type[Engine], what: str) -> 
 
 
 def _refuse_no_induction(campaign: Campaign) -> None:
-    """Refuse to show why the induction of something fails that nobody knows, or that no engine of the run tries."""
+    """Refuse ``--cti`` for an unknown invariant, or where no engine of the run finds counterexamples to induction."""
     name = campaign.request.cti
     if not name:
         return
     known = dict.fromkeys(each.name for plan in campaign.plans for each in plan.protocol.invariants)
     if name not in known:
         raise UsageError(unknown("lemma or claim", name, campaign.request.source.family.id, known))
-    shown = registry.able(Diagnoses).shows
-    _refuse_unable(campaign.engines, Diagnoses, f"finds a {shown}, which --cti asks for")
+    shown = registry.able(interface.Diagnoses).shows
+    _refuse_unable(campaign.engines, interface.Diagnoses, f"finds a {shown}, which --cti asks for")
 
 
-def _plan(request: Request, variant: str) -> Plan:
+def _plan(request: Request, variant: str) -> interface.Plan:
     family = request.source.family
     protocol = request.source.sound(variant)
     declared = protocol.threats or (NO_THREAT,)
@@ -185,12 +173,12 @@ def _plan(request: Request, variant: str) -> Plan:
     for claim in protocol.claims:
         if claim.declared or (request.claims and claim.name not in request.claims):
             continue
-        named = _threats_of(claim, protocol)
+        named = (*claim.under, *claim.fails_under) if protocol.threats else (NO_THREAT.id,)
         pairs += [(claim, threat) for threat in threats if threat.id in named]
         falling |= {(claim.name, threat) for threat in claim.fails_under}
     liveness = tuple(live for live in protocol.liveness if not request.claims or live.name in request.claims)
     used = {threat.id for threat in threats} if liveness else {threat.id for _, threat in pairs}
-    return Plan(
+    return interface.Plan(
         protocol=protocol,
         label=family.variants[variant].label,
         threats=tuple(threat for threat in threats if threat.id in used),
@@ -206,24 +194,13 @@ def _named(protocol: Protocol) -> list[str]:
     return [claim.name for claim in protocol.claims] + [live.name for live in protocol.liveness]
 
 
-def _threats_of(claim: Claim, protocol: Protocol) -> tuple[str, ...]:
-    return (*claim.under, *claim.fails_under) if protocol.threats else (NO_THREAT.id,)
-
-
 def _refuse_unknown(
-    what: str, names: Iterable[str], plans: Sequence[Plan], listed: Callable[[Protocol], Iterable[str]]
+    what: str, names: Iterable[str], plans: Sequence[interface.Plan], listed: Callable[[Protocol], Iterable[str]]
 ) -> None:
     known = dict.fromkeys(name for plan in plans for name in listed(plan.protocol))
     for name in names:
         if name not in known:
             raise UsageError(unknown(what, name, plans[0].protocol.id, known))
-
-
-def _refuse_declared(names: Iterable[str], plans: Sequence[Plan]) -> None:
-    declared = {claim.name for plan in plans for claim in plan.protocol.claims if claim.declared}
-    for name in names:
-        if name in declared:
-            raise UsageError(f"claim '{name}' is declared but not stated yet, so there is nothing to check")
 
 
 def _refuse_empty(campaign: Campaign) -> None:
@@ -233,7 +210,9 @@ def _refuse_empty(campaign: Campaign) -> None:
     request = campaign.request
     lively = [live.name for plan in campaign.plans for live in plan.liveness]
     if lively and not pairs:
-        if not any(isinstance(engine, ProvesLiveness | DecidesLiveness) for engine in campaign.engines):
+        if not any(
+            isinstance(engine, interface.ProvesLiveness | interface.DecidesLiveness) for engine in campaign.engines
+        ):
             raise UsageError(
                 f"none of the engines judges liveness, and nothing but {', '.join(lively)} is to be judged"
             )
@@ -260,12 +239,12 @@ def _refuse_empty(campaign: Campaign) -> None:
 
 
 def _complaints(protocol: Protocol) -> list[str]:
-    """Return what the lints say against a protocol: it can be checked, and may not mean what it says."""
+    """Return the lint errors of a protocol; it can be checked, and may not mean what it says."""
     return [f"{protocol.variant}: lint {each}" for each in lint(protocol) if each.level is Level.ERROR]
 
 
 def _accepted(source: Source, protocol: Protocol) -> list[str]:
-    """Return what tells two runs apart and may, which is to stand beside every verdict."""
+    """Return the accepted leaks of a protocol of two runs, which are shown beside its verdicts."""
     draft = source.family.drafted(protocol.variant)
     accepted = draft.accepted_leaks if isinstance(draft, TwoRuns) else ()
     return [f"{protocol.variant}: accepted leak {leak}" for leak in accepted]

@@ -43,11 +43,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def contents(path: Path) -> bytes:
-    """Return what is in the file.
-
-    Raises:
-        UsageError: it cannot be read, or is larger than any evidence.
-    """
+    """Return what is in the file. Raises UsageError if it cannot be read, or is larger than any evidence."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -61,10 +57,8 @@ def contents(path: Path) -> bytes:
 def contents_of_all(path: Path) -> tuple[bytes, ...]:
     """Return what is in the file or, if it is a folder, in each file of it, in the order of their names.
 
-    Folders in the folder and names that begin with a dot are passed over.
-
-    Raises:
-        UsageError: a file cannot be read or is larger than any evidence, or a folder has none or too many.
+    Folders in the folder and names that begin with a dot are passed over. Raises UsageError if a file cannot be read or
+    is larger than any evidence, or a folder has none or too many.
     """
     if not path.is_dir():
         return (contents(path),)
@@ -80,8 +74,7 @@ def contents_of_all(path: Path) -> tuple[bytes, ...]:
 def instant(text: str | None) -> datetime:
     """Return the time that ``--at`` names; without it, now.
 
-    Raises:
-        UsageError: it names none, or one that has no year from 1 to 9999 in UTC.
+    Raises UsageError if it names none, or one that has no year from 1 to 9999 in UTC.
     """
     if text is None:
         return datetime.now(UTC).replace(microsecond=0)
@@ -98,11 +91,7 @@ def written(time: datetime) -> str:
 
 
 def anchors_given(path: Path | None) -> Anchors:
-    """Return the trust anchors in the file, or the defaults.
-
-    Raises:
-        UsageError: the file has none.
-    """
+    """Return the trust anchors in the file, or the defaults. Raises UsageError if the file has none."""
     from carnet_ref.attestation.anchors import anchors_from_pem, default_anchors
     from carnet_ref.wire import MalformedError
 
@@ -117,10 +106,7 @@ def anchors_given(path: Path | None) -> Anchors:
 def octets_given(flag: str, text: str | None, length: int) -> bytes | None:
     """Return the ``length`` bytes that hexadecimal digits behind ``flag`` stand for, or any number if that is 0.
 
-    ``0x`` may stand before them.
-
-    Raises:
-        UsageError: they stand for none, or for another number of bytes.
+    ``0x`` may stand before them. Raises UsageError if they stand for none, or for another number of bytes.
     """
     from carnet_ref.attestation.documents import from_hexadecimal
 
@@ -142,22 +128,18 @@ def show(appraisal: Appraisal, at: datetime, rerun: Sequence[str], as_json: bool
         found = {"accepted": appraisal.accepted, "failed_step": appraisal.failed_step, "steps": steps}
         told = {"claims": dict(appraisal.claims), "not_compared": list(appraisal.not_compared)}
         again = {"at": at.isoformat(), "rerun": shlex.join(rerun)}
-        click.echo(_as_json({**found, **told, **again}))
+        click.echo(json.dumps({**found, **told, **again}).replace(DELETE, "\\u007f"))
     else:
-        _print(appraisal, rerun)
+        width = max([WIDTH, *(len(step.id) + 1 for step in appraisal.steps)])
+        for step in appraisal.steps:
+            source = f"  [{step.source}]" if step.source else ""
+            _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
+        for name, value in _told(appraisal.claims):
+            _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
+        for line in hanging(_verdict(appraisal)):
+            click.echo(line)
+        click.echo(f"rerun   {printable(shlex.join(rerun))}")
     return ACCEPTED if appraisal.accepted else REFUSED
-
-
-def _print(appraisal: Appraisal, rerun: Sequence[str]) -> None:
-    width = max([WIDTH, *(len(step.id) + 1 for step in appraisal.steps)])
-    for step in appraisal.steps:
-        source = f"  [{step.source}]" if step.source else ""
-        _say(f"{MARKS[step.ok]:<8}{step.id:<{width}}", step.detail + source)
-    for name, value in _told(appraisal.claims):
-        _say(f"{'claim':<8}{name:<{WIDTH}}  ", _written(value))
-    for line in hanging(_verdict(appraisal)):
-        click.echo(line)
-    click.echo(f"rerun   {printable(shlex.join(rerun))}")
 
 
 def _told(claims: Mapping[str, object]) -> Iterator[tuple[str, object]]:
@@ -180,11 +162,6 @@ def _say(label: str, text: str) -> None:
     """Print what evidence may have had a word in, so that a terminal only shows it."""
     for line in wrapped(label, printable(text), len(label)):
         click.echo(line)
-
-
-def _as_json(fields: dict[str, object]) -> str:
-    """Write an object in ASCII without control characters, which a reader of JSON gets back as they were."""
-    return json.dumps(fields).replace(DELETE, "\\u007f")
 
 
 def _written(value: object) -> str:

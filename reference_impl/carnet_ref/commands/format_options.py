@@ -32,8 +32,7 @@ def click_option(option: Option) -> Any:
 def values(words: Mapping[Option, Any]) -> dict[str, Value]:
     """Return what the words of options stand for, by the options' names.
 
-    Raises:
-        UsageError: a file cannot be read, or digits stand for something else.
+    Raises UsageError if a file cannot be read, or digits stand for something else.
     """
     return {option.name: _value(option, word) for option, word in words.items()}
 
@@ -50,11 +49,7 @@ def _value(option: Option, word: Any) -> Value:
 
 
 def policy_given(form: AnyFormat, path: Path | None) -> object:
-    """Return the policy in the file, or the format's default.
-
-    Raises:
-        UsageError: the file has none.
-    """
+    """Return the policy in the file, or the format's default. Raises UsageError if the file has none."""
     from carnet_ref.wire import MalformedError
 
     if path is None or form.parse_policy is None:

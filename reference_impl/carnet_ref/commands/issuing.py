@@ -35,11 +35,7 @@ class Issuer:
     """The key."""
 
     def issue(self, appraised: Appraised, profiles: Profiles) -> None:
-        """Write the result.
-
-        Raises:
-            UsageError: no token can have it, or it could not be written.
-        """
+        """Write the result. Raises UsageError if no token can have it, or it could not be written."""
         from carnet_ref.attestation.ear import signed_token
         from carnet_ref.attestation.results import claims_set
 
@@ -56,8 +52,7 @@ class Issuer:
 def issuer_given(ear: Path | None, key: Path | None) -> Issuer | None:
     """Return what writes the result, if one is asked for.
 
-    Raises:
-        UsageError: a file or a key is missing or of no use.
+    Raises UsageError if a file or a key is missing or of no use.
     """
     if ear is None and key is None:
         return None

@@ -6,16 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from carnet_command.text import hanging
-from carnet_ref.datapath.key_budget import (
-    RECORDS,
-    Capacity,
-    KeyDemand,
-    Schedule,
-    Target,
-    capacity,
-    room,
-    set_up_load,
-)
+from carnet_ref.datapath import key_budget
 from carnet_ref.datapath.quantities import Size
 from carnet_ref.keys.bounds import log2, one_key_confidentiality, one_key_integrity, one_key_units
 from carnet_ref.keys.schedule import LAST_CHANNEL, LAST_MESSAGE
@@ -28,24 +19,24 @@ def shown(dataset: str, buffer: str, holders: int, model: str, exponent: int) ->
         QuantityError: a size cannot be read, is zero, or does not fit under one key.
         KeyMaterialError: the driver has no limit for that advantage.
     """
-    demand = KeyDemand(Size.parse(dataset), Size.parse(buffer), holders, Size.parse(model), exponent)
+    demand = key_budget.KeyDemand(Size.parse(dataset), Size.parse(buffer), holders, Size.parse(model), exponent)
     designs = [
-        _design(demand, schedule, target, capacity(demand, schedule, target))
-        for schedule in Schedule
-        for target in Target
+        _design(demand, schedule, target, key_budget.capacity(demand, schedule, target))
+        for schedule in key_budget.Schedule
+        for target in key_budget.Target
     ]
     return {
         "table": "keys",
         "demand": {"dataset": dataset, "buffer": buffer, "holders": holders, "model": model, "advantage": exponent},
         "rows": [*_one_key(demand), *designs],
         "hand_overs": demand.hand_overs,
-        "room": {str(schedule): room(demand, schedule) for schedule in Schedule},
+        "room": {str(schedule): key_budget.room(demand, schedule) for schedule in key_budget.Schedule},
         "channel_counters": LAST_CHANNEL,
         "message_counters": LAST_MESSAGE,
     }
 
 
-def _one_key(demand: KeyDemand) -> list[dict[str, Any]]:
+def _one_key(demand: key_budget.KeyDemand) -> list[dict[str, Any]]:
     driver, formula = demand.limits.upper, one_key_units(demand.exponent)
     return [
         _row("work units under one key", formula, "1", driver),
@@ -53,8 +44,8 @@ def _one_key(demand: KeyDemand) -> list[dict[str, Any]]:
         _row("data under all holders' keys", demand.holders * demand.bytes_under_one_key, "B"),
         _row("confidentiality, one key at the driver's limit", log2(one_key_confidentiality(driver, 0)), "log2"),
         _row("integrity, one key and one forged message", log2(one_key_integrity(1, 1 << 16)), "log2"),
-        _row("records of a session's set-up, each way", RECORDS, "1"),
-        _row("both, the keys of those records", log2(set_up_load().integrity), "log2"),
+        _row("records of a session's set-up, each way", key_budget.RECORDS, "1"),
+        _row("both, the keys of those records", log2(key_budget.set_up_load().integrity), "log2"),
     ]
 
 
@@ -69,7 +60,12 @@ def _row(name: str, reproduced: float, unit: str, published: int | None = None) 
     }
 
 
-def _design(demand: KeyDemand, schedule: Schedule, target: Target, found: Capacity | None) -> dict[str, Any]:
+def _design(
+    demand: key_budget.KeyDemand,
+    schedule: key_budget.Schedule,
+    target: key_budget.Target,
+    found: key_budget.Capacity | None,
+) -> dict[str, Any]:
     hand_overs = 0 if found is None else found.hand_overs
     row = _row(f"a session of {schedule}, 2^-{demand.exponent} for {target}", hand_overs * demand.buffer.octets, "B")
     row |= {"schedule": str(schedule), "target": str(target), "hand_overs": hand_overs}

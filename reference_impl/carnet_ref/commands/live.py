@@ -27,17 +27,7 @@ from carnet_ref.attestation.live.collection import (
     this_machine,
 )
 from carnet_ref.attestation.results import HOUR, Appraised
-from carnet_ref.commands.appraisals import (
-    anchor_option,
-    anchors_given,
-    at_option,
-    instant,
-    json_option,
-    octets_given,
-    readable,
-    show,
-    written,
-)
+from carnet_ref.commands import appraisals
 from carnet_ref.commands.format_options import click_option, parameter, policy_given, said, values
 from carnet_ref.commands.issuing import issuer_given, policy_id, with_ear_options
 from carnet_ref.wire import MalformedError
@@ -81,11 +71,13 @@ def collected_and_appraised(
 ) -> int:
     """Collect, keep if asked to, or read what was kept; appraise and print; return the exit code."""
     words = {option: given[parameter(option)] for option in OPTIONS}
-    asked = octets_given("--nonce", nonce, NONCE_BYTES)
+    asked = appraisals.octets_given("--nonce", nonce, NONCE_BYTES)
     _check_source(asked, out, kept_in, at)
     drawn = asked or secrets.token_bytes(NONCE_BYTES)
     itself = kept_in is None
-    terms = Terms(instant(at), anchors_given(trust_anchor), _policies(policies), values(words), itself)
+    terms = Terms(
+        appraisals.instant(at), appraisals.anchors_given(trust_anchor), _policies(policies), values(words), itself
+    )
     issuer = issuer_given(ear, key)
     try:
         collection = _collected(drawn, out, terms.at) if kept_in is None else kept(kept_in, drawn)
@@ -98,9 +90,11 @@ def collected_and_appraised(
     named = [word for kind, path in policies for word in ("--policy", kind, str(path))]
     anchor = [] if trust_anchor is None else ["--trust-anchor", str(trust_anchor)]
     folder = kept_in or out
-    source = [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", written(terms.at)]
+    source = (
+        [] if folder is None else ["--from", str(folder), "--nonce", drawn.hex(), "--at", appraisals.written(terms.at)]
+    )
     again = ["carnet", "attest", "live", *source, *_words(words), *named, *anchor]
-    return show(judged.appraisal, terms.at, again, as_json)
+    return appraisals.show(judged.appraisal, terms.at, again, as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,27 +141,27 @@ def _policies(given: Sequence[tuple[str, Path]]) -> dict[str, object]:
 def _command() -> click.Command:
     shown = (
         click.option("--nonce", metavar="HEX", help="The 32 bytes that everything is asked with. [default: drawn]"),
-        click.option("--out", type=readable, metavar="DIR", help="Keep what was collected in this folder."),
+        click.option("--out", type=appraisals.readable, metavar="DIR", help="Keep what was collected in this folder."),
         click.option(
             "--from",
             "kept_in",
-            type=readable,
+            type=appraisals.readable,
             metavar="DIR",
             help="Appraise what --out kept here, on this or another machine; --nonce is needed.",
         ),
-        at_option,
+        appraisals.at_option,
         *map(click_option, OPTIONS),
         click.option(
             "--policy",
             "policies",
-            type=(click.Choice(KINDS), readable),
+            type=(click.Choice(KINDS), appraisals.readable),
             multiple=True,
             metavar="FORMAT FILE",
             help="A JSON policy for evidence of a format, which then has to be there; once for each.",
         ),
-        anchor_option,
+        appraisals.anchor_option,
         with_ear_options,
-        json_option,
+        appraisals.json_option,
     )
     command: Any = collected_and_appraised
     for decorate in reversed(shown):

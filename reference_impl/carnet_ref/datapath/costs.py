@@ -36,11 +36,7 @@ class Costs:
         object.__setattr__(self, "stages", MappingProxyType(dict(self.stages)))
 
     def seconds(self, stage: Stage, size: Size = NO_BYTES) -> Seconds:
-        """Return how many seconds ``stage`` takes on ``size``.
-
-        Raises:
-            QuantityError: these costs do not say.
-        """
+        """Return how many seconds ``stage`` takes on ``size``. Raises QuantityError if these costs do not say."""
         if stage not in self.stages:
             raise QuantityError(f"no cost is given for stage '{stage}'")
         return self.stages[stage].seconds(size)

@@ -61,8 +61,6 @@ class HonestPlatform:
 class IvLedger:
     """Every (key, IV) that sealed something, whoever held the key; a second use of one is an error."""
 
-    __slots__ = ("_used",)
-
     def __init__(self) -> None:
         self._used: set[tuple[bytes, Iv]] = set()
 
@@ -70,11 +68,7 @@ class IvLedger:
         return len(self._used)
 
     def record(self, key: bytes, ivs: IvCounter) -> None:
-        """Record the IV that ``ivs`` gave out last.
-
-        Raises:
-            IvReuseError: it sealed before under ``key``.
-        """
+        """Record the IV that ``ivs`` gave out last. Raises IvReuseError if it sealed before under ``key``."""
         use = (key, ivs.last)
         if use in self._used:
             raise IvReuseError(f"{ivs.last} was sealed before under this key")
@@ -83,8 +77,6 @@ class IvLedger:
 
 class Channel:
     """A sealed channel: its two ends, and what is on the wire between them."""
-
-    __slots__ = ("_key", "_ledger", "_random", "_sealer", "name", "opener", "wire")
 
     def __init__(self, name: str, random: Random, ledger: IvLedger) -> None:
         self.name = name
@@ -105,8 +97,7 @@ class Channel:
     def seal(self, plaintext: bytes) -> bytes:
         """Return ``plaintext`` sealed under the next IV.
 
-        Raises:
-            IvReuseError: that IV was used under this key before.
+        Raises IvReuseError if that IV was used under this key before.
         """
         sealed = self._sealer.seal(plaintext)
         self._ledger.record(self._key, self._sealer.ivs)
@@ -115,8 +106,7 @@ class Channel:
     def seal_at(self, message: int, plaintext: bytes) -> bytes:
         """Return ``plaintext`` sealed under a message counter of the caller's choice.
 
-        Raises:
-            IvReuseError: that IV was used under this key before.
+        Raises IvReuseError if that IV was used under this key before.
         """
         sealer = Sealer(self._key, IvCounter(ONE_CHANNEL, message - 1), KeyUsage())
         sealed = sealer.seal(plaintext)
@@ -138,11 +128,7 @@ class Channel:
             raise ChunkRefusedError(f"{self.name}: {error}") from None
 
     def close(self) -> None:
-        """End the transfer: both ends know how many messages it has.
-
-        Raises:
-            ChunkRefusedError: more came.
-        """
+        """End the transfer: both ends know how many messages it has. Raises ChunkRefusedError if more came."""
         if self.wire:
             raise ChunkRefusedError(f"{self.name}: {len(self.wire)} messages came beyond the last chunk")
 
@@ -192,19 +178,16 @@ class _Run:
 
     def carry_out(self, task: Task) -> None:
         if task.stage in USING:
-            self._use()
+            waiting = [chunk for chunk, parcel in self.parcels.items() if parcel.quarantine is not None]
+            if waiting:
+                raise UnverifiedUseError(f"chunks {waiting} are in memory and not released")
+            self.used.append(frozenset(self.resident))
         elif task.stage is Stage.SCRUB:
             self.resident = {chunk: channel for chunk, channel in self.resident.items() if channel != task.channel}
         elif task.stage is Stage.ROTATION and task.channel:
             self.channel(task.channel).rotate()
         elif task.chunk is not None:
             self._move(task, task.chunk)
-
-    def _use(self) -> None:
-        waiting = [chunk for chunk, parcel in self.parcels.items() if parcel.quarantine is not None]
-        if waiting:
-            raise UnverifiedUseError(f"chunks {waiting} are in memory and not released")
-        self.used.append(frozenset(self.resident))
 
     def _move(self, task: Task, chunk: int) -> None:
         if chunk not in self.parcels:
@@ -275,8 +258,7 @@ def deliver(
 ) -> Delivery:
     """Carry out ``schedule`` with ``payload``, whose keys are chunk numbers; chunks are at most 1 MiB.
 
-    Raises:
-        DeliveryError: the platform interfered, or the schedule would use what is not verified.
+    Raises DeliveryError if the platform interfered, or the schedule would use what is not verified.
     """
     run = _Run(platform or HonestPlatform(), random, IvLedger() if ledger is None else ledger, payload)
     for task in by_clock(schedule):

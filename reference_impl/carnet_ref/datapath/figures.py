@@ -55,125 +55,104 @@ class Figure:
         return self.low / factor <= value <= self.high * factor
 
 
+def _figure(name: str, unit: str, bounds: tuple[float, float, float], standing: Standing, source: str) -> Figure:
+    """Return a figure between its bounds: low, nominal and high."""
+    return Figure(name, unit, *bounds, standing, source)
+
+
 def _figures(*figures: Figure) -> MappingProxyType[str, Figure]:
     return MappingProxyType({figure.name: figure for figure in figures})
 
 
 FIGURES = _figures(
-    Figure(
+    _figure(
         "cpu aes-256-gcm",
         BYTES_PER_SECOND,
-        2.09e9,
-        3.91e9,
-        7.8e9,
+        (2.09e9, 3.91e9, 7.8e9),
         Standing.MEASURED,
         "OpenSSL 3.0 on one core: 2.09 GB/s at 4 KiB, 3.91 GB/s at 1 MiB; with VAES up to twice that (FreeBSD)",
     ),
-    Figure(
+    _figure(
         "h100 cc transfer",
         BYTES_PER_SECOND,
-        3e9,
-        4e9,
-        5e9,
+        (3e9, 4e9, 5e9),
         Standing.CITED,
         "NVIDIA developer blog on H100 confidential computing (August 2023): roughly 4 GB/s, limited by CPU encryption",
     ),
-    Figure(
+    _figure(
         "pcie gen5 x16",
         BYTES_PER_SECOND,
-        32e9,
-        64e9,
-        64e9,
+        (32e9, 64e9, 64e9),
         Standing.CITED,
         "PCI Express 5.0: 32 GT/s on 16 lanes, about 64 GB/s a direction before protocol overhead",
     ),
-    Figure(
+    _figure(
         "bounce copy",
         BYTES_PER_SECOND,
-        5e9,
-        12e9,
-        25e9,
+        (5e9, 12e9, 25e9),
         Standing.ASSUMED,
         "unpublished; between half and twice what one core copies through memory",
     ),
-    Figure(
+    _figure(
         "gpu verify",
         BYTES_PER_SECOND,
-        2e9,
-        50e9,
-        500e9,
+        (2e9, 50e9, 500e9),
         Standing.ASSUMED,
         "unpublished; GHASH is the bottleneck of GPU AES-GCM (arXiv 2602.23067)",
     ),
-    Figure(
+    _figure(
         "gpu decrypt",
         BYTES_PER_SECOND,
-        50e9,
-        200e9,
-        1000e9,
+        (50e9, 200e9, 1000e9),
         Standing.ASSUMED,
         "unpublished; counter mode is parallel and slower than memory (3.35 TB/s)",
     ),
-    Figure(
+    _figure(
         "scrub",
         BYTES_PER_SECOND,
-        10e9,
-        400e9,
-        3.35e12,
+        (10e9, 400e9, 3.35e12),
         Standing.ASSUMED,
         "unpublished; at most the memory's rate (vendor figure for HBM3), at least a copy engine's tenth part",
     ),
-    Figure(
+    _figure(
         "launch",
         SECONDS,
-        2e-6,
-        1e-5,
-        5e-5,
+        (2e-6, 1e-5, 5e-5),
         Standing.ASSUMED,
         "unpublished for confidential mode; usual order of a CUDA copy or launch",
     ),
-    Figure(
+    _figure(
         "attestation",
         SECONDS,
-        0.05,
-        0.5,
-        5.0,
+        (0.05, 0.5, 5.0),
         Standing.ASSUMED,
         "no measured figure for SPDM with a GPU report, nor for a TDX quote",
     ),
-    Figure(
+    _figure(
         "rotation pause",
         SECONDS,
-        1e-3,
-        0.1,
-        5.0,
+        (1e-3, 0.1, 5.0),
         Standing.ASSUMED,
         "unpublished; the driver looks once a second and waits up to 5 s for channels (conf_compute_key_rotation.c)",
     ),
-    Figure(
+    _figure(
         "mux switch",
         SECONDS,
-        1e-3,
-        5e-3,
-        1e-2,
+        (1e-3, 5e-3, 1e-2),
         Standing.SECONDARY,
         "notes on the authors' kernel patches: host-side context switch of 1 to 10 ms",
     ),
-    Figure(
+    _figure(
         "pipellm transfer",
         BYTES_PER_SECOND,
-        40e9,
-        40e9,
-        40e9,
+        (40e9, 40e9, 40e9),
         Standing.SECONDARY,
         "public walk-through of PipeLLM (arXiv 2411.03357): about 40 GB/s beside about 64 GB/s plain",
     ),
-    Figure(
+    _figure(
         "nvlink 4",
         BYTES_PER_SECOND,
-        100e9,
-        450e9,
-        450e9,
+        (100e9, 450e9, 450e9),
         Standing.SECONDARY,
         "vendor figure for H100 SXM: 900 GB/s in both directions together",
     ),

@@ -175,7 +175,8 @@ def set_up_load() -> Load:
 
 def session_load(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> Load:
     """Return what the keys of one session protect, its own included."""
-    data, home = _data_key(demand, schedule, hand_overs), _home_key(demand, schedule, hand_overs)
+    returns = 1 if schedule is Schedule.SEALED_UNDER_MASTER else hand_overs
+    data, home = _data_key(demand, schedule, hand_overs), (demand.carried_model + returns * FULL)
     epochs = demand.holders + 1 if schedule is Schedule.ENGINE_PER_HOLDER else 2 * hand_overs + 1
     own = hand_overs * ORDERS_OF_A_HAND_OVER * ORDER
     blocks = hand_overs * (demand.visit + 2 * FULL) + 2 * demand.carried_model + 2 * own
@@ -204,8 +205,7 @@ def _allowed(demand: KeyDemand, schedule: Schedule, target: Target) -> Callable[
 def room(demand: KeyDemand, schedule: Schedule) -> dict[str, int]:
     """Return how many hand-overs each kind of key has room for; a key that is due gets no other.
 
-    Raises:
-        QuantityError: there are more holders than engines, and the schedule gives each its own.
+    Raises QuantityError if there are more holders than engines, and the schedule gives each its own.
     """
     limits = demand.limits
     own = {"the session's keys": limits.lower // (ORDERS_OF_A_HAND_OVER * ORDER)}
@@ -223,12 +223,6 @@ def _data_key(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> int:
     if schedule is Schedule.SEALED_UNDER_MASTER:
         return demand.visit
     return demand.visit * -(-hand_overs // demand.holders)
-
-
-def _home_key(demand: KeyDemand, schedule: Schedule, hand_overs: int) -> int:
-    """Return what the orchestrator's key protects: the model, and a message for the return or for all of them."""
-    returns = 1 if schedule is Schedule.SEALED_UNDER_MASTER else hand_overs
-    return demand.carried_model + returns * FULL
 
 
 def _units(size: Size) -> int:

@@ -88,16 +88,14 @@ class Span:
     def times(self, count: int, what: str) -> Span:
         """Return the time of ``count`` repetitions, which are ``what``.
 
-        Raises:
-            QuantityError: that is longer than any duration may be.
+        Raises QuantityError if that is longer than any duration may be.
         """
         return Span.of((each * count for each in self._seconds), what)
 
     def and_then(self, other: Span, what: str) -> Span:
         """Return the time of one after the other, which are ``what``.
 
-        Raises:
-            QuantityError: that is longer than any duration may be.
+        Raises QuantityError if that is longer than any duration may be.
         """
         return Span.of((one + more for one, more in zip(self._seconds, other._seconds, strict=True)), what)
 
@@ -105,8 +103,7 @@ class Span:
     def of(cls, seconds: Iterable[Seconds], what: str) -> Span:
         """Return the time of ``what`` at its cheapest, nominal and dearest.
 
-        Raises:
-            QuantityError: it is longer than any duration may be.
+        Raises QuantityError if it is longer than any duration may be.
         """
         try:
             return cls(*map(Duration, seconds))
@@ -175,8 +172,7 @@ def sessions_for_keys(demand: Demand) -> int:
 def plan(demand: Demand) -> TransferPlan:
     """Return what an epoch of ``demand`` takes.
 
-    Raises:
-        QuantityError: even the cheapest visit outlasts the lease, so no epoch is possible; or one takes centuries.
+    Raises QuantityError if even the cheapest visit outlasts the lease, so no epoch is possible; or one takes centuries.
     """
     visit = _span(demand, _visit_seconds, "a visit")
     if visit.low > demand.lease:

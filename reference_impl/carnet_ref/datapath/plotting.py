@@ -25,8 +25,7 @@ BAR = 0.38
 def plot(table: Table, path: Path) -> None:
     """Write ``table`` to ``path`` as SVG, one pair of bars for each cell, on a logarithmic scale.
 
-    Raises:
-        UsageError: Matplotlib is not installed.
+    Raises UsageError if Matplotlib is not installed.
     """
     try:
         with _elsewhere():

@@ -39,11 +39,7 @@ class QuantityError(UsageError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Size:
-    """A number of bytes.
-
-    Raises:
-        QuantityError: it is not a whole number from 0 to 2⁶³ − 1.
-    """
+    """A number of bytes. Raises QuantityError if it is not a whole number from 0 to 2⁶³ − 1."""
 
     octets: int
 
@@ -57,8 +53,7 @@ class Size:
     def parse(cls, text: str) -> Self:
         """Read a size such as ``256 MiB``, ``512 MB`` or ``4 Mbit``.
 
-        Raises:
-            QuantityError: the unit is missing, ambiguous or that of a rate; or it is no whole number of bytes.
+        Raises QuantityError if the unit is missing, ambiguous or that of a rate; or it is no whole number of bytes.
         """
         number, unit = _split(text, "a size", "256 MiB")
         if unit.endswith("/s"):
@@ -85,8 +80,7 @@ class Size:
 class Duration:
     """A length of time, in seconds.
 
-    Raises:
-        QuantityError: it is negative, not finite, or longer than three centuries.
+    Raises QuantityError if it is negative, not finite, or longer than three centuries.
     """
 
     seconds: float
@@ -100,8 +94,7 @@ class Duration:
     def parse(cls, text: str) -> Self:
         """Read a duration such as ``1 ms`` or ``5 s``.
 
-        Raises:
-            QuantityError: the unit is missing or is not one of time.
+        Raises QuantityError if the unit is missing or is not one of time.
         """
         number, unit = _split(text, "a duration", "1 ms")
         if unit not in _SECONDS:
@@ -121,11 +114,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rate:
-    """Bytes per second.
-
-    Raises:
-        QuantityError: it is zero, negative, not finite, or beyond 10¹⁵ bytes per second.
-    """
+    """Bytes per second. Raises QuantityError if it is zero, negative, not finite, or beyond 10¹⁵ bytes per second."""
 
     bytes_per_second: float
 
@@ -140,8 +129,7 @@ class Rate:
     def parse(cls, text: str) -> Self:
         """Read a rate such as ``4 Mbit/s``, ``64 GB/s`` or ``1 GiB/s``.
 
-        Raises:
-            QuantityError: the unit is missing or ambiguous, or is that of a size.
+        Raises QuantityError if the unit is missing or ambiguous, or is that of a size.
         """
         number, unit = _split(text, "a rate", "4 Mbit/s")
         if not unit.endswith("/s"):
@@ -180,8 +168,7 @@ def _factor(unit: str, text: str) -> Fraction:
 def chunks_of(total: Size, chunk: Size) -> tuple[Size, ...]:
     """Cut ``total`` into chunks of at most ``chunk``; only the last one may be smaller.
 
-    Raises:
-        QuantityError: either is zero, for that would be no chunk, or an endless number of them.
+    Raises QuantityError if either is zero, for that would be no chunk, or an endless number of them.
     """
     if total.octets == 0 or chunk.octets == 0:
         raise QuantityError(f"a transfer has at least one chunk of at least one byte; asked for {total} in {chunk}")

@@ -8,7 +8,7 @@ from typing import Any
 from carnet_command.text import RULE_WIDTH, counted, hanging, wrapped
 from carnet_ref.datapath.figures import with_unit
 from carnet_ref.datapath.quantities import Duration, Rate, Size
-from carnet_ref.datapath.tables.model import BoxShare, Cell, Parameter, Table
+from carnet_ref.datapath.tables.model import Cell, Parameter, Table
 
 GAP = 2
 """Columns between two columns of a table."""
@@ -39,7 +39,16 @@ def as_json(table: Table) -> dict[str, Any]:
         "source": table.source,
         "rows": [cell_json(cell) for cell in table.cells],
         "parameters": [_parameter_json(parameter) for parameter in table.parameters],
-        "box": _box_json(table.box) if table.box else None,
+        "box": {
+            "samples": table.box.samples,
+            "meets_all": table.box.meets,
+            "share": table.box.share,
+            "tolerance": table.box.tolerance,
+            "meets_each": dict(table.box.each),
+            "intervals": {with_unit(name): [low, high] for name, low, high in table.box.box},
+        }
+        if table.box
+        else None,
         "remarks": list(table.remarks),
     }
 
@@ -70,25 +79,28 @@ def _parameter_json(parameter: Parameter) -> dict[str, Any]:
     }
 
 
-def _box_json(box: BoxShare) -> dict[str, Any]:
-    return {
-        "samples": box.samples,
-        "meets_all": box.meets,
-        "share": box.share,
-        "tolerance": box.tolerance,
-        "meets_each": dict(box.each),
-        "intervals": {with_unit(name): [low, high] for name, low, high in box.box},
-    }
-
-
 def lines(shown: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of a table, from the object that ``--json`` prints."""
     yield from hanging(f"{shown['title']} ({shown['source']})")
     yield ""
     yield from _cell_lines(shown["rows"])
-    yield from _parameter_lines(shown["parameters"])
+    parameters = shown["parameters"]
+    yield ""
+    yield f"{counted(sum(1 for one in parameters if one['fitted_to']), 'fitted parameter')}, and the others:"
+    width = max(len(one["name"]) for one in parameters)
+    for one in parameters:
+        standing = f"fitted to {one['fitted_to']}" if one["fitted_to"] else one["standing"]
+        yield f"  {one['name']:{width}}{'':{GAP}}{quantity(one['value'], one['unit']):>10}"
+        yield from wrapped("", f"{standing}: {one['source']}", NOTE)
     if shown["box"]:
-        yield from _box_lines(shown["box"])
+        box = shown["box"]
+        yield ""
+        yield from hanging(
+            f"{box['share']:.2%} of the parameter box ({box['meets_all']} of {box['samples']} points) meet all ratios "
+            f"within {box['tolerance']:.0%}"
+        )
+        for name, count in box["meets_each"].items():
+            yield f"  {name}: {count / box['samples']:.1%}"
     yield ""
     for remark in shown["remarks"]:
         yield from hanging(f"* {remark}")
@@ -118,23 +130,3 @@ def _figures(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _columns(texts: Iterable[str], widths: Iterable[int]) -> str:
     return "".join(f"{'':{GAP}}{text:>{width}}" for text, width in zip(texts, widths, strict=True))
-
-
-def _parameter_lines(parameters: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield ""
-    yield f"{counted(sum(1 for one in parameters if one['fitted_to']), 'fitted parameter')}, and the others:"
-    width = max(len(one["name"]) for one in parameters)
-    for one in parameters:
-        standing = f"fitted to {one['fitted_to']}" if one["fitted_to"] else one["standing"]
-        yield f"  {one['name']:{width}}{'':{GAP}}{quantity(one['value'], one['unit']):>10}"
-        yield from wrapped("", f"{standing}: {one['source']}", NOTE)
-
-
-def _box_lines(box: Mapping[str, Any]) -> Iterator[str]:
-    yield ""
-    yield from hanging(
-        f"{box['share']:.2%} of the parameter box ({box['meets_all']} of {box['samples']} points) meet all ratios "
-        f"within {box['tolerance']:.0%}"
-    )
-    for name, count in box["meets_each"].items():
-        yield f"  {name}: {count / box['samples']:.1%}"

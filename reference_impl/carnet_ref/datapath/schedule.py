@@ -64,8 +64,7 @@ class Task(NamedTuple):
 class Schedule:
     """Tasks in order, under a name.
 
-    Raises:
-        QuantityError: a task takes negative time or waits for one that does not come before it, or there is none.
+    Raises QuantityError if a task takes negative time or waits for one that does not come before it, or there is none.
     """
 
     name: str
@@ -117,8 +116,6 @@ class Timing:
 
 class ScheduleBuilder:
     """A schedule in the making: each call adds a task and returns its position, for others to wait for."""
-
-    __slots__ = ("_name", "_tasks")
 
     def __init__(self, name: str) -> None:
         self._name = name

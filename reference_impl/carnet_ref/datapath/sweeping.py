@@ -88,27 +88,17 @@ def evaluate(configuration: Configuration) -> Outcome:
 def _costs(values: dict[str, float]) -> Costs:
     costs = sourced_costs(Rate(values["network, B/s"]))
     changes = {
-        stage: _with_rate(costs, stage, Rate(values[name])) for name, stages in _STAGES.items() for stage in stages
+        stage: StageCost(costs.stages[stage].fixed, Rate(values[name]))
+        for name, stages in _STAGES.items()
+        for stage in stages
     }
     for name, stage in (("rotation pause", Stage.ROTATION), ("attestation", Stage.ATTESTATION)):
-        changes[stage] = _with_fixed(costs, stage, Duration(values[name]))
+        changes[stage] = StageCost(Duration(values[name]), costs.stages[stage].rate)
     return costs.changed(changes)
 
 
-def _with_rate(costs: Costs, stage: Stage, rate: Rate) -> StageCost:
-    return StageCost(costs.stages[stage].fixed, rate)
-
-
-def _with_fixed(costs: Costs, stage: Stage, fixed: Duration) -> StageCost:
-    return StageCost(fixed, costs.stages[stage].rate)
-
-
 def check_extent(count: int, jobs: int) -> None:
-    """Insist that a sweep has a sane number of configurations and of processes.
-
-    Raises:
-        QuantityError: it has not.
-    """
+    """Insist that a sweep has a sane number of configurations and of processes. Raises QuantityError if it has not."""
     if not 1 <= count <= MOST_SAMPLES:
         raise QuantityError(f"expected from 1 to {MOST_SAMPLES:,} configurations, not {count}")
     if not 1 <= jobs <= MOST_JOBS:
@@ -123,19 +113,14 @@ def processes(count: int, jobs: int) -> int:
 def sweep(count: int, seed: int, jobs: int) -> Generator[Outcome, None, None]:
     """Yield the outcome of each of ``count`` configurations, in order, computed by ``jobs`` processes at most.
 
-    Raises:
-        QuantityError: an insane number of configurations or processes.
+    Raises QuantityError if an insane number of configurations or processes.
     """
     check_extent(count, jobs)
     workers = processes(count, jobs)
     if workers == 1:
         yield from map(evaluate, configurations(count, seed))
         return
-    yield from _in_processes(count, seed, workers)
-
-
-def _in_processes(count: int, seed: int, workers: int) -> Iterator[Outcome]:
-    """Yield what worker processes compute, in order; however it ends, they are ended at once."""
+    # what worker processes compute, in order; however it ends, they are ended at once
     every = iter(configurations(count, seed))
     parts = list(enumerate(iter(lambda: tuple(itertools.islice(every, CHUNKSIZE)), ())))
     waiting: dict[int, tuple[Outcome, ...]] = {}

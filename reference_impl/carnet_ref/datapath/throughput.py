@@ -32,11 +32,8 @@ OPENSSL_RATE = "+F:"
 class Buffers:
     """The buffers that a run goes through: the plaintext, one bounce buffer for each chunk in flight, the result.
 
-    Raises:
-        QuantityError: the plaintext is no whole number of chunks.
+    Raises QuantityError if the plaintext is no whole number of chunks.
     """
-
-    __slots__ = ("chunk", "opened", "plain", "slots")
 
     def __init__(self, volume: Size, chunk: Size, random: Random) -> None:
         if any(size != chunk for size in chunks_of(volume, chunk)):
@@ -59,11 +56,7 @@ class Buffers:
             yield self.plain[index], self.slots[index % len(self.slots)], self.opened[index]
 
     def check(self) -> None:
-        """Insist that what came out is what went in, and forget it.
-
-        Raises:
-            RuntimeError: it is not.
-        """
+        """Insist that what came out is what went in, and forget it. Raises RuntimeError if it is not."""
         if any(opened != plain for opened, plain in zip(self.opened, self.plain, strict=True)):
             raise RuntimeError("the link delivered other bytes than it was given")
         for opened in self.opened:
@@ -77,8 +70,7 @@ def _pieces(view: memoryview, chunk: Size) -> list[memoryview]:
 def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -> Seconds:
     """Return how long all chunks take through a link of 1 or 2 lanes.
 
-    Raises:
-        QuantityError: another number of lanes.
+    Raises QuantityError if another number of lanes.
     """
 
     def lane(first: int) -> None:
@@ -97,8 +89,7 @@ def link_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -
 def bare_seconds(buffers: Buffers, threads: int, random: Random, clock: Clock) -> Seconds:
     """Return how long the bare loop takes over the same buffers with as many threads.
 
-    Raises:
-        QuantityError: there are neither 1 nor 2.
+    Raises QuantityError if there are neither 1 nor 2.
     """
 
     def loop(first: int) -> None:
@@ -147,10 +138,8 @@ def measure(volume: Size, chunk: Size, threads: int, rounds: int, random: Random
     """Measure link and bare loop in pairs, ``rounds`` of them, and check every byte that came out.
 
     A machine that others use as well changes its speed from one moment to the next, so only neighbours are compared,
-    and which of them comes first alternates.
-
-    Raises:
-        QuantityError: fewer than one round, or a size or number of lanes that makes no sense.
+    and which of them comes first alternates. Raises QuantityError if fewer than one round, or a size or number of lanes
+    that makes no sense.
     """
     if rounds < 1:
         raise QuantityError(f"a measurement takes at least one round, not {rounds}")

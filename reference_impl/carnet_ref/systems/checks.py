@@ -6,8 +6,6 @@ from __future__ import annotations
 class Checks:
     """The checks of a party, which it takes as an argument: it insists on every defence."""
 
-    __slots__ = ()
-
     def insist_on(self, defence: str) -> bool:
         """Whether what the defence asks for has to hold."""
         del defence

@@ -16,6 +16,15 @@ Claims = Mapping[str, Callable[[W], Iterator[str]]]
 """What shows in a world, in bytes, that a claim is violated."""
 
 
+Env = Mapping[str, str]
+"""The arguments of a step, by the names of its parameters."""
+
+
+def number_in(name: str) -> int:
+    """Return the number at the end of an element's name."""
+    return int(name.lstrip("abcdefghijklmnopqrstuvwxyz "))
+
+
 @dataclass(frozen=True, slots=True)
 class Attack:
     """An abstract attack: a design, a claim, the steps that break it, and the instance that it was found in."""

@@ -18,8 +18,7 @@ from carnet_spec.language import (
     rigid_function,
     rigid_relation,
 )
-from carnet_spec.language.composition import Composition, End
-from carnet_spec.language.interpretation import Interpretation
+from carnet_spec.language.composition import Composition, End, Interpretation
 from carnet_spec.protocols.gpu_travelling import FAMILY as TRAVELLING
 from carnet_spec.protocols.gpu_travelling import vocabulary as job
 from carnet_spec.protocols.gpu_travelling.engines import session_carried
@@ -306,25 +305,12 @@ COMPOSITION.leave_open(
 COMPOSITION.leave_open(End.UPPER, "A7", why="How ranks count is agreed in the trainer, of which a job says nothing.")
 COMPOSITION.leave_open(
     End.LOWER,
-    "A2",
-    "A5",
-    "A9",
-    "A10",
-    "A14",
-    "A15",
-    "A22",
+    *("A2", "A5", "A9", "A10", "A14", "A15", "A22"),
     why="Who is corrupt, the orchestrator, enrolment, virtual machines and time: a ring has none of them.",
 )
 COMPOSITION.leave_open(
     End.LOWER,
-    "A3",
-    "A4",
-    "A8",
-    "A11",
-    "A13",
-    "A16",
-    "A18",
-    "A20",
+    *("A3", "A4", "A8", "A11", "A13", "A16", "A18", "A20"),
     why=(
         "What a GPU and its firmware do in a session: a ring assumes the same (its A3 and A5) and establishes none of "
         "it."

@@ -8,8 +8,7 @@ the orchestrator checked.
 from __future__ import annotations
 
 from carnet_spec.language import Formula, constant, exists, false
-from carnet_spec.language.composition import Composition, End
-from carnet_spec.language.interpretation import Interpretation
+from carnet_spec.language.composition import Composition, End, Interpretation
 from carnet_spec.protocols.fastrack import FAMILY as FASTRACK
 from carnet_spec.protocols.fastrack import vocabulary as link
 from carnet_spec.protocols.gpu_travelling import FAMILY as TRAVELLING
@@ -344,21 +343,12 @@ COMPOSITION.leave_open(
 )
 COMPOSITION.leave_open(
     End.UPPER,
-    "A5",
-    "A10",
-    "A14",
-    "A22",
+    *("A5", "A10", "A14", "A22"),
     why="Orchestrator, enrolment and the choice of one instance are above the link.",
 )
 COMPOSITION.leave_open(
     End.UPPER,
-    "A6",
-    "A7",
-    "A8",
-    "A11",
-    "A16",
-    "A18",
-    "A20",
+    *("A6", "A7", "A8", "A11", "A16", "A18", "A20"),
     why="What code, training, scrub and firmware do on the GPU: Fastrack moves data and says nothing of it.",
 )
 COMPOSITION.leave_open(

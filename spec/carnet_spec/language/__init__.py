@@ -8,16 +8,6 @@ goals, threat models and defences into a :class:`Protocol`. :class:`TwoRuns` put
 from __future__ import annotations
 
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Step, Update
-from carnet_spec.language.declarations import (
-    constant,
-    flag,
-    function,
-    relation,
-    rigid_flag,
-    rigid_function,
-    rigid_relation,
-    variable,
-)
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.expressions import (
@@ -28,13 +18,21 @@ from carnet_spec.language.expressions import (
     Relation,
     all_of,
     any_of,
+    constant,
     exists,
     false,
+    flag,
     forall,
+    function,
     implies,
     member,
+    relation,
+    rigid_flag,
+    rigid_function,
+    rigid_relation,
     true,
     used,
+    variable,
 )
 from carnet_spec.language.family import Family, Finding, Profile, Scale, Service, Variant, all_sizes
 from carnet_spec.language.instance import InLine, Instance, Row

@@ -25,7 +25,7 @@ from carnet_spec.language.expressions import (
 )
 from carnet_spec.language.naming import require_name
 from carnet_spec.language.terms import TRUE, Apply, Not, Role, Symbol, Term, Var, sort_of
-from carnet_spec.language.tracing import said_twice
+from carnet_spec.language.tracing import traced_twice
 
 
 class GuardKind(Enum):
@@ -137,7 +137,14 @@ class Step:
     """Records what one action requires and changes, while its function is traced."""
 
     def __init__(
-        self, action: str, params: tuple[Individual, ...], by: Role, deduction: bool, taken: Iterable[str] = ()
+        self,
+        action: str,
+        params: tuple[Individual, ...],
+        by: Role,
+        deduction: bool,
+        sentence: str = "",
+        sends: str = "",
+        taken: Iterable[str] = (),
     ) -> None:
         """Start recording; ``taken`` are names of variables that the action has beside its parameters."""
         if not isinstance(by, Role):
@@ -151,6 +158,20 @@ class Step:
         self.guards: list[Guard] = []
         self.updates: list[Update] = []
         self.acting: Term | None = None
+        self.sentence = sentence
+        self.sends = sends
+
+    def says(self, sentence: str) -> None:
+        """Say what the step is, in a sentence with ``{parameter}`` places."""
+        if self.sentence:
+            raise MisuseError(f"{self.action}: a step is one sentence, and it says '{self.sentence}' already")
+        self.sentence = sentence
+
+    def message(self, text: str) -> None:
+        """Say who sends what to whom, as ``sender -> receiver: text``: the arrow of a sequence diagram."""
+        if self.sends:
+            raise MisuseError(f"{self.action}: a step has one message, and sends '{self.sends}' already")
+        self.sends = text
 
     def actor(self, agent: Individual, honest: Formula) -> None:
         """Say which agent takes the step; ``honest`` holds of agents that follow the protocol."""
@@ -189,29 +210,27 @@ class Step:
 
     def insert(
         self,
-        fact: Formula,
-        *,
+        *facts: Formula,
         when: Formula | None = None,
         name: str = "",
         defence: str | None = None,
         unless: str | None = None,
     ) -> None:
-        """Make ``fact``, a relation applied to arguments, true."""
-        self._change(fact, Effect.INSERT, when, name, defence, unless)
+        """Make ``facts`` true, each a relation applied to arguments."""
+        self._change(facts, Effect.INSERT, when, name, defence, unless)
 
     def remove(
         self,
-        fact: Formula,
-        *,
+        *facts: Formula,
         when: Formula | None = None,
         name: str = "",
         defence: str | None = None,
         unless: str | None = None,
     ) -> None:
-        """Make ``fact``, a relation applied to arguments, false; with :meth:`each`, of every such tuple."""
+        """Make ``facts`` false, each a relation applied to arguments; with :meth:`each`, of every such tuple."""
         if self._deduction:
             raise MisuseError(f"rule {self.action}: a deduction only inserts; what removes facts is an action")
-        self._change(fact, Effect.REMOVE, when, name, defence, unless)
+        self._change(facts, Effect.REMOVE, when, name, defence, unless)
 
     def set(
         self,
@@ -248,20 +267,23 @@ class Step:
 
     def _change(
         self,
-        fact: Formula,
+        facts: tuple[Formula, ...],
         effect: Effect,
         when: Formula | None,
         name: str,
         defence: str | None,
         unless: str | None,
     ) -> None:
-        target = fact.term if isinstance(fact, Formula) else None
-        if not isinstance(target, Apply):
-            raise MisuseError(
-                f"{self.action}: {effect.value} needs a relation applied to arguments, not {called(fact)}"
-            )
-        label = name or f"{effect.value} {target.symbol.name}"
-        self._update(label, target.symbol, effect, target.args, None, _condition(when), defence, unless)
+        if not facts:
+            raise MisuseError(f"{self.action}: {effect.value} needs a relation applied to arguments")
+        for fact in facts:
+            target = fact.term if isinstance(fact, Formula) else None
+            if not isinstance(target, Apply):
+                raise MisuseError(
+                    f"{self.action}: {effect.value} needs a relation applied to arguments, not {called(fact)}"
+                )
+            label = name or f"{effect.value} {target.symbol.name}"
+            self._update(label, target.symbol, effect, target.args, None, _condition(when), defence, unless)
 
     def _update(
         self,
@@ -305,7 +327,7 @@ def _refuse_result(result: object, action: str) -> None:
         raise MisuseError(f"{action} returns a {type(result).__name__}: an action says what happens by its step alone")
 
 
-def traced(function: Callable[..., object], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
+def traced_step(function: Callable[..., object], params: tuple[Individual, ...], begin: Callable[[], Step]) -> Step:
     """Call ``function`` with a step that ``begin`` returns, and return it with what was recorded.
 
     Raises:
@@ -314,11 +336,11 @@ def traced(function: Callable[..., object], params: tuple[Individual, ...], begi
     steps: list[Step] = []
 
     def say() -> tuple[object, ...]:
-        steps.append(begin())
-        _refuse_result(function(steps[-1], *params), steps[-1].action)
-        return (tuple(steps[-1].guards), tuple(steps[-1].updates), steps[-1].acting)
+        steps.append(step := begin())
+        _refuse_result(function(step, *params), step.action)
+        return (tuple(step.guards), tuple(step.updates), step.acting, step.sentence, step.sends)
 
-    said_twice(function, say)
+    traced_twice(function, say)
     return steps[0]
 
 

@@ -13,10 +13,29 @@ from typing import TypeVar
 
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.expressions import Formula
-from carnet_spec.language.family import Profile, Variant
+from carnet_spec.language.family import Finding, Profile, Scale, Variant, all_sizes
 from carnet_spec.language.instance import Row
 from carnet_spec.language.requirements import Level, NormativeText
-from carnet_spec.language.statements import Claim
+from carnet_spec.language.statements import Claim, Invariant
+
+__all__ = [
+    "HONEST",
+    "Claims",
+    "Falls",
+    "Findings",
+    "StateLemma",
+    "amounts_in_words",
+    "assumptions_from",
+    "by_name",
+    "declare_defences",
+    "expect_falls",
+    "fact",
+    "first_names",
+    "numbered_names",
+    "sizes_for",
+    "sizes_in_words",
+    "unary",
+]
 
 _Named = TypeVar("_Named", Profile, Variant)
 
@@ -68,8 +87,26 @@ class Claims:
         )
 
 
+StateLemma = Callable[[Callable[..., Formula]], Invariant]
+"""What states the decorated function as a lemma: under every threat model, or under some."""
+
 Falls = Mapping[str, Mapping[str, tuple[str, ...]]]
 """For each variant the claims that fall in it, and under which threat models."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """States findings: each an attack on a variant, in a sentence, under ``threat`` and about one design."""
+
+    threat: str
+    about: str
+
+    def __call__(
+        self, number: int, variant: str, claim: str, *, threat: str = "", about: str = "", without: tuple[str, ...] = ()
+    ) -> Callable[[str], Finding]:
+        """Return what makes a sentence the finding of that number; it may be under another threat model, say."""
+        under, of = threat or self.threat, about or self.about
+        return lambda says: Finding(f"finding-{number}", says, under, claim, variant, without, of)
 
 
 def expect_falls(draft: Draft, threats: tuple[str, ...], falls: Falls, untrue: Mapping[str, tuple[str, ...]]) -> None:
@@ -82,14 +119,14 @@ def expect_falls(draft: Draft, threats: tuple[str, ...], falls: Falls, untrue: M
 # -- an instance -------------------------------------------------------------------------------------------------------
 
 
-def numbered(what: str, count: int, start: int = 1) -> Row:
+def numbered_names(what: str, count: int, start: int = 1) -> Row:
     """Return ``count`` names, such as ``key1`` and ``key2``."""
     return tuple(f"{what}{number}" for number in range(start, start + count))
 
 
-def named(names: Row, what: str, count: int) -> Row:
+def first_names(names: Row, what: str, count: int) -> Row:
     """Return ``count`` names: the first of ``names``, and numbered ones where there are too few."""
-    return (*names[:count], *numbered(what, count - len(names), start=1 + len(names)))
+    return (*names[:count], *numbered_names(what, count - len(names), start=1 + len(names)))
 
 
 def unary(names: Iterable[str]) -> frozenset[Row]:
@@ -102,9 +139,27 @@ def fact(true: bool) -> frozenset[Row]:
     return frozenset({()} if true else ())
 
 
-def counted(*amounts: tuple[int, str]) -> str:
+def amounts_in_words(*amounts: tuple[int, str]) -> str:
     """Return amounts in words, without those that are zero: ``2 honest users, 1 key of the adversary's``."""
     return ", ".join(f"{number} {what if number == 1 else _plural(what)}" for number, what in amounts if number)
+
+
+Sizes = Mapping[str, tuple[int, str]]
+"""For each size by name its default, and what it counts."""
+
+
+def sizes_for(scale: Scale, sizes: Sizes, where: str) -> dict[str, int]:
+    """Return every size of the family ``where``: what the scale says, and the default where it says nothing.
+
+    Raises:
+        SpecificationError: the scale names a size that the family does not have.
+    """
+    return all_sizes(scale, {name: default for name, (default, _) in sizes.items()}, where)
+
+
+def sizes_in_words(size: Mapping[str, int], sizes: Sizes) -> str:
+    """Return the sizes of an instance in words."""
+    return amounts_in_words(*((size[name], what) for name, (_, what) in sizes.items()))
 
 
 def _plural(what: str) -> str:

@@ -12,42 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from carnet_spec.language import statements, terms
 from carnet_spec.language.actions import Action, Guard, Update
 from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Json
 from carnet_spec.language.errors import SpecificationError
-from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.signature import signature_of
-from carnet_spec.language.statements import (
-    Assumption,
-    Axiom,
-    Claim,
-    Defence,
-    Eventually,
-    Given,
-    Goal,
-    Initial,
-    Invariant,
-    Threat,
-)
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Role,
-    Sort,
-    Symbol,
-    Term,
-    Var,
-)
+from carnet_spec.language.protocol import Protocol, signature_of
 
 _A = TypeVar("_A")
 MOST_SHOWN = 60
@@ -113,9 +82,9 @@ class Decoder:
         self.sorts = {name: _sort(each) for name, each in _object(sorts).items()}
         self.symbols = {name: self._symbol(each) for name, each in _object(symbols).items()}
 
-    def _symbol(self, value: Json) -> Symbol:
+    def _symbol(self, value: Json) -> terms.Symbol:
         each = _object(value, "name", "arguments", "result", "kind", "changes", "role", "says")
-        return Symbol(
+        return terms.Symbol(
             name=_text(each["name"]),
             domain=_each(self._sort, each["arguments"]),
             result=self._sort(each["result"]),
@@ -125,12 +94,12 @@ class Decoder:
             says=_text(each["says"]),
         )
 
-    def _sort(self, name: Json) -> Sort:
+    def _sort(self, name: Json) -> terms.Sort:
         return _named(self.sorts, name, "sort")
 
     # -- terms ----------------------------------------------------------------------------------------------------
 
-    def term(self, value: Json) -> Term:
+    def term(self, value: Json) -> terms.Term:
         """Return a term.
 
         Raises:
@@ -140,38 +109,38 @@ class Decoder:
             case ["variable", *_]:
                 return self.variable(value)
             case ["member", sort, name]:
-                return Member(self._sort(sort), _text(name))
+                return terms.Member(self._sort(sort), _text(name))
             case ["true"]:
-                return TRUE
+                return terms.TRUE
             case ["false"]:
-                return FALSE
+                return terms.FALSE
             case ["apply", symbol, args]:
-                return Apply(_named(self.symbols, symbol, "symbol"), self._terms(args))
+                return terms.Apply(_named(self.symbols, symbol, "symbol"), self._terms(args))
             case ["forall", bound, body]:
-                return Forall(self._variables(bound), self.term(body))
+                return terms.Forall(self._variables(bound), self.term(body))
             case ["exists", bound, body]:
-                return Exists(self._variables(bound), self.term(body))
+                return terms.Exists(self._variables(bound), self.term(body))
             case _:
                 return self._connective(value)
 
-    def _connective(self, value: Json) -> Term:
+    def _connective(self, value: Json) -> terms.Term:
         match value:
             case ["equal", left, right]:
-                return Equal(self.term(left), self.term(right))
+                return terms.Equal(self.term(left), self.term(right))
             case ["not", body]:
-                return Not(self.term(body))
+                return terms.Not(self.term(body))
             case ["and", parts]:
-                return And(self._terms(parts))
+                return terms.And(self._terms(parts))
             case ["or", parts]:
-                return Or(self._terms(parts))
+                return terms.Or(self._terms(parts))
             case ["implies", premise, conclusion]:
-                return Implies(self.term(premise), self.term(conclusion))
+                return terms.Implies(self.term(premise), self.term(conclusion))
             case ["if", test, then, otherwise]:
-                return IfThenElse(self.term(test), self.term(then), self.term(otherwise))
+                return terms.IfThenElse(self.term(test), self.term(then), self.term(otherwise))
             case _:
                 raise _wrong("a term", value)
 
-    def variable(self, value: Json) -> Var:
+    def variable(self, value: Json) -> terms.Var:
         """Return a variable.
 
         Raises:
@@ -179,14 +148,14 @@ class Decoder:
         """
         match value:
             case ["variable", name, sort]:
-                return Var(_text(name), self._sort(sort))
+                return terms.Var(_text(name), self._sort(sort))
             case _:
                 raise _wrong("a variable", value)
 
-    def _terms(self, value: Json) -> tuple[Term, ...]:
+    def _terms(self, value: Json) -> tuple[terms.Term, ...]:
         return _each(self.term, value)
 
-    def _variables(self, value: Json) -> tuple[Var, ...]:
+    def _variables(self, value: Json) -> tuple[terms.Var, ...]:
         return _each(self.variable, value)
 
     # -- steps ----------------------------------------------------------------------------------------------------
@@ -242,35 +211,35 @@ class Decoder:
 
     # -- statements -----------------------------------------------------------------------------------------------
 
-    def initial(self, value: Json) -> Initial:
+    def initial(self, value: Json) -> statements.Initial:
         """Return the first value of a symbol."""
         each = _object(value, "symbol", "parameters", "value")
         symbol = _named(self.symbols, each["symbol"], "symbol")
-        return Initial(symbol, self._variables(each["parameters"]), self.term(each["value"]))
+        return statements.Initial(symbol, self._variables(each["parameters"]), self.term(each["value"]))
 
-    def axiom(self, value: Json) -> Axiom:
+    def axiom(self, value: Json) -> statements.Axiom:
         """Return an axiom."""
         each = _object(value, "name", "formula", "assumption", "says")
         formula = self.term(each["formula"])
-        return Axiom(_text(each["name"]), formula, _text(each["assumption"]), _text(each["says"]))
+        return statements.Axiom(_text(each["name"]), formula, _text(each["assumption"]), _text(each["says"]))
 
-    def threat(self, value: Json) -> Threat:
+    def threat(self, value: Json) -> statements.Threat:
         """Return a threat model."""
         each = _object(value, "id", "title", "axioms")
         axioms = _each(self.axiom, each["axioms"])
-        return Threat(_text(each["id"]), _text(each["title"]), axioms, _flag(each.get("passive", False)))
+        return statements.Threat(_text(each["id"]), _text(each["title"]), axioms, _flag(each.get("passive", False)))
 
-    def invariant(self, value: Json) -> Invariant:
+    def invariant(self, value: Json) -> statements.Invariant:
         """Return a lemma, or what a claim states."""
         each = _object(value, "name", "parameters", "body", "says", "under")
         params, body = self._variables(each["parameters"]), self.term(each["body"])
-        return Invariant(_text(each["name"]), params, body, _text(each["says"]), _each(_text, each["under"]))
+        return statements.Invariant(_text(each["name"]), params, body, _text(each["says"]), _each(_text, each["under"]))
 
-    def claim(self, value: Json) -> Claim:
+    def claim(self, value: Json) -> statements.Claim:
         """Return a claim."""
         names = ("name", "states", "sentence", "requirement", "source", "under", "fails_under", "declared")
         each = _object(value, *names)
-        return Claim(
+        return statements.Claim(
             name=_text(each["name"]),
             invariant=_optional(self.invariant, each["states"]),
             sentence=_text(each["sentence"]),
@@ -281,29 +250,29 @@ class Decoder:
             declared=_flag(each["declared"]),
         )
 
-    def goal(self, value: Json) -> Goal:
+    def goal(self, value: Json) -> statements.Goal:
         """Return a goal."""
         each = _object(value, "name", "parameters", "body", "sentence", "rounds")
         params, body = self._variables(each["parameters"]), self.term(each["body"])
-        return Goal(_text(each["name"]), params, body, _text(each["sentence"]), _number(each["rounds"]))
+        return statements.Goal(_text(each["name"]), params, body, _text(each["sentence"]), _number(each["rounds"]))
 
-    def eventually(self, value: Json) -> Eventually:
+    def eventually(self, value: Json) -> statements.Eventually:
         """Return a liveness property."""
         each = _object(value, "name", "trigger", "response", "sentence", "fair")
         trigger, response = self.term(each["trigger"]), self.term(each["response"])
         fair = _each(self._fair, each["fair"])
         names, given = tuple(name for name, _ in fair), tuple(one for _, values in fair for one in values)
-        return Eventually(_text(each["name"]), trigger, response, _text(each["sentence"]), names, given)
+        return statements.Eventually(_text(each["name"]), trigger, response, _text(each["sentence"]), names, given)
 
-    def _fair(self, value: Json) -> tuple[str, tuple[Given, ...]]:
+    def _fair(self, value: Json) -> tuple[str, tuple[statements.Given, ...]]:
         if isinstance(value, str):
             return value, ()
         each = _object(value, "action", "given")
         action = _text(each["action"])
 
-        def given(value: Json) -> Given:
+        def given(value: Json) -> statements.Given:
             one = _object(value, "parameter", "value")
-            return Given(action, _text(one["parameter"]), self.term(one["value"]))
+            return statements.Given(action, _text(one["parameter"]), self.term(one["value"]))
 
         return action, _each(given, each["given"])
 
@@ -311,24 +280,24 @@ class Decoder:
 # -- parts without terms ---------------------------------------------------------------------------
 
 
-def _assumption(value: Json) -> Assumption:
+def _assumption(value: Json) -> statements.Assumption:
     each = _object(value, "id", "sentence", "built_in")
-    return Assumption(_text(each["id"]), _text(each["sentence"]), _flag(each["built_in"]))
+    return statements.Assumption(_text(each["id"]), _text(each["sentence"]), _flag(each["built_in"]))
 
 
-def _defence(value: Json) -> Defence:
+def _defence(value: Json) -> statements.Defence:
     each = _object(value, "id", "title", "base")
-    return Defence(_text(each["id"]), _text(each["title"]), _text(each["base"]))
+    return statements.Defence(_text(each["id"]), _text(each["title"]), _text(each["base"]))
 
 
-def _sort(value: Json) -> Sort:
+def _sort(value: Json) -> terms.Sort:
     each = _object(value, "name", "members", "fresh")
-    return Sort(_text(each["name"]), _optional(_texts, each["members"]), _flag(each["fresh"]))
+    return terms.Sort(_text(each["name"]), _optional(_texts, each["members"]), _flag(each["fresh"]))
 
 
-def _role(value: Json) -> Role:
+def _role(value: Json) -> terms.Role:
     each = _object(value, "name", "honest")
-    return Role(_text(each["name"]), _flag(each["honest"]))
+    return terms.Role(_text(each["name"]), _flag(each["honest"]))
 
 
 # -- values of JSON --------------------------------------------------------------------------------

@@ -10,34 +10,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from carnet_spec.language.actions import Action, Step, Update, traced
-from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.actions import Action, Step, Update, traced_step
+from carnet_spec.language.errors import MisuseError, SpecificationError
 from carnet_spec.language.expressions import (
     Expression,
     Formula,
     Function,
     Individual,
     Relation,
+    called,
     formula_term,
     parameters,
 )
-from carnet_spec.language.naming import and_known
-from carnet_spec.language.protocol import Protocol, listed, terms_of_action
-from carnet_spec.language.signature import signature_of
+from carnet_spec.language.naming import and_known, did_you_mean
+from carnet_spec.language.protocol import Protocol, listed, signature_of, terms_of_action
 from carnet_spec.language.statements import (
     Assumption,
     Axiom,
     Claim,
     Defence,
     Eventually,
+    Given,
     Goal,
     Initial,
     Invariant,
     Threat,
 )
-from carnet_spec.language.stating import first_value, given_values, name_of, traced_invariant, variable_of
-from carnet_spec.language.terms import Role, Symbol, symbols_of
-from carnet_spec.language.tracing import Place, called_from, written_at
+from carnet_spec.language.terms import Apply, Role, Symbol, Term, Var, sort_of, symbols_of
+from carnet_spec.language.tracing import Place, called_from, traced_twice, written_at
 
 
 class Draft:
@@ -65,37 +65,41 @@ class Draft:
 
     def action(
         self,
-        *,
         by: Role,
-        says: str,
         source: str,
-        message: str = "",
+        *requirements: str,
         enforces: str | tuple[str, ...] = (),
+        says: str = "",
+        message: str = "",
         cost: int = 0,
         shortcut_of: str | None = None,
+        actor: Callable[..., Formula] | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
-        """Trace the decorated function into an action.
+        """Trace the decorated function into an action, which enforces the ``requirements``.
 
-        ``says`` is a sentence with ``{parameter}`` places, ``message`` reads ``sender -> receiver: text`` and draws the
-        arrow of a sequence diagram. ``cost`` is what the step counts against an adversary budget.
+        ``says`` is a sentence with ``{parameter}`` places. ``message`` reads ``sender -> receiver: text`` and draws the
+        arrow of a sequence diagram. The function may say both itself, with :meth:`Step.says` and :meth:`Step.message`.
+        ``cost`` is what the step counts against an adversary budget. With ``actor`` the first parameter takes the step,
+        as by :meth:`Step.actor`, and ``actor`` says of it that it follows the protocol.
         """
-        return self._traced(by, says, source, message, enforces, cost, False, shortcut_of)
+        ids = (*requirements, *_ids(enforces))
+        return self._traced(by, says, source, message, ids, cost, False, shortcut_of, actor)
 
     def rule(
         self,
-        *,
         by: Role,
-        says: str,
         source: str,
-        message: str = "",
+        *requirements: str,
         enforces: str | tuple[str, ...] = (),
+        says: str = "",
+        message: str = "",
         shortcut_of: str | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
         """Trace the decorated function into a rule: insert-only, free, and taken as early as engines like.
 
         What adversaries deduce is a rule; so is what an honest party does whenever it can and that only ever helps.
         """
-        return self._traced(by, says, source, message, enforces, 0, True, shortcut_of)
+        return self._traced(by, says, source, message, (*requirements, *_ids(enforces)), 0, True, shortcut_of)
 
     def _traced(
         self,
@@ -103,10 +107,11 @@ class Draft:
         says: str,
         source: str,
         message: str,
-        enforces: str | tuple[str, ...],
+        enforces: tuple[str, ...],
         cost: int,
         deduction: bool,
         shortcut_of: str | None,
+        actor: Callable[..., Formula] | None = None,
     ) -> Callable[[Callable[..., None]], Action]:
         def trace(function: Callable[..., None]) -> Action:
             if cost < 0:
@@ -114,17 +119,24 @@ class Draft:
                     f"{function.__name__}: a cost counts active moves, and {cost} is less than none"
                 )
             params = parameters(function, skip=1)
-            step = traced(function, params, lambda: Step(function.__name__, params, by, deduction))
+
+            def begin() -> Step:
+                step = Step(function.__name__, params, by, deduction, says, message)
+                if actor is not None:
+                    step.actor(params[0], actor(params[0]))
+                return step
+
+            step = traced_step(function, params, begin)
             action = Action(
                 name=name_of(function, "a step"),
                 by=by,
                 params=tuple(variable_of(param) for param in params),
                 guards=tuple(step.guards),
                 updates=tuple(step.updates),
-                says=says,
+                says=step.sentence,
                 source=source,
-                message=message,
-                enforces=(enforces,) if isinstance(enforces, str) else enforces,
+                message=step.sends,
+                enforces=enforces,
                 cost=cost,
                 deduction=deduction,
                 actor=step.acting,
@@ -166,17 +178,19 @@ class Draft:
                     f"{name}: a parameter or 'each' is called {listed(clashes)} already: give the new one another name"
                 )
             taken = every | {param.name for param in base.params}
-            step = traced(function, params, lambda: Step(name, params, base.by, base.deduction, taken=taken))
+            step = traced_step(
+                function, params, lambda: Step(name, params, base.by, base.deduction, "", base.message, taken)
+            )
             self._refuse_below(name, tuple(step.updates))
-            more = (enforces,) if isinstance(enforces, str) else enforces
             action = replace(
                 base,
                 params=base.params + added,
                 guards=base.guards + tuple(step.guards),
                 updates=base.updates + tuple(step.updates),
-                says=" ".join(filter(None, (base.says, says))),
+                says=" ".join(filter(None, (base.says, says, step.sentence))),
                 source="; ".join(filter(None, (base.source, source))),
-                enforces=base.enforces + more,
+                message=step.sends,
+                enforces=(*base.enforces, *_ids(enforces)),
                 why=" ".join(filter(None, (base.why, " ".join((function.__doc__ or "").split())))),
             )
             self._actions[place] = action
@@ -397,3 +411,101 @@ class Draft:
         )
         symbols, sorts = signature_of(protocol)
         return replace(protocol, symbols=symbols, sorts=sorts)
+
+
+def _ids(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else given
+
+
+# -- stating -----------------------------------------------------------------------------------------------------------
+# Statements as an author writes them down: invariants as functions, and which steps are to be taken fairly.
+
+
+def traced_invariant(function: Callable[..., Formula], name: str) -> Invariant:
+    """Return what a function says of all its parameters.
+
+    Raises:
+        MisuseError: it says what cannot be traced.
+    """
+    params = parameters(function)
+    body = traced_twice(function, lambda: formula_term(function(*params), f"the body of {name}"))
+    says = " ".join((function.__doc__ or "").split())
+    return Invariant(name, tuple(variable_of(param) for param in params), body, says)
+
+
+def variable_of(param: Individual) -> Var:
+    """Return the variable that a parameter is.
+
+    Raises:
+        SpecificationError: it is none.
+    """
+    if not isinstance(param.term, Var):
+        raise SpecificationError(f"{param!r} is not a parameter")
+    return param.term
+
+
+def name_of(function: Callable[..., object], what: str) -> str:
+    """Return what a function is called, after which ``what`` it states is named.
+
+    Raises:
+        MisuseError: it has no name of its own.
+    """
+    name = getattr(function, "__name__", "<lambda>")
+    if name == "<lambda>":
+        raise MisuseError(f"{what} is named after its function, and {called(function)} has no name: write a 'def'")
+    return str(name)
+
+
+def first_value(
+    what: Expression | Relation | Function[Any], value: Expression | Callable[..., Expression]
+) -> tuple[Symbol, tuple[Var, ...], Term]:
+    """Return the symbol whose value in the first state an author gives, the parameters of that value, and the value.
+
+    Raises:
+        MisuseError: it is no value of that sort, or takes other parameters than the relation or function.
+    """
+    params: tuple[Individual, ...] = ()
+    if isinstance(what, Expression) and isinstance(value, Expression) and isinstance(what.term, Apply):
+        symbol, given = what.term.symbol, value
+    elif isinstance(what, Relation | Function) and callable(value):
+        symbol, params = what.symbol, parameters(value, sorts=what.symbol.domain)
+        given_for = tuple(param.sort for param in params)
+        if given_for != symbol.domain:
+            takes, has = (", ".join(sort.name for sort in each) or "nothing" for each in (symbol.domain, given_for))
+            raise MisuseError(f"{symbol.name} takes {takes}, and its first value is given for {has}")
+        given = value(*params)
+    else:
+        raise MisuseError("initially takes a variable and its value, or a relation or function and a Python one")
+    if not isinstance(given, Expression) or sort_of(given.term) != symbol.result:
+        raise MisuseError(f"{symbol.name} holds a {symbol.result.name}, not {called(given)}")
+    return symbol, tuple(variable_of(param) for param in params), given.term
+
+
+def given_values(name: str, fair: tuple[str, ...], given: Mapping[str, Mapping[str, Individual]]) -> tuple[Given, ...]:
+    """Return what parameters are in the steps that the property ``name`` wants taken fairly, in the order of ``fair``.
+
+    Raises:
+        MisuseError: ``fair`` is no tuple, ``given`` speaks of another action, or a value is no element.
+    """
+    if not isinstance(fair, tuple):
+        raise MisuseError(f"{name}: 'fair' must be a tuple of names, not {fair!r}")
+    for action in given:
+        if action not in fair:
+            asked = did_you_mean(action, fair)
+            raise MisuseError(
+                f"{name} says what is given of '{action}', which it does not name in 'fair'{asked and '; ' + asked}"
+            )
+    return tuple(
+        _given(name, action, parameter, value)
+        for action in dict.fromkeys(fair)
+        for parameter, value in dict(given.get(action, {})).items()
+    )
+
+
+def _given(name: str, action: str, parameter: str, value: object) -> Given:
+    if not isinstance(value, Individual):
+        raise MisuseError(
+            f"{name} gives {called(value)} for '{parameter}' of {action}, which is no element: write a constant, a "
+            "variable or a member"
+        )
+    return Given(action, parameter, value.term)

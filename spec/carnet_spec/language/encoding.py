@@ -14,18 +14,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, TypeVar
 
+from carnet_spec.language import statements
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
-from carnet_spec.language.statements import (
-    Assumption,
-    Axiom,
-    Claim,
-    Defence,
-    Eventually,
-    Goal,
-    Initial,
-    Invariant,
-    Threat,
-)
 from carnet_spec.language.terms import (
     And,
     Apply,
@@ -202,7 +192,7 @@ class Encoder:
 
     # -- statements -----------------------------------------------------------------------------------------------
 
-    def initial(self, initial: Initial) -> Json:
+    def initial(self, initial: statements.Initial) -> Json:
         """Return the first value of a symbol."""
         return {
             "symbol": self._symbols.name(initial.symbol),
@@ -210,7 +200,7 @@ class Encoder:
             "value": self.term(initial.value),
         }
 
-    def axiom(self, axiom: Axiom) -> Json:
+    def axiom(self, axiom: statements.Axiom) -> Json:
         """Return an axiom."""
         return {
             "name": axiom.name,
@@ -219,7 +209,7 @@ class Encoder:
             "says": axiom.says,
         }
 
-    def threat(self, threat: Threat) -> Json:
+    def threat(self, threat: statements.Threat) -> Json:
         """Return a threat model."""
         more: dict[str, Json] = {"passive": True} if threat.passive else {}
         return {
@@ -229,7 +219,7 @@ class Encoder:
             **more,
         }
 
-    def invariant(self, invariant: Invariant) -> Json:
+    def invariant(self, invariant: statements.Invariant) -> Json:
         """Return a lemma, or what a claim states."""
         return {
             "name": invariant.name,
@@ -239,7 +229,7 @@ class Encoder:
             "under": list(invariant.under),
         }
 
-    def claim(self, claim: Claim) -> Json:
+    def claim(self, claim: statements.Claim) -> Json:
         """Return a claim; one that is only declared states nothing."""
         return {
             "name": claim.name,
@@ -252,7 +242,7 @@ class Encoder:
             "declared": claim.declared,
         }
 
-    def goal(self, goal: Goal) -> Json:
+    def goal(self, goal: statements.Goal) -> Json:
         """Return a goal."""
         return {
             "name": goal.name,
@@ -262,7 +252,7 @@ class Encoder:
             "rounds": goal.rounds,
         }
 
-    def eventually(self, live: Eventually) -> Json:
+    def eventually(self, live: statements.Eventually) -> Json:
         """Return a liveness property."""
         return {
             "name": live.name,
@@ -272,7 +262,7 @@ class Encoder:
             "fair": [self._fair(live, action) for action in live.fair],
         }
 
-    def _fair(self, live: Eventually, action: str) -> Json:
+    def _fair(self, live: statements.Eventually, action: str) -> Json:
         values: list[Json] = [
             {"parameter": given.parameter, "value": self.term(given.value)}
             for given in live.given
@@ -280,11 +270,11 @@ class Encoder:
         ]
         return {"action": action, "given": values} if values else action
 
-    def assumption(self, assumption: Assumption) -> Json:
+    def assumption(self, assumption: statements.Assumption) -> Json:
         """Return an assumption."""
         return {"id": assumption.id, "sentence": assumption.sentence, "built_in": assumption.built_in}
 
-    def defence(self, defence: Defence) -> Json:
+    def defence(self, defence: statements.Defence) -> Json:
         """Return a defence."""
         return {"id": defence.id, "title": defence.title, "base": defence.base}
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import MisuseError, SpecificationError
-from carnet_spec.language.fields import require_fields
 from carnet_spec.language.instance import Instance
-from carnet_spec.language.naming import and_known
+from carnet_spec.language.naming import and_known, require_fields
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.requirements import NormativeText
 from carnet_spec.language.statements import Goal

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from carnet_spec.language.errors import SpecificationError
-from carnet_spec.language.fields import require_fields
-from carnet_spec.language.naming import did_you_mean, nearest
+from carnet_spec.language.naming import did_you_mean, nearest, require_fields
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import Sort
 

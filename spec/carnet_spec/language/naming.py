@@ -6,9 +6,12 @@ The empty text, which elsewhere means that there is none, names no part of a pro
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Set
+from types import UnionType
+from typing import Any
 
-from carnet_spec.language.errors import SpecificationError
+from carnet_spec.language.errors import MisuseError, SpecificationError
 
 
 def require_name(what: str, name: str) -> None:
@@ -40,3 +43,59 @@ def and_known(name: str, known: Iterable[str]) -> str:
     """Return the end of an error about a name that does not exist: the nearest that does, and all that do."""
     names = tuple(known)
     return "; " + " ".join(filter(None, (did_you_mean(name, names), f"known: {', '.join(names) or 'none'}")))
+
+
+# -- fields ------------------------------------------------------------------------------------------------------------
+# What the fields of a value that an author writes have to be: a string in the place of a tuple is refused.
+
+_NAMED: dict[object, tuple[str, str]] = {
+    str: ("a string", "strings"),
+    int: ("a number", "numbers"),
+    int | None: ("a number or None", "numbers"),
+    tuple: ("a tuple", "tuples"),
+    Callable: ("a function", "functions"),
+    Callable | None: ("a function or None", "functions"),
+    Mapping: ("a mapping", "mappings"),
+    Set: ("a set", "sets"),
+}
+"""How types are called, one and several."""
+
+
+def require_fields(value: object, what: str, **shapes: Any) -> None:
+    """Refuse a value in which a field has another shape.
+
+    A shape is a type, ``(T,)`` for a tuple of any number of ``T``, or ``{K: V}`` for a mapping.
+
+    Raises:
+        MisuseError: it names the field, what belongs there and what stands there.
+    """
+    for name, shape in shapes.items():
+        given = getattr(value, name)
+        if not _fits(given, shape):
+            write = f": write ({given!r},)" if isinstance(given, str) and shape == (str,) else ""
+            raise MisuseError(f"{what}: '{name}' takes {_called(shape)}, not {reprlib.repr(given)}{write}")
+
+
+def _fits(value: object, shape: Any) -> bool:
+    match shape:
+        case (each,):
+            return isinstance(value, tuple) and all(_fits(part, each) for part in value)
+        case dict():
+            ((key, each),) = shape.items()
+            return isinstance(value, Mapping) and all(_fits(k, key) and _fits(v, each) for k, v in value.items())
+        case _:
+            return isinstance(value, shape)
+
+
+def _called(shape: Any, several: bool = False) -> str:
+    match shape:
+        case (each,):
+            return f"{'tuples' if several else 'a tuple'} of {_called(each, several=True)}"
+        case dict():
+            ((key, each),) = shape.items()
+            return f"a mapping from {_called(key, several=True)} to {_called(each, several=True)}"
+        case type() | UnionType() if shape not in _NAMED:
+            name = str(getattr(shape, "__name__", shape))
+            return f"{name}s" if several else f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+        case _:
+            return _NAMED[shape][several]

@@ -12,25 +12,27 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeVar
 
-from carnet_spec.language import markup
+from carnet_spec.language import markup, statements
 from carnet_spec.language.actions import Action
 from carnet_spec.language.encoding import Encoder
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.naming import and_known, require_name
-from carnet_spec.language.statements import (
-    Assumption,
-    Axiom,
-    Claim,
-    Defence,
-    Eventually,
-    Goal,
-    Initial,
-    Invariant,
-    Threat,
+from carnet_spec.language.terms import (
+    BOOL,
+    Apply,
+    Exists,
+    Forall,
+    Member,
+    Role,
+    Sort,
+    Symbol,
+    Term,
+    Var,
+    sort_of,
+    subterms,
 )
-from carnet_spec.language.terms import Role, Sort, Symbol, Term
 
-_Named = TypeVar("_Named", Action, Claim)
+_Named = TypeVar("_Named", Action, statements.Claim)
 NOWHERE: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
@@ -43,15 +45,15 @@ class Protocol:
     variant: str
     without: tuple[str, ...]
     actions: tuple[Action, ...]
-    axioms: tuple[Axiom, ...]
-    initial: tuple[Initial, ...]
-    claims: tuple[Claim, ...]
-    lemmas: tuple[Invariant, ...]
-    goals: tuple[Goal, ...]
-    liveness: tuple[Eventually, ...]
-    threats: tuple[Threat, ...]
-    assumptions: tuple[Assumption, ...]
-    defences: tuple[Defence, ...]
+    axioms: tuple[statements.Axiom, ...]
+    initial: tuple[statements.Initial, ...]
+    claims: tuple[statements.Claim, ...]
+    lemmas: tuple[statements.Invariant, ...]
+    goals: tuple[statements.Goal, ...]
+    liveness: tuple[statements.Eventually, ...]
+    threats: tuple[statements.Threat, ...]
+    assumptions: tuple[statements.Assumption, ...]
+    defences: tuple[statements.Defence, ...]
     sorts: tuple[Sort, ...] = field(default=())
     symbols: tuple[Symbol, ...] = field(default=())
 
@@ -63,11 +65,11 @@ class Protocol:
         """Return the action called ``name``."""
         return _named(self.actions, name, "action")
 
-    def claim(self, name: str) -> Claim:
+    def claim(self, name: str) -> statements.Claim:
         """Return the claim called ``name``."""
         return _named(self.claims, name, "claim")
 
-    def threat(self, id: str) -> Threat:
+    def threat(self, id: str) -> statements.Threat:
         """Return the threat model with this id."""
         for threat in self.threats:
             if threat.id == id:
@@ -109,7 +111,7 @@ class Protocol:
         return (*named, *(axiom.states for axiom in self.axioms if not axiom.assumption and axiom.states in stated))
 
     @property
-    def invariants(self) -> tuple[Invariant, ...]:
+    def invariants(self) -> tuple[statements.Invariant, ...]:
         """All stated claims and lemmas, claims first."""
         return tuple(claim.invariant for claim in self.claims if claim.invariant is not None) + self.lemmas
 
@@ -203,3 +205,70 @@ def terms_of_action(action: Action) -> tuple[Term, ...]:
         if update.value is not None:
             found.append(update.value)
     return tuple(found)
+
+
+# -- signature ---------------------------------------------------------------------------------------------------------
+# The signature of a protocol: the symbols and sorts that it speaks of, collected from its parts.
+
+
+def signature_of(
+    protocol: Protocol, symbols: Iterable[Symbol] = (), sorts: Iterable[Sort] = ()
+) -> tuple[tuple[Symbol, ...], tuple[Sort, ...]]:
+    """Return the symbols and the sorts of a protocol, in an order that every reader sees.
+
+    Symbols stand in order of first appearance; sorts are those of the symbols, of parameters, of bound variables and
+    of members, in this order.
+
+    Args:
+        protocol: what speaks of them.
+        symbols: what is declared besides.
+        sorts: what is declared besides.
+
+    Raises:
+        SpecificationError: two different symbols have one name.
+    """
+    found: dict[Symbol, None] = {}
+    bound: set[Var] = set()
+    members: set[Member] = set()
+    for part in _spoken(protocol):
+        if isinstance(part, Symbol):
+            found.setdefault(part)
+            continue
+        for sub in subterms(part):
+            if isinstance(sub, Apply):
+                found.setdefault(sub.symbol)
+            elif isinstance(sub, Var):
+                bound.add(sub)
+            elif isinstance(sub, Forall | Exists):
+                bound.update(sub.bound)
+            elif isinstance(sub, Member):
+                members.add(sub)
+    names = [symbol.name for symbol in found]
+    clashes = sorted({name for name in names if names.count(name) > 1})
+    if clashes:
+        raise SpecificationError(f"symbols declared twice with different meaning: {listed(clashes)}")
+    named = [sort for symbol in (*found, *symbols) for sort in (*symbol.domain, symbol.result)]
+    named += [sort_of(param) for action in protocol.actions for param in action.params]
+    named += [param.sort for stated in _stated(protocol) for param in stated.params]
+    named += [var.sort for var in sorted(bound, key=lambda var: (var.name, var.sort.name))]
+    named += [member.sort for member in sorted(members, key=lambda member: (member.sort.name, member.name))]
+    used = tuple(sort for sort in dict.fromkeys((*named, *sorts)) if sort.name != BOOL.name)
+    return tuple(dict.fromkeys((*found, *symbols))), used
+
+
+def _stated(protocol: Protocol) -> tuple[statements.Invariant | statements.Goal, ...]:
+    return (*protocol.invariants, *protocol.goals)
+
+
+def _spoken(protocol: Protocol) -> Iterator[Term | Symbol]:
+    """Yield every formula and term of a protocol, and the symbols that it gives values to."""
+    yield from (axiom.formula for axiom in protocol.axioms)
+    for action in protocol.actions:
+        yield from terms_of_action(action)
+        yield from (update.symbol for update in action.updates)
+    yield from (axiom.formula for threat in protocol.threats for axiom in threat.axioms)
+    yield from (stated.body for stated in _stated(protocol))
+    yield from (term for live in protocol.liveness for term in live.terms)
+    for initial in protocol.initial:
+        yield initial.symbol
+        yield initial.value

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from carnet_spec.language.errors import MisuseError
 
-Said = TypeVar("Said")
+Traced = TypeVar("Traced")
 
 _REFUSED = ("open", "os.", "subprocess.", "socket.", "shutil.", "ctypes.", "pty.", "signal.", "webbrowser.")
 """What the names of audit events begin with that a function must not cause."""
@@ -32,7 +32,7 @@ _LANGUAGE = tuple(str(PurePath(__file__).parents[1] / room) for room in ("langua
 _tracing = threading.local()
 
 
-def said_twice(function: Callable[..., object], say: Callable[[], Said]) -> Said:
+def traced_twice(function: Callable[..., object], say: Callable[[], Traced]) -> Traced:
     """Return what ``say`` returns, which calls ``function``, after seeing that it says the same again.
 
     Raises:

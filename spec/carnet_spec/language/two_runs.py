@@ -15,46 +15,20 @@ action draws something fresh, which an observer does not look at.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, NoReturn, TypeVar
 
+from carnet_spec.language import statements, terms
 from carnet_spec.language.actions import Action, Effect, Guard, GuardKind, Update
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.expressions import Expression, Formula, Function, Relation
-from carnet_spec.language.leaks import AcceptedLeak, is_same, judged_under, spoken_of
 from carnet_spec.language.naming import and_known
-from carnet_spec.language.protocol import Protocol, listed
-from carnet_spec.language.splitting import (
-    RunSide,
-    Split,
-    dependent,
-    named,
-    own_parameters,
-    refuse_equal_secrets,
-    refuse_forgotten_axioms,
-    refuse_what_has_no_product,
-)
-from carnet_spec.language.statements import Axiom, Claim, Initial
-from carnet_spec.language.terms import (
-    BOOL,
-    Apply,
-    Equal,
-    Forall,
-    Implies,
-    Kind,
-    Role,
-    Symbol,
-    Term,
-    Var,
-    conjunction,
-    disjunction,
-    free_variables,
-    negation,
-)
+from carnet_spec.language.protocol import Protocol, listed, terms_of_action
 from carnet_spec.language.tracing import called_from
 
-OBSERVER = Role("observer", honest=False)
+OBSERVER = terms.Role("observer", honest=False)
 """Compares what two runs show, and takes no other step."""
 Spoken = TypeVar("Spoken", bound=Expression | Relation | Function[Any])
 
@@ -128,8 +102,8 @@ class TwoRuns(Draft):
             raise SpecificationError(f"{what!r} is the same in both runs, whatever happens: it depends on no secret")
         left, right = self.left(what).term, self.right(what).term
         if isinstance(what, Formula):
-            return Formula(conjunction((Implies(left, right), Implies(right, left))))
-        return Formula(Equal(left, right))
+            return Formula(terms.conjunction((terms.Implies(left, right), terms.Implies(right, left))))
+        return Formula(terms.Equal(left, right))
 
     def together(self, action: str) -> Formula:
         """Say that there never was a step of an action that one run could take and the other could not.
@@ -140,7 +114,7 @@ class TwoRuns(Draft):
         if action not in self.secretly_possible:
             known = and_known(action, self.secretly_possible).replace("known:", "those that do:")
             raise SpecificationError(f"whether '{action}' is possible depends on no secret{known}")
-        return ~Formula(Apply(_apart(action), ()))
+        return ~Formula(terms.Apply(_apart(action), ()))
 
     def accept_leak(self, name: str, why: str) -> None:
         """Say that something tells the two runs apart, and why that may be; a verdict is printed with it.
@@ -168,7 +142,7 @@ class TwoRuns(Draft):
         return tuple(self._accepted.values())
 
     @property
-    def seen(self) -> tuple[Symbol, ...]:
+    def seen(self) -> tuple[terms.Symbol, ...]:
         """What others see of one run and may depend on a secret: what a platform might tell the runs apart by.
 
         That is messages, what is public, what somebody dishonest keeps, and what anybody knows.
@@ -210,7 +184,7 @@ class TwoRuns(Draft):
             places = f"({', '.join('…' for _ in symbol.domain)})" if symbol.domain else ""
             yield "symbol", symbol.name, f"same({symbol.name}{places})", lacking
         for action in self.secretly_possible:
-            apart = negation(Apply(_apart(action), ()))
+            apart = terms.negation(terms.Apply(_apart(action), ()))
             yield "action", action, f"together('{action}')", [each for each in threats if apart not in parts[each]]
 
     def _of(self, what: Spoken, side: RunSide) -> Spoken:
@@ -262,24 +236,24 @@ class TwoRuns(Draft):
             message=_in_both(action.message, own),
         )
 
-    def _guards(self, guard: Guard, own: frozenset[Var]) -> Iterator[Guard]:
+    def _guards(self, guard: Guard, own: frozenset[terms.Var]) -> Iterator[Guard]:
         if not self._split.reaches(guard.formula, own):
             yield guard
             return
         for side in RunSide:
             yield self._guard(guard, side, own)
 
-    def _guard(self, guard: Guard, side: RunSide, own: frozenset[Var]) -> Guard:
+    def _guard(self, guard: Guard, side: RunSide, own: frozenset[terms.Var]) -> Guard:
         return replace(guard, name=f"{side.value}: {guard.name}", formula=self._split.term(guard.formula, side, own))
 
-    def _updates(self, update: Update, own: frozenset[Var]) -> Iterator[Update]:
+    def _updates(self, update: Update, own: frozenset[terms.Var]) -> Iterator[Update]:
         if update.symbol not in self._split.symbols:
             yield update
             return
         for side in RunSide:
             swept = frozenset(update.each)
 
-            def said(term: Term, side: RunSide = side, swept: frozenset[Var] = swept) -> Term:
+            def said(term: terms.Term, side: RunSide = side, swept: frozenset[terms.Var] = swept) -> terms.Term:
                 return self._split.term(term, side, own | swept)
 
             yield replace(
@@ -304,7 +278,7 @@ class TwoRuns(Draft):
         public = tuple(each for each in action.guards if each not in secret and each.kind is not GuardKind.FRESH)
         for side in RunSide:
             guards = (*public, *(self._guard(each, side, own) for each in secret))
-            read = frozenset().union(*(free_variables(each.formula) for each in guards))
+            read = frozenset().union(*(terms.free_variables(each.formula) for each in guards))
             unable = _unable(self._split, secret, own, side.other)
             yield Action(
                 name=_comparing(action, side),
@@ -318,66 +292,327 @@ class TwoRuns(Draft):
                 why=f"Where it is not possible in the {side.other.value} run, the two are told apart.",
             )
 
-    def _doubled(self, axioms: Iterable[Axiom]) -> Iterator[Axiom]:
+    def _doubled(self, axioms: Iterable[statements.Axiom]) -> Iterator[statements.Axiom]:
         for axiom in axioms:
             yield replace(axiom, formula=self._split.both(axiom.formula))
 
-    def _claimed_of_both(self, claim: Claim) -> Claim:
+    def _claimed_of_both(self, claim: statements.Claim) -> statements.Claim:
         said = claim.invariant
         return replace(claim, invariant=said and replace(said, body=self._split.both(said.body)))
 
-    def _first_values(self, first: Initial) -> Iterator[Initial]:
+    def _first_values(self, first: statements.Initial) -> Iterator[statements.Initial]:
         if first.symbol not in self._split.symbols:
             yield first
             return
         for side in RunSide:
             value = self._split.term(first.value, side)
-            yield Initial(self._split.symbol(first.symbol, side), first.params, value)
+            yield statements.Initial(self._split.symbol(first.symbol, side), first.params, value)
 
 
-def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[Var], side: RunSide) -> Term:
+def _unable(split: Split, guards: tuple[Guard, ...], own: frozenset[terms.Var], side: RunSide) -> terms.Term:
     """Say that no choice of its own lets a run take a step."""
-    cannot = disjunction(tuple(negation(split.term(guard.formula, side, own)) for guard in guards))
+    cannot = terms.disjunction(tuple(terms.negation(split.term(guard.formula, side, own)) for guard in guards))
     choices = sorted(named(var, side).name for var in own)
-    bound = tuple(var for name in choices for var in free_variables(cannot) if var.name == name)
-    return Forall(bound, cannot) if bound else cannot
+    bound = tuple(var for name in choices for var in terms.free_variables(cannot) if var.name == name)
+    return terms.Forall(bound, cannot) if bound else cannot
 
 
 def _comparing(action: Action, side: RunSide) -> str:
     return f"compare_{side.value}_{action.name}"
 
 
-def _apart(action: str) -> Symbol:
+def _apart(action: str) -> terms.Symbol:
     says = f"one run could take a step of {action} that the other could not"
-    return Symbol(f"apart_{action}", (), BOOL, Kind.GHOST, mutable=True, says=says)
+    return terms.Symbol(f"apart_{action}", (), terms.BOOL, terms.Kind.GHOST, mutable=True, says=says)
 
 
-def _shows(symbol: Symbol) -> bool:
-    kept_by_others = symbol.kind is Kind.STATE and symbol.role is not None and not symbol.role.honest
-    return symbol.kind in (Kind.MESSAGE, Kind.PUBLIC, Kind.KNOWLEDGE) or kept_by_others
+def _shows(symbol: terms.Symbol) -> bool:
+    kept_by_others = symbol.kind is terms.Kind.STATE and symbol.role is not None and not symbol.role.honest
+    return symbol.kind in (terms.Kind.MESSAGE, terms.Kind.PUBLIC, terms.Kind.KNOWLEDGE) or kept_by_others
 
 
-def _chosen(var: Var, own: frozenset[Var]) -> tuple[Var, ...]:
+def _chosen(var: terms.Var, own: frozenset[terms.Var]) -> tuple[terms.Var, ...]:
     return tuple(named(var, side) for side in RunSide) if var in own else (var,)
 
 
-def _in_both(text: str, own: frozenset[Var]) -> str:
+def _in_both(text: str, own: frozenset[terms.Var]) -> str:
     """Return a sentence with what each run chose in place of what one run chose."""
     for var in own:
         text = text.replace(f"{{{var.name}}}", f"{{left_{var.name}}} (right run: {{right_{var.name}}})")
     return text
 
 
-def _in_one(text: str, side: RunSide, own: frozenset[Var], read: frozenset[Var]) -> str:
+def _in_one(text: str, side: RunSide, own: frozenset[terms.Var], read: frozenset[terms.Var]) -> str:
     for var in own:
         chosen = f"{{{named(var, side).name}}}" if named(var, side) in read else "something"
         text = text.replace(f"{{{var.name}}}", chosen)
     return text
 
 
-def _symbol_of(what: Expression | Relation | Function[Any]) -> Symbol:
+def _symbol_of(what: Expression | Relation | Function[Any]) -> terms.Symbol:
     if isinstance(what, Relation | Function):
         return what.symbol
-    if isinstance(what.term, Apply):
+    if isinstance(what.term, terms.Apply):
         return what.term.symbol
     raise SpecificationError(f"{what!r} is no symbol: only a relation, function, variable or flag is secret")
+
+
+# -- leaks -------------------------------------------------------------------------------------------------------------
+# What two runs show of a secret, and whether a claim speaks of it: of each symbol and each action by itself.
+
+_Said = tuple[tuple[terms.Term, ...], terms.Term]
+"""Arguments of a symbol, and its value at them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedLeak:
+    """Something that tells two runs apart, and may."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
+def judged_under(claims: Iterable[statements.Claim], threats: Iterable[str]) -> tuple[str, ...]:
+    """Return the threat models under which something is judged; without any, the one of everybody, called ''."""
+    claimed = [claim for claim in claims if claim.invariant is not None]
+    named = {id for claim in claimed for id in (*claim.under, *claim.fails_under)}
+    return tuple(id for id in threats if id in named) or ("",)
+
+
+def spoken_of(claims: Iterable[statements.Claim], threat: str) -> Iterator[terms.Term]:
+    """Yield what claims say for all values of their parameters under a threat model, part by part."""
+    for claim in claims:
+        if claim.invariant is not None and (not threat or threat in (*claim.under, *claim.fails_under)):
+            yield from _parts(claim.invariant.body)
+
+
+def _parts(term: terms.Term) -> Iterator[terms.Term]:
+    match term:
+        case terms.And(parts):
+            for part in parts:
+                yield from _parts(part)
+        case terms.Forall(_, body):
+            yield from _parts(body)
+        case _:
+            yield term
+
+
+def is_same(left: terms.Symbol, right: terms.Symbol, parts: Iterable[terms.Term]) -> bool:
+    """Whether claims say that a symbol is one in both runs, whatever its arguments and without a condition.
+
+    They do if they say so, or if they give it one value in either run.
+    """
+    implied: set[tuple[terms.Symbol, terms.Symbol]] = set()
+    values: dict[terms.Symbol, set[_Said]] = {left: set(), right: set()}
+    for part in parts:
+        match part:
+            case terms.Equal(terms.Apply() as one, terms.Apply() as other) if {one.symbol, other.symbol} == {
+                left,
+                right,
+            }:
+                if one.args == other.args and _is_general(one.args):
+                    return True
+            case terms.Implies(terms.Apply() as one, terms.Apply() as other) if {one.symbol, other.symbol} == {
+                left,
+                right,
+            }:
+                if one.args == other.args and _is_general(one.args):
+                    implied.add((one.symbol, other.symbol))
+            case terms.Equal(terms.Apply(symbol, args), value) if symbol in values:
+                values[symbol] |= {(args, value)} if _is_general(args) else set()
+            case terms.Equal(value, terms.Apply(symbol, args)) if symbol in values:
+                values[symbol] |= {(args, value)} if _is_general(args) else set()
+            case terms.Apply(symbol, args) if symbol in values:
+                values[symbol] |= {(args, terms.TRUE)} if _is_general(args) else set()
+            case terms.Not(terms.Apply(symbol, args)) if symbol in values:
+                values[symbol] |= {(args, terms.FALSE)} if _is_general(args) else set()
+    return len(implied) == 2 or not values[left].isdisjoint(values[right])
+
+
+def _is_general(args: tuple[terms.Term, ...]) -> bool:
+    """Whether arguments stand for any: they are variables, and no two of them are one."""
+    return all(isinstance(arg, terms.Var) for arg in args) and len(set(args)) == len(args)
+
+
+# -- splitting ---------------------------------------------------------------------------------------------------------
+# What two runs of a protocol have apart and what they share: which symbols may depend on a secret, and their names.
+
+
+class RunSide(Enum):
+    """One of the two runs."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+    @property
+    def other(self) -> RunSide:
+        """The run that it is compared with."""
+        return RunSide.RIGHT if self is RunSide.LEFT else RunSide.LEFT
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What there is twice: symbols, and the parameters that each run chooses for itself."""
+
+    symbols: frozenset[terms.Symbol]
+    own: Mapping[str, frozenset[terms.Var]]
+
+    def of(self, action: Action) -> frozenset[terms.Var]:
+        """Return the parameters of an action that each run chooses for itself."""
+        return self.own.get(action.name, frozenset())
+
+    def reaches(self, term: terms.Term, own: frozenset[terms.Var] = frozenset()) -> bool:
+        """Whether ``term`` may be different in the two runs."""
+        return not self.symbols.isdisjoint(terms.symbols_of(term)) or not own.isdisjoint(terms.free_variables(term))
+
+    def symbol(self, symbol: terms.Symbol, side: RunSide) -> terms.Symbol:
+        """Return what a symbol is in one run."""
+        if symbol not in self.symbols:
+            return symbol
+        says = f"{symbol.says}, in the {side.value} run" if symbol.says else ""
+        return replace(symbol, name=f"{side.value}_{symbol.name}", says=says)
+
+    def term(self, term: terms.Term, side: RunSide, own: frozenset[terms.Var] = frozenset()) -> terms.Term:
+        """Return what ``term`` is in one run."""
+        return terms.substitute(self._spoken(term, side), {var: named(var, side) for var in own})
+
+    def _spoken(self, term: terms.Term, side: RunSide) -> terms.Term:
+        found = terms.rebuild(term, lambda child: self._spoken(child, side))
+        return terms.Apply(self.symbol(found.symbol, side), found.args) if isinstance(found, terms.Apply) else found
+
+    def both(self, term: terms.Term) -> terms.Term:
+        """Return ``term`` said of both runs."""
+        if not self.reaches(term):
+            return term
+        return terms.conjunction((self.term(term, RunSide.LEFT), self.term(term, RunSide.RIGHT)))
+
+
+def named(var: terms.Var, side: RunSide) -> terms.Var:
+    """Return a parameter that each run chooses for itself, as one of them chose it."""
+    return terms.Var(f"{side.value}_{var.name}", var.sort)
+
+
+def refuse_what_has_no_product(whole: Protocol) -> None:
+    """Refuse rules, which no platform schedules, and liveness.
+
+    Raises:
+        SpecificationError: there is one.
+    """
+    for action in whole.actions:
+        if action.deduction:
+            raise SpecificationError(f"{action.name} is a rule, which runs take when they can: write an action")
+    if whole.liveness:
+        raise SpecificationError(f"{whole.id} states liveness, which says nothing of two runs: leave it out")
+
+
+def refuse_equal_secrets(
+    whole: Protocol, secret: frozenset[terms.Symbol], own: Mapping[str, frozenset[terms.Var]]
+) -> None:
+    """Refuse a secret that is the same in any two runs, so that nothing would be said of it.
+
+    Raises:
+        SpecificationError: it begins as nothing secret says, and nothing secret is written to it.
+    """
+    begin = {first.symbol for first in whole.initial}
+    differ = {each for each in secret if not each.mutable or not (each.is_relation or each in begin)}
+    reached = dependent(whole, frozenset(differ), own)
+    for symbol in sorted(secret - reached, key=lambda each: each.name):
+        raise SpecificationError(
+            f"{symbol.name} begins the same in both runs, and nothing secret is written to it: give it a first value "
+            "that is secret"
+        )
+
+
+def refuse_forgotten_axioms(whole: Protocol, split: frozenset[terms.Symbol], public: frozenset[terms.Symbol]) -> None:
+    """Refuse an axiom by which something may depend on a secret that there is one of.
+
+    Raises:
+        SpecificationError: it says something of a secret and of what is neither secret nor public.
+    """
+    axioms = (*whole.axioms, *(axiom for threat in whole.threats for axiom in threat.axioms))
+    for axiom in axioms:
+        spoken = terms.symbols_of(axiom.formula)
+        single = sorted(symbol.name for symbol in spoken - split - public)
+        if single and not split.isdisjoint(spoken):
+            hidden = min(symbol.name for symbol in spoken & split)
+            raise SpecificationError(
+                f"the axiom '{axiom.name}' ties {hidden}, which is secret, to {listed(single)}: name it in `secret` "
+                "if it differs, and in `public` if it is one for both runs"
+            )
+
+
+def own_parameters(whole: Protocol, own: Mapping[str, Collection[str]]) -> dict[str, frozenset[terms.Var]]:
+    """Return the parameters that each run chooses for itself, by action.
+
+    Raises:
+        SpecificationError: there is no such action or parameter, or it is one that two runs share.
+    """
+    found: dict[str, frozenset[terms.Var]] = {}
+    for name, names in own.items():
+        action = whole.action(name)
+        params = {var.name: var for var in action.params}
+        for missing in sorted(set(names) - set(params)):
+            raise SpecificationError(f"{name} has no parameter '{missing}'{and_known(missing, params)}")
+        found[name] = frozenset(params[each] for each in names)
+        shared = {*action.fresh, *((action.actor,) if isinstance(action.actor, terms.Var) else ())}
+        for var in sorted(found[name] & shared, key=lambda each: each.name):
+            raise SpecificationError(f"{name}: {var.name} is drawn fresh or acts, which is one for both runs")
+    return found
+
+
+def dependent(
+    whole: Protocol, secret: frozenset[terms.Symbol], own: Mapping[str, frozenset[terms.Var]]
+) -> frozenset[terms.Symbol]:
+    """Return the symbols that may be different in two runs that took steps with the same labels.
+
+    A guard that reads a secret makes none of them: both runs took the step.
+
+    Raises:
+        SpecificationError: a secret decides who acts or what is drawn, or a name is taken.
+    """
+    split = Split(secret, own)
+    while True:
+        written = {
+            update.symbol
+            for action in whole.actions
+            for update in action.updates
+            if any(split.reaches(term, split.of(action)) for term in _read(update))
+        }
+        written |= {first.symbol for first in whole.initial if split.reaches(first.value)}
+        if written <= split.symbols:
+            break
+        split = replace(split, symbols=split.symbols | written)
+    _refuse_secret_actors(whole, split)
+    _refuse_taken_names(whole)
+    return split.symbols
+
+
+def _read(update: Update) -> tuple[terms.Term, ...]:
+    return (*update.args, update.when, *(() if update.value is None else (update.value,)))
+
+
+def _refuse_secret_actors(whole: Protocol, split: Split) -> None:
+    for action in whole.actions:
+        drawn = frozenset(action.fresh)
+        for guard in action.guards:
+            if not split.reaches(guard.formula, split.of(action)):
+                continue
+            if guard.kind in (GuardKind.ACTOR, GuardKind.FRESH) or not drawn.isdisjoint(
+                terms.free_variables(guard.formula)
+            ):
+                raise SpecificationError(
+                    f"{action.name}: a secret decides who acts or what is drawn, which is one for both runs"
+                )
+
+
+def _refuse_taken_names(whole: Protocol) -> None:
+    names = {symbol.name for symbol in whole.symbols}
+    said = [term for action in whole.actions for term in terms_of_action(action)]
+    names |= {var.name for term in said for var in terms.free_variables(term)}
+    names |= {name for action in whole.actions for name in (action.name, *(var.name for var in action.params))}
+    clashes = sorted(name for name in names if name.startswith(("left_", "right_", "apart_", "compare_")))
+    if clashes:
+        raise SpecificationError(f"{listed(clashes)}: a name of one run may not begin as those of two runs do")

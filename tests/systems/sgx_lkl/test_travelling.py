@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
-from carnet_ref.systems.sgx_lkl.errors import ShapeError
-from carnet_ref.systems.sgx_lkl.holder import padded_dataset
+from carnet_ref.systems.gpu_travelling.deployment import Deployment
+from carnet_ref.systems.sgx_lkl.frames import ShapeError
+from carnet_ref.systems.sgx_lkl.run import padded_dataset
 from carnet_ref.transport.frames import Frame, FrameKind
 from tests.fixtures.worlds import world_of
 

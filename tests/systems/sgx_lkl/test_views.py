@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.sgx_lkl.calls import Call
-from carnet_ref.systems.sgx_lkl.run import Host, Performance, Reaction, performed
-from carnet_ref.systems.sgx_lkl.shape import TURNS, Operation, Shape
+from carnet_ref.systems.sgx_lkl.frames import TURNS, Call, Operation, Shape
+from carnet_ref.systems.sgx_lkl.run import Host, Reaction, RunRecord, perform_run
 
 SHAPE = Shape(chunks=3, ticks=7, block_bytes=64, blocks=2)
 ROOM = SHAPE.room
@@ -34,8 +33,8 @@ reactions = st.lists(st.sampled_from(Reaction), min_size=SHAPE.ticks, max_size=S
 
 def _performed(
     dataset: bytes, asked: Sequence[Call], host: Host, checks: Checks = EVERY, result: bytes = b""
-) -> Performance:
-    return performed(SHAPE, secrets.token_bytes, dataset, asked, host, checks, result)
+) -> RunRecord:
+    return perform_run(SHAPE, secrets.token_bytes, dataset, asked, host, checks, result)
 
 
 @settings(max_examples=80, deadline=None)

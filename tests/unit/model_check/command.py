@@ -36,7 +36,6 @@ class Ran:
 
 
 def carnet(*arguments: str) -> Ran:
-    """Run ``carnet`` with these arguments."""
     result = CliRunner().invoke(main, arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -50,5 +49,4 @@ def carnet_once(*arguments: str) -> Ran:
 
 
 def control(name: str) -> str:
-    """Return the reference of a negative control."""
     return f"{CONTROLS}:{name}"

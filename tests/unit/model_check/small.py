@@ -5,21 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from carnet_spec.language import (
-    Draft,
-    Formula,
-    Individual,
-    Kind,
-    Protocol,
-    Role,
-    Step,
-    constant,
-    flag,
-    member,
-    relation,
-    rigid_relation,
-    variable,
-)
+from carnet_spec.language import *
 
 
 class Party(Individual):
@@ -79,43 +65,3 @@ def claimed(draft: Draft, **bodies: Callable[..., Formula]) -> Protocol:
 def reordered(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
     """Return the protocol with its actions in another order."""
     return replace(protocol, actions=tuple(protocol.action(name) for name in names))
-
-
-# -- steps that go round ---------------------------------------------------------------------------
-
-
-def serve_one(step: Step, a: Party) -> None:
-    """Serve the party that came last; for others go from here to there and back."""
-    step.require("asked", first)
-    step.insert(second, when=a == last)
-    step.insert(third, when=(a != last) & ~third)
-    step.remove(third, when=(a != last) & third)
-
-
-def swing(step: Step) -> None:
-    """Go from here to there."""
-    step.require("here", ~third)
-    step.insert(third)
-
-
-def back(step: Step) -> None:
-    """Come back."""
-    step.require("there", third)
-    step.remove(third)
-
-
-def ask(step: Step) -> None:
-    """Ask once."""
-    step.require("quiet", ~first)
-    step.insert(first)
-
-
-def see(step: Step, a: Party) -> None:
-    """See a party."""
-    step.insert(seen(a))
-
-
-def learn(step: Step, a: Party) -> None:
-    """Learn of a party that is seen."""
-    step.given("seen", seen(a))
-    step.insert(known(a))

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from carnet_check.cache import LARGEST, Answers, NotAnAnswerError, _canonical, _digest, code, opened
+from carnet_check.cache import LARGEST, AnswerCache, NotAnAnswerError, _canonical, _digest, open_folder, source_digest
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import keep, known
+from carnet_check.engines.proving.solver import keep_answer, known
 from carnet_check.errors import UsageError
 
 WHO = ("solver", "1.0")
@@ -21,14 +21,13 @@ NAMES = ("axiom:one", "inv:owned", "guard:fresh")
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> Answers:
-    """Return a cache that knows one answer."""
-    found = Answers(tmp_path, WHO)
-    keep(found, PROVED, "text", 7)
+def answers(tmp_path: Path) -> AnswerCache:
+    found = AnswerCache(tmp_path, WHO)
+    keep_answer(found, PROVED, "text", 7)
     return found
 
 
-def asked(answers: Answers, text: str = "text", budget: int = 7) -> SolverAnswer | None:
+def asked(answers: AnswerCache, text: str = "text", budget: int = 7) -> SolverAnswer | None:
     return known(answers, "another/id", text, budget, NAMES)
 
 
@@ -37,22 +36,21 @@ def entry(folder: Path) -> Path:
     return file
 
 
-def test_an_answer_is_known_again(answers: Answers) -> None:
+def test_an_answer_is_known_again_and_what_is_unknown_is_asked_again(answers: AnswerCache, tmp_path: Path) -> None:
     assert asked(answers) == SolverAnswer("another/id", SolverOutcome.PROVED, PROVED.core, 0.0, 1)
     assert answers.used.notes == ("1 of 1 answer came from the cache",)
+    folder = tmp_path / "unknown"
+    folder.mkdir()
+    keep_answer(AnswerCache(folder, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize("changed", ["text", "budget", "version", "solver"])
-def test_an_answer_is_to_one_text_by_one_solver_with_one_budget(answers: Answers, changed: str) -> None:
+def test_an_answer_is_to_one_text_by_one_solver_with_one_budget(answers: AnswerCache, changed: str) -> None:
     who = {"version": ("solver", "1.1"), "solver": ("other", "1.0")}.get(changed, WHO)
-    other = Answers(answers.folder, who)
+    other = AnswerCache(answers.folder, who)
     assert asked(other, "texts" if changed == "text" else "text", 8 if changed == "budget" else 7) is None
     assert other.used.notes == ("0 of 1 answer came from the cache",)
-
-
-def test_what_is_unknown_is_asked_again(tmp_path: Path) -> None:
-    keep(Answers(tmp_path, WHO), SolverAnswer("id", SolverOutcome.UNKNOWN, reason="memory"), "text", 7)
-    assert list(tmp_path.iterdir()) == []
 
 
 def rewritten(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
@@ -69,9 +67,9 @@ def rewritten(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], No
 
 def moved(file: Path) -> None:
     """Put the answer to something else in its place."""
-    other = Answers(file.parents[1], WHO)
+    other = AnswerCache(file.parents[1], WHO)
     before = set(file.parents[1].glob("*/*.json"))
-    keep(other, SolverAnswer("id", SolverOutcome.PROVED), "a weaker text", 7)
+    keep_answer(other, SolverAnswer("id", SolverOutcome.PROVED), "a weaker text", 7)
     (stranger,) = set(file.parents[1].glob("*/*.json")) - before
     stranger.replace(file)
 
@@ -112,7 +110,7 @@ BAD: Mapping[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_an_entry_that_is_not_what_its_place_says_is_not_believed(name: str, answers: Answers) -> None:
+def test_an_entry_that_is_not_what_its_place_says_is_not_believed(name: str, answers: AnswerCache) -> None:
     spoil, why = BAD[name]
     file = entry(answers.folder)
     spoil(file)
@@ -124,50 +122,47 @@ def test_an_entry_that_is_not_what_its_place_says_is_not_believed(name: str, ans
     assert "\n" not in ignored
 
 
-def test_an_entry_that_is_not_believed_is_written_anew(answers: Answers) -> None:
+def test_an_entry_that_is_not_believed_is_written_anew_and_complaints_are_one_line(answers: AnswerCache) -> None:
     entry(answers.folder).write_text("{")
     assert asked(answers) is None
-    keep(answers, PROVED, "text", 7)
+    keep_answer(answers, PROVED, "text", 7)
     assert asked(answers) is not None
+    answers.used.wrong[:] = [f"{number}" for number in range(10)]
+    assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
 
 
 @pytest.mark.timeout(10)
-def test_nothing_is_written_to_a_pipe_that_nobody_reads(answers: Answers) -> None:
+def test_nothing_is_written_to_a_pipe_that_nobody_reads(answers: AnswerCache) -> None:
     piped(entry(answers.folder))
-    keep(answers, PROVED, "text", 7)
+    keep_answer(answers, PROVED, "text", 7)
     assert "cannot be written: it is no plain file" in " ".join(answers.used.notes)
 
 
 def test_a_run_goes_on_where_nothing_can_be_written(tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.touch()
-    answers = Answers(place, WHO)
-    keep(answers, PROVED, "text", 7)
+    answers = AnswerCache(place, WHO)
+    keep_answer(answers, PROVED, "text", 7)
     assert asked(answers) is None
     assert "cannot be written: not a directory" in answers.used.notes[1]
 
 
-def test_many_complaints_are_one_line(answers: Answers) -> None:
-    answers.used.wrong += [f"{number}" for number in range(10)]
-    assert answers.used.notes[1] == "the cache is not believed where 0; 1; 2 (and 7 more)"
-
-
 def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "cache"
-    assert opened(folder) == folder
+    assert open_folder(folder) == folder
     assert folder.stat().st_mode & 0o777 == 0o700
     for mode in (0o770, 0o707):
         folder.chmod(mode)
         with pytest.raises(UsageError, match="expected a cache that nobody else may write to"):
-            opened(folder)
+            open_folder(folder)
     with pytest.raises(UsageError, match="expected a folder for answers, and"):
-        opened(Path(__file__))
+        open_folder(Path(__file__))
 
 
 def test_somebody_elses_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
     with pytest.raises(UsageError, match="expected a cache that nobody else may write to"):
-        opened(tmp_path)
+        open_folder(tmp_path)
 
 
 def test_answers_are_bound_to_the_code_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,19 +172,19 @@ def test_answers_are_bound_to_the_code_that_asks(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("carnet_check.__file__", str(tmp_path / "here" / "__init__.py"))
     monkeypatch.setattr("carnet_command.__file__", str(tmp_path / "command" / "__init__.py"))
     monkeypatch.setattr("carnet_spec.__file__", str(tmp_path / "spec" / "__init__.py"))
-    seen = [code.__wrapped__()]
+    seen = [source_digest.__wrapped__()]
     for name in ("here/engines", "command", "spec/language"):
         (tmp_path / name / "module.py").write_text("changed = 1")
-        seen.append(code.__wrapped__())
+        seen.append(source_digest.__wrapped__())
     assert len(set(seen)) == 4
     (tmp_path / "spec/protocols/module.py").write_text("changed = 1")
-    assert code.__wrapped__() == seen[-1], "a specification is part of the text that is asked"
+    assert source_digest.__wrapped__() == seen[-1], "a specification is part of the text that is asked"
     (tmp_path / "spec/language/module.py").unlink()
     with pytest.raises(UsageError, match="expected Carnet's source code in"):
-        code.__wrapped__()
+        source_digest.__wrapped__()
 
 
-def test_what_no_reader_expects_is_not_swallowed(answers: Answers) -> None:
+def test_what_no_reader_expects_is_not_swallowed(answers: AnswerCache) -> None:
     def broken(_: Mapping[str, Any]) -> None:
         raise ZeroDivisionError
 
@@ -199,7 +194,7 @@ def test_what_no_reader_expects_is_not_swallowed(answers: Answers) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o707])
-def test_an_answer_in_a_folder_that_others_may_write_to_is_not_believed(answers: Answers, mode: int) -> None:
+def test_an_answer_in_a_folder_that_others_may_write_to_is_not_believed(answers: AnswerCache, mode: int) -> None:
     entry(answers.folder).parent.chmod(mode)
     assert asked(answers) is None
     assert "somebody else may write into its folder" in answers.used.notes[1]

@@ -35,9 +35,6 @@ def verdicts(folder: Path, *arguments: str) -> bytes:
     return (folder / "verdicts.jsonl").read_bytes()
 
 
-# -- the same bytes --------------------------------------------------------------------------------
-
-
 def told(folder: Path) -> list[tuple[int, int]]:
     """Return how many answers a run had from a cache and of how many, as its notes say."""
     notes = json.loads((folder / "run.json").read_text())["notes"]
@@ -114,9 +111,6 @@ def test_a_cluster_that_is_not_there_is_a_usage_error() -> None:
     assert "carnet[cluster]" in ran.err or "expected a Ray cluster at '127.0.0.1:1', and nobody answers" in ran.err
 
 
-# -- what a cache is believed ----------------------------------------------------------------------
-
-
 def entries(cache: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for file in cache.glob("*/*.json"):
         yield file, json.loads(file.read_text())
@@ -167,8 +161,6 @@ def test_the_kernel_reads_no_cache(tmp_path: Path) -> None:
     assert ran.code == 0
     assert list(cache.iterdir()) == []
 
-
-# -- workers that are lost -------------------------------------------------------------------------
 
 TWO = control("two_claims")
 VICTIM = "step/pass_on/somebody"
@@ -253,9 +245,9 @@ def test_a_worker_that_is_lost_costs_its_part_of_the_work_and_nothing_else(
     engine: str, how: str, spiteful: Callable[[str, str], None], tmp_path: Path
 ) -> None:
     """Its claim is UNKNOWN, or its search an ERROR; everything else is as it is without the loss."""
-    protocol, lost, verdict, code = {
-        "explicit": (TOY, ("secrecy", "collusion"), "ERROR", 5),
-    }.get(engine, (TWO, ("somebody", "anyone"), "UNKNOWN", 3))
+    protocol, lost, verdict, code = {"explicit": (TOY, ("secrecy", "collusion"), "ERROR", 5)}.get(
+        engine, (TWO, ("somebody", "anyone"), "UNKNOWN", 3)
+    )
     asked = ("verify", protocol, "--engine", engine, "--cache", str(tmp_path / "cache"), "--json")
     spiteful(how, engine)
     ran = carnet(*asked)

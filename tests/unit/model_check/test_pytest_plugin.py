@@ -11,12 +11,7 @@ from tests.unit.model_check.command import CONTROLS, FASTEST, FIXTURES, TOY
 
 pytest_plugins = ["pytester"]
 
-for name in (
-    "carnet_command.workers",
-    "z3",
-    "carnet_check.verification.campaign",
-    "carnet_check.engines.induction",
-):
+for name in ("carnet_command.workers", "z3", "carnet_check.verification.campaign", "carnet_check.engines.induction"):
     import_module(name)  # pytester forgets what a test imports, and processes and solvers must not be imported twice
 
 
@@ -56,7 +51,7 @@ def test_a_wrong_claim_fails_where_it_breaks_and_is_told(pytester: pytest.Pytest
 
 
 @pytest.mark.mends("S10")
-def test_liveness_that_is_not_proved_fails(pytester: pytest.Pytester) -> None:
+def test_liveness_passes_if_it_is_proved_and_fails_otherwise(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, repr(f"{FIXTURES / 'mended.py'}:liveness_that_nobody_brings"))
     ran.assert_outcomes(passed=5, failed=2)
     ran.stdout.fnmatch_lines(
@@ -66,33 +61,23 @@ def test_liveness_that_is_not_proved_fails(pytester: pytest.Pytester) -> None:
             "  and then nothing happens any more",
         ]
     )
-
-
-@pytest.mark.mends("S10")
-def test_liveness_that_is_proved_passes(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, repr(f"{FIXTURES / 'mended.py'}:liveness_that_fairness_brings"))
     ran.assert_outcomes(passed=7)
 
 
-def test_an_unreachable_goal_fails(pytester: pytest.Pytester) -> None:
+def test_what_is_no_protocol_or_out_of_reach_fails_in_one_line(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, repr(f"{CONTROLS}:unreachable_goal"), "-k", "not-vacuous")
     ran.assert_outcomes(failed=1, deselected=3)
     ran.stdout.fnmatch_lines(["UNKNOWN: goal shared: not reached*"])
-
-
-def test_a_protocol_is_looked_for_beside_the_test(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(toy=Path(TOY).read_text())
-    verified(pytester, "'toy.py'", "-k", "init").assert_outcomes(passed=4, deselected=18)
-
-
-def test_what_is_no_protocol_is_an_error_in_one_line(pytester: pytest.Pytester) -> None:
     ran = verified(pytester, "'nothing.py'")
     ran.assert_outcomes(errors=1)
     ran.stdout.fnmatch_lines(["expected a Python file, and 'nothing.py' does not exist"])
     assert "Traceback" not in ran.stdout.str()
 
 
-def test_a_requirement_is_recorded_with_each_item_that_verifies_it(pytester: pytest.Pytester) -> None:
+def test_a_protocol_beside_the_test_is_found_and_its_requirements_recorded(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(toy=Path(TOY).read_text())
+    verified(pytester, "'toy.py'", "-k", "init").assert_outcomes(passed=4, deselected=18)
     file = pytester.path / "junit.xml"
     verified(pytester, repr(TOY), "-k", "init/secrecy", f"--junitxml={file}")
     assert '<property name="verifies" value="REQ-TOY-2"' in file.read_text()

@@ -7,21 +7,7 @@ import pytest
 from carnet_check.semantics import Interpreter, NotEnabled, State
 from carnet_spec import trace
 from carnet_spec.language import Draft, Instance, Step, implies
-from tests.unit.model_check.small import (
-    Key,
-    Party,
-    Phase,
-    claimed,
-    drafted,
-    first,
-    known,
-    last,
-    paired,
-    phase,
-    second,
-    seen,
-    third,
-)
+from tests.unit.model_check.small import *
 
 INSTANCE = Instance({"Party": ("p1", "p2", "p3"), "Key": ("k1", "k2")})
 
@@ -37,42 +23,29 @@ def _after(judge: Interpreter, *steps: str, **env: str) -> State:
     return state
 
 
-def swap(step: Step) -> None:
-    step.insert(first, when=~second)
-    step.insert(second, when=first)
-    step.insert(third, when=second)
+def test_updates_read_the_state_before_the_step_and_apply_in_their_order() -> None:
+    def gather(step: Step, a: Party) -> None:
+        step.remove(seen(step.each(Party)), name="sweep")
+        step.insert(seen(a))
 
+    def move(step: Step, a: Party) -> None:
+        step.set(phase, Phase.LATE, when=phase == Phase.EARLY)
+        step.set(last, a, when=phase == Phase.LATE)
 
-def test_updates_read_the_state_before_the_step() -> None:
+    def swap(step: Step) -> None:
+        step.insert(first, when=~second)
+        step.insert(second, when=first)
+        step.insert(third, when=second)
+
     judge = _judge(drafted(swap))
     assert {name for name, rows in _after(judge, "swap").relations.items() if rows} == {"first"}
     assert {name for name, rows in _after(judge, "swap", "swap").relations.items() if rows} == {"first", "second"}
-
-
-def move(step: Step, a: Party) -> None:
-    step.set(phase, Phase.LATE, when=phase == Phase.EARLY)
-    step.set(last, a, when=phase == Phase.LATE)
-
-
-def test_a_value_that_a_step_writes_is_read_by_the_next_one() -> None:
     judge = _judge(drafted(move))
     assert _after(judge, "move", a="p2").functions["last"][()] == "p1"
     assert _after(judge, "move", "move", a="p2").functions["last"][()] == "p2"
-
-
-def gather(step: Step, a: Party) -> None:
-    step.remove(seen(step.each(Party)), name="sweep")
-    step.insert(seen(a))
-
-
-def test_updates_of_one_relation_apply_in_their_order() -> None:
     judge = _judge(drafted(gather))
     state = _after(judge, "gather", a="p1")
     assert judge.step(state, judge.protocol.action("gather"), {"a": "p2"}).relations["seen"] == {("p2",)}
-
-
-def see(step: Step, a: Party) -> None:
-    step.insert(seen(a))
 
 
 def spread(step: Step) -> None:
@@ -85,24 +58,23 @@ def follow(step: Step) -> None:
     step.insert(second)
 
 
-def begin(step: Step) -> None:
-    step.insert(first)
-
-
 def test_deductions_follow_from_deductions_whatever_their_order() -> None:
     """The rule that comes first in the text is the last that can be taken."""
+
+    def begin(step: Step) -> None:
+        step.insert(first)
+
     for rules in ((spread, follow), (follow, spread)):
         judge = _judge(drafted(begin, rules=rules))
         assert _after(judge, "begin").relations["third"] == {()}
 
 
-def draw_two(step: Step, one: Key, other: Key) -> None:
-    step.fresh(one)
-    step.fresh(other)
-    step.insert(paired(one, other))
-
-
 def test_one_step_draws_no_value_twice() -> None:
+    def draw_two(step: Step, one: Key, other: Key) -> None:
+        step.fresh(one)
+        step.fresh(other)
+        step.insert(paired(one, other))
+
     judge = _judge(drafted(draw_two))
     action = judge.protocol.action("draw_two")
     assert [env for _, env in judge.enabled(judge.initial())] == [{"one": "k1", "other": "k2"}]
@@ -125,6 +97,9 @@ def test_a_trace_that_costs_more_than_the_budget_is_refused() -> None:
 
 
 def test_a_counterexample_is_of_the_parameters_of_the_claim() -> None:
+    def see(step: Step, a: Party) -> None:
+        step.insert(seen(a))
+
     protocol = claimed(drafted(see), nobody=lambda: implies(seen(last), known(last)))
     judge = Interpreter(protocol, INSTANCE)
     state = judge.step(judge.initial(), protocol.action("see"), {"a": "p2"})

@@ -14,9 +14,8 @@ import pytest
 
 from carnet_ref.journal import CHECKPOINT, KEPT_WHOLE, MOST_ENTRIES, MOST_GROWTH, HeadFile, Journal, JournalError, Mark
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.faults import KILLED, faulty, forked
-from tests.fixtures.worlds import draws, world_of
+from tests.fixtures.killing import KILLED, faulty, forked
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, draws, world_of
 
 KEY = bytes(range(32))
 OWNER = b"a job, alice"

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from carnet_check.cli import main
 from carnet_command.files import create_durably, write_durably
 from carnet_ref.journal import Journal, JournalError, kept_key
-from tests.fixtures.faults import KILLED, faulty, forked
+from tests.fixtures.killing import KILLED, faulty, forked
 
 SMALL = ("run", "--holders", "1", "--rounds", "1", "--json")
 

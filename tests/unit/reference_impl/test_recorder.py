@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from carnet_ref.recorder import Recorder, TraceFileError, merged, resumed, step, write_trace
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_spec.trace import Header, TraceEnd
 
 HEADER = replace(Deployment(holder_names(1), 1).header(), checked=False)

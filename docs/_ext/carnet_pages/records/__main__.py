@@ -41,7 +41,11 @@ def main(arguments: Sequence[str]) -> int:
     except UnknownRecord as error:
         parser.error(str(error))
     if asked.what == "make":
-        return _make_alone(chosen[0]) if len(chosen) == 1 else make_all(chosen, asked.jobs)
+        target = chosen[0]
+        began = time.monotonic()
+        target.make()
+        _say(f"made {target.name} in {_time(int(time.monotonic() - began))}")
+        return 0 if len(chosen) == 1 else make_all(chosen, asked.jobs)
     for line in _listed(chosen) if asked.what == "list" else reported(chosen):
         _say(line)
     return 0
@@ -98,13 +102,6 @@ def make_all(chosen: Sequence[Target], jobs: int) -> int:
     if failed:
         _say(f"not made: {', '.join(failed)}")
     return bool(failed)
-
-
-def _make_alone(target: Target) -> int:
-    began = time.monotonic()
-    target.make()
-    _say(f"made {target.name} in {_time(int(time.monotonic() - began))}")
-    return 0
 
 
 def _time(seconds: int) -> str:

@@ -9,24 +9,27 @@ import secrets
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from carnet_check.attacks.hunt import Hunt, attack_target, hunt, replayed_in
 from carnet_check.loading.families import load
+from carnet_check.semantics import Interpreter, NotEnabled
 from carnet_ref.citations import citations
 from carnet_ref.systems import replay_of
 from carnet_ref.systems.replaying import Replay
 from carnet_spec.language import Family, SpecificationError
+from carnet_spec.trace import Trace, TraceStep
 
 from .. import accounts, agreement, carried_out, counted_mutants, counted_proofs, falls, round_picture
 from ..junit import VERIFIES, kept
 from ..traces import Attacked, Traces
-from ..without_delay import without_delay
 
 if TYPE_CHECKING:
     from carnet_check.attacks.describing import ShownStep
+
 
 ROOT = Path(__file__).parents[4]
 RESULTS = ROOT / "docs" / "results"
@@ -161,18 +164,13 @@ def replays(family: Family) -> None:
         rows = carried_out.record(family, rows, traces, replay)
         traces.write()
     else:
-        rows = _carried_out_again(family, rows)
+        from carnet_ref.systems.gpu_travelling.exploits.replay import replayed
+
+        about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
+        rows = replayed(about, secrets.token_bytes)
     if any(row["replay"]["defended"]["reproduced"] for row in rows):
         raise SystemExit("a replay is not as expected, so nothing is recorded")
     _write(path, rows)
-
-
-def _carried_out_again(family: Family, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Carry chosen attacks out again; each says about which design that is."""
-    from carnet_ref.systems.gpu_travelling.exploits.record import replayed
-
-    about = [{**row, "digest": family.digest(row["variant"], tuple(row["removed"]))} for row in rows]
-    return replayed(about, secrets.token_bytes)
 
 
 def verdicts(family: Family) -> None:
@@ -181,7 +179,8 @@ def verdicts(family: Family) -> None:
     Raises:
         SystemExit: a verdict is not as expected; nothing is kept.
     """
-    found = verified(_printed(["carnet", "verify", family.id]))
+    ran = subprocess.run(["carnet", "verify", family.id, "--json"], capture_output=True, text=True, check=False)
+    found = verified(json.loads(ran.stdout))
     if any(row["verdict"] != row["expected"] for row in found["results"]):
         raise SystemExit("a verdict is not as expected, so nothing is recorded")
     _write(RESULTS / f"{family.id}.json", found)
@@ -305,11 +304,31 @@ RECORDERS: Mapping[str, Callable[[Family], None]] = {
 """What is recorded of each protocol by itself."""
 
 
-def _printed(command: list[str]) -> Any:
-    ran = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
-    return json.loads(ran.stdout)
-
-
 def _write(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+# --------------------------------------------------------------------------------------------------
+# A run with each step taken as soon as it can be, so that a diagram of it reads in order.
+
+
+def without_delay(judge: Interpreter, trace: Trace) -> Trace:
+    """Return a run to the same state with each step taken as soon as it can be; each role keeps the order of its steps.
+
+    A search may let a message wait while others are sent. Then a diagram would show it received long after.
+    """
+    steps: list[TraceStep] = []
+    for place, step in enumerate(trace.steps):
+        own = max((at for at, each in enumerate(steps, 1) if each.by == step.by), default=0)
+        rest = trace.steps[place + 1 :]
+        early = ([*steps[:at], step, *steps[at:]] for at in range(own, place + 1))
+        steps = next(each for each in early if _leads_there(judge, trace, (*each, *rest)))
+    return replace(trace, steps=tuple(steps))
+
+
+def _leads_there(judge: Interpreter, trace: Trace, steps: tuple[TraceStep, ...]) -> bool:
+    try:
+        return judge.replay(replace(trace, steps=steps))[-1] == judge.replay(trace)[-1]
+    except NotEnabled:
+        return False

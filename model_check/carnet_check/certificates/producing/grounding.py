@@ -57,7 +57,7 @@ class Fact(NamedTuple):
     formula: int
 
 
-class Bank:
+class TermBank:
     """The terms and formulas of one obligation, and those that a search adds."""
 
     def __init__(self, obligation: checker.Obligation) -> None:
@@ -65,8 +65,7 @@ class Bank:
         self.functions = {str(name): (tuple(map(str, sorts)), str(result)) for name, (sorts, result) in functions}
         self.members = {str(name): str(sort) for name, sort in members}
         self.nodes: list[Node] = []
-        self.eigens: list[str] = []
-        """The sort of each eigenvariable."""
+        self.eigens: list[str] = []  # the sort of each eigenvariable
         self._numbers: dict[Node, int] = {}
         self._eigens_in: dict[int, frozenset[int]] = {}
         self._order: dict[int, tuple[object, ...]] = {}
@@ -216,7 +215,13 @@ def needed(grounding: Grounding, deadline: float = math.inf) -> Needed | None:
             return None
         grounding.close()
         if grounding.solver.check(*switches) == grounding.z3.unsat:
-            return _sorted_out([wants[name] for name in _smallest(grounding, switches)])
+            found = Needed()
+            for want in (wants[name] for name in _smallest(grounding, switches)):
+                if isinstance(want, int):
+                    found.cases.append(want)
+                else:
+                    found.instances.setdefault(want[0], []).append(want[1])
+            return found
         model = _Model(grounding, deadline)
         known = set(wants.values())
         fresh: list[_Want] = [want for want in model.instances() if want not in known]
@@ -248,7 +253,7 @@ def _said(grounding: Grounding, want: _Want) -> Any:
 def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
     """Return the names of switches that contradict each other, and do not without any of them."""
     solver, unsat = grounding.solver, grounding.z3.unsat
-    core = sorted(solver.unsat_core(), key=_age)
+    core = sorted(solver.unsat_core(), key=lambda switch: int(str(switch).partition("!")[2]))
     place = 0
     while place < len(core):
         fewer = core[:place] + core[place + 1 :]
@@ -259,20 +264,6 @@ def _smallest(grounding: Grounding, switches: list[Any]) -> list[str]:
         else:
             place += 1
     return [str(switch) for switch in core]
-
-
-def _age(switch: Any) -> int:
-    return int(str(switch).partition("!")[2])
-
-
-def _sorted_out(wants: list[_Want]) -> Needed:
-    found = Needed()
-    for want in wants:
-        if isinstance(want, int):
-            found.cases.append(want)
-        else:
-            found.instances.setdefault(want[0], []).append(want[1])
-    return found
 
 
 Values = tuple[int, ...]
@@ -305,14 +296,10 @@ class _Model:
             closure: self._is_true(proxy) for closure, proxy in grounding.proxies.items()
         }
         self._of_value: dict[int, int] = {}
-        self._usable: dict[int, int] = {}
-        """For values, the terms that variables are replaced by."""
+        self._usable: dict[int, int] = {}  # for values, the terms that variables are replaced by
         self._tables: dict[str, dict[Values, bool]] = {}
         self._representatives: dict[str, list[int]] = {}
-        self._choose_representatives()
-
-    def _choose_representatives(self) -> None:
-        """Choose for every value of a sort the smallest term of it whose eigenvariables stand for something."""
+        # Choose for every value of a sort the smallest term of it whose eigenvariables stand for something
         named, bank = self._ground.named, self._bank
         live = {
             eigen for closure, eigen in named.items() if self._true[closure] == (bank.nodes[closure[1]].kind == EXISTS)
@@ -330,7 +317,6 @@ class _Model:
         return bool(self._ground.z3.is_true(self._model.eval(expression, model_completion=True)))
 
     def value(self, term: int) -> int:
-        """Return the value of a ground term."""
         found = self._values.get(term)
         if found is None:
             found = self._values[term] = self._number_of(self._ground.expression(term))
@@ -348,13 +334,11 @@ class _Model:
                 yield from ((closure, terms) for _, terms in zip(range(AT_ONCE), found, strict=False))
 
     def outside(self) -> Iterator[int]:
-        """Yield terms of enumerations that are none of its members."""
         for sort, members in self._bank.enumerations.items():
             values = set(map(self.value, members))
             yield from (term for term in list(self._ground.pool.get(sort, ())) if self.value(term) not in values)
 
     def _sorts(self, formula: int) -> list[str]:
-        """Return the sorts of the quantifiers of one kind at the front of a formula."""
         kind, sorts = self._bank.nodes[formula].kind, []
         while self._bank.nodes[formula].kind == kind:
             sorts.append(self._bank.nodes[formula].name)
@@ -362,7 +346,6 @@ class _Model:
         return sorts
 
     def _falsified(self, closure: Closure, sorts: list[str], wanted: bool) -> Iterator[Env]:
-        """Yield terms at which the body is not as wanted."""
         env, formula = closure
         body = self._bank.body(formula, len(sorts))
         matching = _Matching((*[None] * len(sorts), *env), sorts, body, wanted)
@@ -392,7 +375,6 @@ class _Model:
             yield from self._matched(matching._replace(scope=filled), ())
 
     def _asked(self, formula: int, sign: bool) -> list[tuple[int, ...]]:
-        """Return the ways in which a formula can be so, each by atoms that must be true then."""
         kind, _, parts = self._bank.nodes[formula]
         if kind == CONST:
             return [()] if bool(parts[0]) == sign else []
@@ -420,7 +402,6 @@ class _Model:
             yield extended
 
     def _rows(self, relation: str) -> list[Values]:
-        """Return the rows at which a relation holds."""
         return [row for row, holds in self._table(relation).items() if holds]
 
     def _table(self, relation: str) -> dict[Values, bool]:
@@ -488,7 +469,6 @@ class _Model:
 
 
 def _once(found: Iterator[Env]) -> Iterator[Env]:
-    """Yield everything once."""
     seen: set[Env] = set()
     for each in found:
         if each not in seen:
@@ -530,7 +510,7 @@ DEEPEST_MET = 4
 class Grounding:
     """A solver, and what stands in it for terms and closures."""
 
-    def __init__(self, bank: Bank) -> None:
+    def __init__(self, bank: TermBank) -> None:
         import z3
 
         self.z3 = z3
@@ -539,14 +519,10 @@ class Grounding:
         self.solver = z3.SimpleSolver(ctx=self.context)
         self.pool: dict[str, dict[int, int]] = {}
         """The ground terms of each sort that variables are replaced by, with their depths."""
-        self.proxies: dict[Closure, Any] = {}
-        """The proposition of each quantified closure."""
-        self.named: dict[Closure, int] = {}
-        """The eigenvariable of each."""
-        self.depth = 0
-        """How deep terms are that are there only because functions can be applied."""
-        self.atoms: dict[str, dict[Env, Any]] = {}
-        """For each relation, the terms that something is said of."""
+        self.proxies: dict[Closure, Any] = {}  # the proposition of each quantified closure
+        self.named: dict[Closure, int] = {}  # the eigenvariable of each
+        self.depth = 0  # how deep terms are that are there only because functions can be applied
+        self.atoms: dict[str, dict[Env, Any]] = {}  # for each relation, the terms that something is said of
         self._sorts: dict[str, Any] = {}
         self._symbols: dict[str, Any] = {}
         self._terms: dict[int, Any] = {}

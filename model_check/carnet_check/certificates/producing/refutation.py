@@ -8,12 +8,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 from carnet_check.certificates.producing import grounding as b
-from carnet_check.certificates.producing.grounding import Bank, Closure, Env, Fact, Grounding, Needed, joined, needed
+from carnet_check.certificates.producing.grounding import (
+    Closure,
+    Env,
+    Fact,
+    Grounding,
+    Needed,
+    TermBank,
+    joined,
+    needed,
+)
 from carnet_check.kernel import checker
 from carnet_check.kernel.checker import Obligation, Step
 
@@ -28,24 +37,20 @@ class NotFound(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class Close:
     """Facts that contradict each other after rewriting by some of them: places among them, and directions."""
 
     facts: tuple[Fact, ...]
     rewritings: tuple[tuple[int, bool], ...]
 
 
-def closed(bank: Bank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Closed:
-    """Return how a branch ends whose facts contradict each other.
-
-    Raises:
-        NotFound: rewriting does not show it.
-    """
+def closed(bank: TermBank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> Close:
+    """Return how a branch ends whose facts contradict each other; raise NotFound if rewriting does not show it."""
     equations = [fact for fact in facts if is_equation(bank, fact) and fact not in contradiction]
     needed = list(dict.fromkeys((*contradiction, *_fewest(bank, equations, contradiction))))
     rewritings: list[tuple[int, bool]] = []
     now = needed
-    while not _is_absurd(bank, now):
+    while not any(_alone(bank, fact) or fact._replace(sign=not fact.sign) in now for fact in now):
         if len(rewritings) == MOST_REWRITINGS:
             raise NotFound("rewriting does not end")
         found = min(_possible(bank, now), key=lambda each: each[0], default=None)
@@ -53,15 +58,15 @@ def closed(bank: Bank, facts: Iterable[Fact], contradiction: Sequence[Fact]) -> 
             raise NotFound("rewriting shows no contradiction")
         _, place, backwards, now = found
         rewritings.append((place, backwards))
-    return Closed(tuple(needed), tuple(rewritings))
+    return Close(tuple(needed), tuple(rewritings))
 
 
-def is_equation(bank: Bank, fact: Fact) -> bool:
+def is_equation(bank: TermBank, fact: Fact) -> bool:
     """Whether a fact says that two terms are equal."""
     return fact.sign and bank.nodes[fact.formula].kind == b.EQUAL
 
 
-def _fewest(bank: Bank, equations: list[Fact], contradiction: Sequence[Fact]) -> list[Fact]:
+def _fewest(bank: TermBank, equations: list[Fact], contradiction: Sequence[Fact]) -> list[Fact]:
     """Leave out equations, many at a time first, as long as there is a contradiction."""
     size = len(equations)
     while size:
@@ -76,7 +81,7 @@ def _fewest(bank: Bank, equations: list[Fact], contradiction: Sequence[Fact]) ->
     return equations
 
 
-def _possible(bank: Bank, facts: Sequence[Fact]) -> Iterator[tuple[tuple[object, ...], int, bool, list[Fact]]]:
+def _possible(bank: TermBank, facts: Sequence[Fact]) -> Iterator[tuple[tuple[object, ...], int, bool, list[Fact]]]:
     """Yield every rewriting from a larger term to a smaller one that changes something, with its outcome."""
     for place, fact in enumerate(facts):
         if not is_equation(bank, fact):
@@ -89,7 +94,7 @@ def _possible(bank: Bank, facts: Sequence[Fact]) -> Iterator[tuple[tuple[object,
             yield (bank.order(large), place), place, backwards, changed
 
 
-def _rewritten(bank: Bank, large: int, small: int, fact: Fact) -> Fact:
+def _rewritten(bank: TermBank, large: int, small: int, fact: Fact) -> Fact:
     kind, name, parts = bank.nodes[fact.formula]
     if kind not in b.ATOMS:
         return fact
@@ -97,7 +102,7 @@ def _rewritten(bank: Bank, large: int, small: int, fact: Fact) -> Fact:
     return fact if changed == parts else Fact(fact.sign, (), bank.number(kind, name, changed))
 
 
-def _replaced(bank: Bank, large: int, small: int, term: int) -> int:
+def _replaced(bank: TermBank, large: int, small: int, term: int) -> int:
     if term == large:
         return small
     kind, name, parts = bank.nodes[term]
@@ -106,12 +111,7 @@ def _replaced(bank: Bank, large: int, small: int, term: int) -> int:
     return bank.number(kind, name, tuple(_replaced(bank, large, small, part) for part in parts))
 
 
-def _is_absurd(bank: Bank, facts: Sequence[Fact]) -> bool:
-    known = set(facts)
-    return any(_alone(bank, fact) or fact._replace(sign=not fact.sign) in known for fact in facts)
-
-
-def _alone(bank: Bank, fact: Fact) -> bool:
+def _alone(bank: TermBank, fact: Fact) -> bool:
     kind, _, parts = bank.nodes[fact.formula]
     if kind == b.CONST:
         return fact.sign != bool(parts[0])
@@ -130,7 +130,7 @@ MOST_BRANCHES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class UseHypothesis:
     """A hypothesis is taken note of."""
 
     hypothesis: int
@@ -138,7 +138,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Instantiated:
+class Instantiate:
     """A general fact is taken at terms."""
 
     fact: Fact
@@ -147,7 +147,7 @@ class Instantiated:
 
 
 @dataclass(frozen=True, slots=True)
-class Witnessed:
+class IntroduceWitness:
     """An element of which a fact says that it exists is called by an eigenvariable."""
 
     fact: Fact
@@ -156,7 +156,7 @@ class Witnessed:
 
 
 @dataclass(frozen=True, slots=True)
-class Branched:
+class Split:
     """A fact can be in two ways."""
 
     fact: Fact
@@ -165,14 +165,14 @@ class Branched:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CaseSplit:
     """A term is one of the members of an enumeration."""
 
     term: int
     each: tuple[Tree, ...]
 
 
-Tree = Used | Instantiated | Witnessed | Branched | Told | Closed
+Tree = UseHypothesis | Instantiate | IntroduceWitness | Split | CaseSplit | Close
 _Need = Fact | int
 """What a refutation needs: facts, and eigenvariables that have been named."""
 _Found = tuple[Tree, frozenset[_Need]]
@@ -182,46 +182,31 @@ _Found = tuple[Tree, frozenset[_Need]]
 class _Applied:
     """A step with one consequence: it needs ``parents`` and adds ``added``."""
 
-    step: Used | Instantiated | Witnessed
+    step: UseHypothesis | Instantiate | IntroduceWitness
     parents: frozenset[_Need]
     added: frozenset[_Need]
 
-    def before(self, rest: Tree) -> Tree:
-        """Return the step, with ``rest`` after it."""
-        match self.step:
-            case Used(hypothesis):
-                return Used(hypothesis, rest)
-            case Instantiated(fact, terms):
-                return Instantiated(fact, terms, rest)
-            case Witnessed(fact, named):
-                return Witnessed(fact, named, rest)
 
-
-_NOTHING = Closed((), ())
+_NOTHING = Close((), ())
 """Stands for what comes after a step while that is not known."""
 
 
 class Search:
     """Looks for a refutation of the hypotheses of a bank."""
 
-    def __init__(self, bank: Bank, needed: Needed, named: dict[Closure, int]) -> None:
+    def __init__(self, bank: TermBank, needed: Needed, named: dict[Closure, int]) -> None:
         self.bank = bank
         self.needed = needed
-        self.named = named
-        """The eigenvariable of each closure that claims that something exists."""
+        self.named = named  # the eigenvariable of each closure that claims that something exists
         self.branches = 0
         self.of_goal = set(bank.noted(True, bank.scope, bank.hypotheses[-1]))
         """The facts that come from the goal alone: they are split first, since every other fact serves few of them."""
 
     def refutation(self) -> Tree:
-        """Return a refutation.
-
-        Raises:
-            NotFound: there is none with the instances that are needed.
-        """
+        """Return a refutation; raise NotFound if there is none with the instances that are needed."""
         branch = _Branch(self, {}, frozenset())
         for place, formula in enumerate(self.bank.hypotheses):
-            branch.apply(Used(place, _NOTHING), (), self.bank.noted(True, self.bank.scope, formula))
+            branch.apply(UseHypothesis(place, _NOTHING), (), self.bank.noted(True, self.bank.scope, formula))
         tree, needs = branch.refuted()
         assert needs <= set(self.bank.scope), "a refutation rests on what nothing gives"
         return tree
@@ -243,37 +228,34 @@ class _Branch:
         self.search = search
         self.bank = search.bank
         self.known: dict[_Need, None] = dict(known) or dict.fromkeys(self.bank.scope)
-        self.done = done
-        """The facts that were split and the terms whose cases were told apart."""
+        self.done = done  # the facts that were split and the terms whose cases were told apart
         self.todo: list[Fact] = []
         self.taken: list[_Applied] = []
 
     def take(self, needs: Iterable[_Need]) -> None:
-        """Take note of facts and names."""
         for each in needs:
             if each not in self.known:
                 self.known[each] = None
                 if isinstance(each, Fact):
                     self.todo.append(each)
 
-    def apply(self, step: Used | Instantiated | Witnessed, parents: Iterable[_Need], added: Iterable[_Need]) -> None:
-        """Take a step, if it adds anything."""
+    def apply(
+        self, step: UseHypothesis | Instantiate | IntroduceWitness, parents: Iterable[_Need], added: Iterable[_Need]
+    ) -> None:
         new = frozenset(each for each in added if each not in self.known)
         if new:
             self.taken.append(_Applied(step, frozenset(parents), new))
             self.take(each for each in added if each in new)
 
     def finished(self, tree: Tree, needs: frozenset[_Need]) -> _Found:
-        """Return a refutation with those of the steps before it that it needs."""
         for applied in reversed(self.taken):
             if needs & applied.added:
-                tree, needs = applied.before(tree), (needs - applied.added) | applied.parents
+                tree, needs = replace(applied.step, rest=tree), (needs - applied.added) | applied.parents
         return tree, needs
 
     # -- steps with one consequence -----------------------------------------------------------------
 
     def expand(self) -> None:
-        """Take every step with one consequence."""
         while self.todo or self._instantiate():
             while self.todo:
                 self._quantified(self.todo.pop())
@@ -288,16 +270,14 @@ class _Branch:
                 self.search.named[closure] = self.bank.eigen(self.bank.nodes[formula].name)
             named = self.search.named[closure]
             added = self.bank.noted(sign, (named, *env), self.bank.body(formula))
-            self.apply(Witnessed(fact, named, _NOTHING), (fact,), (named, *added))
+            self.apply(IntroduceWitness(fact, named, _NOTHING), (fact,), (named, *added))
             self._inherit(fact, added)
 
     def _inherit(self, fact: Fact, added: Iterable[Fact]) -> None:
-        """What comes from a fact of the goal alone is one, too."""
         if fact in self.search.of_goal:
             self.search.of_goal.update(added)
 
     def _wanted(self) -> Iterator[tuple[Fact, Env]]:
-        """Yield the general facts of the branch with the terms that they are needed at."""
         for fact in list(self.known):
             if isinstance(fact, Fact):
                 wanted = self.search.needed.instances.get((fact.env, fact.formula), ())
@@ -306,24 +286,21 @@ class _Branch:
 
     def _instantiate(self) -> bool:
         for fact, terms in self._wanted():
-            if all(self.is_named(term) for term in terms):
+            if all(map(self.is_named, terms)):
                 self.instance(fact, terms)
         return bool(self.todo)
 
     def is_named(self, term: int) -> bool:
-        """Whether the branch has named everything in a term."""
         return all(eigen in self.known for eigen in self.bank.eigens_in(term))
 
     def instance(self, fact: Fact, terms: Env) -> None:
-        """Take a general fact at terms."""
         eigens = frozenset().union(*map(self.bank.eigens_in, terms))
         added = self.bank.noted(fact.sign, (*reversed(terms), *fact.env), self.bank.body(fact.formula, len(terms)))
-        self.apply(Instantiated(fact, terms, _NOTHING), (fact, *eigens), added)
+        self.apply(Instantiate(fact, terms, _NOTHING), (fact, *eigens), added)
 
     # -- the rest -----------------------------------------------------------------------------------
 
     def refuted(self) -> _Found:
-        """Return a refutation of this branch, and what it needs."""
         while True:
             self.expand()
             facts = [fact for fact in self.known if isinstance(fact, Fact)]
@@ -374,10 +351,9 @@ class _Branch:
                 return tree, needs
             found[way] = (tree, needs - new)
         (first, one), (second, other) = found[0], found[1]
-        return Branched(fact, first, second), one | other | {fact}
+        return Split(fact, first, second), one | other | {fact}
 
     def _cases(self, term: int) -> _Found:
-        """Refute that a term is any of the members of its enumeration."""
         trees: list[Tree] = []
         needs: frozenset[_Need] = frozenset(self.bank.eigens_in(term))
         for member in self.bank.enumerations[self.bank.sort(term)]:
@@ -387,7 +363,7 @@ class _Branch:
                 return tree, needed
             trees.append(tree)
             needs |= needed - {case}
-        return Told(term, tuple(trees)), needs
+        return CaseSplit(term, tuple(trees)), needs
 
     def _with_other_terms(self) -> bool:
         """Replace eigenvariables that nothing is known of here by something else, which does as well."""
@@ -422,7 +398,7 @@ class Congruence:
     of an enumeration became equal; without a contradiction it is ``None``.
     """
 
-    def __init__(self, bank: Bank, facts: Iterable[Fact]) -> None:
+    def __init__(self, bank: TermBank, facts: Iterable[Fact]) -> None:
         self._bank = bank
         self._leader: dict[int, int] = {}
         self._applied: dict[tuple[str, Env], int] = {}
@@ -432,7 +408,9 @@ class Congruence:
         self.contradiction: tuple[Fact, ...] | None = None
         facts = list(facts)
         self._merge(facts)
-        self._find_members()
+        for term in self._leader:
+            if self._bank.nodes[term].kind == b.MEMBER and self._member.setdefault(self._led(term), term) != term:
+                self.contradiction = ()
         for fact in facts:
             self._take(fact)
 
@@ -478,11 +456,6 @@ class Congruence:
                 joined_any |= self._join(self._applied.setdefault(key, term), term)
         return joined_any
 
-    def _find_members(self) -> None:
-        for term in self._leader:
-            if self._bank.nodes[term].kind == b.MEMBER and self._member.setdefault(self._led(term), term) != term:
-                self.contradiction = ()
-
     def representative(self, term: int) -> int:
         """Return the term that stands for everything equal to ``term``."""
         if term in self._leader:
@@ -497,7 +470,6 @@ class Congruence:
     # -- facts --------------------------------------------------------------------------------------
 
     def _take(self, fact: Fact) -> None:
-        """Take note of a fact, and of a contradiction with an earlier one."""
         kind, name, parts = self._bank.nodes[fact.formula]
         if kind == b.CONST:
             if fact.sign != bool(parts[0]):
@@ -507,18 +479,15 @@ class Congruence:
             if before.sign != fact.sign:
                 self._contradict(before, fact)
         elif kind == b.EQUAL:
-            self._distinguish(fact, *map(self._led, parts))
+            left, right = map(self._led, parts)
+            if not fact.sign and left == right:
+                self._contradict(fact)
+            if not fact.sign:
+                self._atoms[b.EQUAL, (left, right)] = self._atoms[b.EQUAL, (right, left)] = fact
         else:
             before = self._closures.setdefault((fact.env, fact.formula), fact)
             if before.sign != fact.sign:
                 self._contradict(before, fact)
-
-    def _distinguish(self, fact: Fact, left: int, right: int) -> None:
-        if fact.sign:
-            return
-        if left == right:
-            self._contradict(fact)
-        self._atoms[b.EQUAL, (left, right)] = self._atoms[b.EQUAL, (right, left)] = fact
 
     def _contradict(self, *facts: Fact) -> None:
         if self.contradiction is None:
@@ -532,7 +501,6 @@ class Congruence:
         return self._composed(env, formula) if known is None else known.sign
 
     def _composed(self, env: Env, formula: int) -> bool | None:
-        """Return what the parts of a closure decide."""
         kind, name, parts = self._bank.nodes[formula]
         if kind == b.CONST:
             return bool(parts[0])
@@ -567,8 +535,7 @@ class Congruence:
         return self._composed(fact.env, fact.formula) is fact.sign
 
 
-# --------------------------------------------------------------------------------------------------
-# Finding a refutation of an obligation. What is found is for the kernel to judge.
+# -- Finding a refutation of an obligation. What is found is for the kernel to judge ---------------
 
 
 def found(obligation: Obligation, deadline: float = math.inf) -> list[Step]:
@@ -577,7 +544,7 @@ def found(obligation: Obligation, deadline: float = math.inf) -> list[Step]:
     Raises:
         NotFound: the search ended without one.
     """
-    bank = Bank(obligation)
+    bank = TermBank(obligation)
     grounding = Grounding(bank)
     wanted = needed(grounding, deadline)
     if wanted is None:
@@ -596,11 +563,10 @@ class _At(NamedTuple):
     facts: tuple[Fact, ...]
 
     def with_facts(self, *new: Fact) -> _At:
-        """Return the place after further facts."""
         return self._replace(facts=new + self.facts)
 
 
-def steps_of(bank: Bank, tree: Tree) -> Iterator[Step]:
+def steps_of(bank: TermBank, tree: Tree) -> Iterator[Step]:
     """Yield the steps of a refutation in prefix order."""
     waiting: list[tuple[Tree, _At]] = [(tree, _At(bank.scope, ()))]
     while waiting:
@@ -610,34 +576,34 @@ def steps_of(bank: Bank, tree: Tree) -> Iterator[Step]:
         waiting += reversed(rest)
 
 
-def _step(bank: Bank, node: Tree, at: _At) -> tuple[Step, list[tuple[Tree, _At]]]:
+def _step(bank: TermBank, node: Tree, at: _At) -> tuple[Step, list[tuple[Tree, _At]]]:
     """Return a step, and what follows it with the places where that stands."""
     match node:
-        case Used(hypothesis, rest):
+        case UseHypothesis(hypothesis, rest):
             step: Step = ("use", (hypothesis,), (), ())
             return step, [(rest, at.with_facts(*bank.noted(True, bank.scope, bank.hypotheses[hypothesis])))]
-        case Instantiated(fact, terms, rest):
+        case Instantiate(fact, terms, rest):
             env, body = (*reversed(terms), *fact.env), bank.body(fact.formula, len(terms))
             step = ("instance", (at.facts.index(fact),), tuple(_term(bank, at, term) for term in terms), ())
             return step, [(rest, at.with_facts(*bank.noted(fact.sign, env, body)))]
-        case Witnessed(fact, named, rest):
+        case IntroduceWitness(fact, named, rest):
             new = bank.noted(fact.sign, (named, *fact.env), bank.body(fact.formula))
             after = _At((*at.named, named), new + at.facts)
             return ("witness", (at.facts.index(fact),), (), ()), [(rest, after)]
-        case Branched(fact, first, second):
+        case Split(fact, first, second):
             one, other = bank.ways(fact)
             branches: list[tuple[Tree, _At]] = [(first, at.with_facts(*one)), (second, at.with_facts(*other))]
             return ("split", (at.facts.index(fact),), (), ()), branches
-        case Told(term, each):
+        case CaseSplit(term, each):
             members = bank.enumerations[bank.sort(term)]
             facts = [Fact(True, (), bank.number(b.EQUAL, "", (term, member))) for member in members]
             told = [(tree, at.with_facts(fact)) for tree, fact in zip(each, facts, strict=True)]
             return ("cases", (), (_term(bank, at, term),), ()), told
-        case Closed(facts, rewritings):
+        case Close(facts, rewritings):
             return ("close", tuple(map(at.facts.index, facts)), (), rewritings), []
 
 
-def _term(bank: Bank, at: _At, term: int) -> checker.Node:
+def _term(bank: TermBank, at: _At, term: int) -> checker.Node:
     kind, name, parts = bank.nodes[term]
     if kind == b.EIGEN:
         return kind, at.named.index(term), ()

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.engines.bounded.questions import Answer, Found, Questions, Standing
+from carnet_check.engines.bounded.questions import Answer, ClaimStatus, FoundRun, Questions
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
 from carnet_check.engines.exploring.searches import judged
-from carnet_check.engines.interface import Bounded, Outcome, Plan, Task
+from carnet_check.engines.interface import Bounded, EngineResult, Plan, Task
 from carnet_check.engines.proving.solver import Z3, require_trusted, solver_version
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import violated_axioms
@@ -56,7 +56,7 @@ class BoundedModelChecking(Bounded):
         """Say how long runs may be, and that no size matters."""
         return f"every run of up to {counted(self.depth, 'step')}, for {ANY_NUMBER}, by {solver_version()}"
 
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Say that the number of steps is bounded, and nothing else."""
         return (f"{self.name}: up to {counted(self.depth, 'step')}, rules counted, {ANY_NUMBER}",)
 
@@ -65,14 +65,10 @@ class BoundedModelChecking(Bounded):
         return f"{counted(self.depth, 'step')}, {self.rlimit:,} solver units to a claim and a number of steps"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to believe a Z3 that fails its self-test.
-
-        Raises:
-            UsageError: it fails.
-        """
+        """Refuse to believe a Z3 that fails its self-test (UsageError)."""
         require_trusted()
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Look for a run that breaks each claim, one variant after the other."""
         rows: list[Result] = []
         searches: list[Coverage] = []
@@ -86,9 +82,9 @@ class BoundedModelChecking(Bounded):
             fallen = sum(row.verdict is Verdict.VIOLATED for row, _ in judged)
             told = f"of {len(judged)}, no short run breaks {held}, and one breaks {fallen}"
             listener.line(f"{plan.protocol.variant}: {self.name}, {told}, in {seconds:.1f} s")
-        return Outcome(self.name, tuple(rows), tuple(searches))
+        return EngineResult(self.name, tuple(rows), tuple(searches))
 
-    def _standings(self, task: Task, plan: Plan, listener: Listener) -> list[Standing]:
+    def _standings(self, task: Task, plan: Plan, listener: Listener) -> list[ClaimStatus]:
         variant = plan.protocol.variant
 
         def told(claim: str, threat: str, steps: int) -> None:
@@ -100,14 +96,13 @@ class BoundedModelChecking(Bounded):
             with task.runner.pool(solver_version) as pool:
                 return Questions(plan, self.depth, self.rlimit).answered(pool, told)
         except SpecificationError as error:
-            return [Standing(0, Answer.unknown(0, str(error)))] * len(plan.pairs)
+            return [ClaimStatus(0, Answer.unknown(0, str(error)))] * len(plan.pairs)
 
     # -- rows --------------------------------------------------------------------------------------
 
     def _judged(
-        self, task: Task, plan: Plan, standings: Sequence[Standing]
+        self, task: Task, plan: Plan, standings: Sequence[ClaimStatus]
     ) -> Iterator[tuple[Result, Coverage | None]]:
-        """Yield the row of each pair, and the run that breaks the claim if there is one."""
         for (claim, threat), standing in zip(plan.pairs, standings, strict=True):
             found = standing.last.found if standing.last else None
             if found is None:
@@ -116,7 +111,7 @@ class BoundedModelChecking(Bounded):
                 run = violation(task.source.reference, plan, threat, claim.name, found)
                 yield self._broken(task, plan, claim, threat, run), run
 
-    def _unbroken(self, task: Task, plan: Plan, claim: Claim, threat: Threat, standing: Standing) -> Result:
+    def _unbroken(self, task: Task, plan: Plan, claim: Claim, threat: Threat, standing: ClaimStatus) -> Result:
         bound = standing.least - 1
         stopped = _stopped(standing)
         if stopped and bound < 1:
@@ -147,7 +142,7 @@ class BoundedModelChecking(Bounded):
         )
 
 
-def _stopped(standing: Standing) -> str:
+def _stopped(standing: ClaimStatus) -> str:
     """Say why nothing is known of more steps, or nothing where no more was asked."""
     last = standing.last
     if last is None:
@@ -168,7 +163,7 @@ AS_FOUND = "as found"
 """The name of the size of an instance that the solver chose."""
 
 
-def violation(reference: str, plan: Plan, threat: Threat, claim: str, found: Found) -> Coverage:
+def violation(reference: str, plan: Plan, threat: Threat, claim: str, found: FoundRun) -> Coverage:
     """Return a run that breaks a claim, alone, with whatever the interpreter has against it."""
     protocol = plan.protocol
     task = Search(
@@ -184,7 +179,7 @@ def violation(reference: str, plan: Plan, threat: Threat, claim: str, found: Fou
     return Coverage(task, parts=(Part(found.instance, _replayed(protocol, threat, claim, found)),))
 
 
-def _replayed(protocol: Protocol, threat: Threat, claim: str, found: Found) -> Exploration:
+def _replayed(protocol: Protocol, threat: Threat, claim: str, found: FoundRun) -> Exploration:
     trace = Trace(protocol.id, protocol.variant, protocol.without, threat.id, found.steps)
     run = Exploration(
         states=len(found.steps) + 1, depth=len(found.steps), stopped_by="violation", violations={claim: trace}
@@ -202,5 +197,5 @@ def _refused(*problems: str) -> Exploration:
     return Exploration(stopped_by="an error", problems=problems)
 
 
-def _scale(found: Found) -> Mapping[str, int]:
+def _scale(found: FoundRun) -> Mapping[str, int]:
     return {sort: len(elements) for sort, elements in found.instance.elements.items()}

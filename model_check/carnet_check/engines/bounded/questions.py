@@ -14,7 +14,7 @@ from typing import Any
 from carnet_check.engines.interface import Plan
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.engines.proving.solver import limited_memory
-from carnet_check.exports.smtlib import Declarations, member_name, quoted, sort_name, symbol_name, text
+from carnet_check.exports.smtlib import Declarations, at_most, member_name, quoted, sort_name, symbol_name, text
 from carnet_check.made import Made, Purpose
 from carnet_check.obligations.preconditions import Change, Either, Sure
 from carnet_check.obligations.reading import Hypothesis, Reading, Steps, read
@@ -24,12 +24,12 @@ from carnet_spec.language import Action, Effect, Instance, Row, Sort, Symbol, Th
 from carnet_spec.language.terms import BOOL, FALSE, And, Apply, IfThenElse, Kind, Member, Not, Or, Term, Var, rebuild
 from carnet_spec.trace import TraceStep
 
-Told = Callable[[str, str, int], None]
+OnAnswer = Callable[[str, str, int], None]
 """Told a claim, a threat model or nothing, and the number of steps about which there is an answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClaimStatus:
     """What is known of a claim under a threat model: ``least`` steps or more are needed to break it.
 
     ``last`` is the answer about so many steps, or nothing where no more was asked.
@@ -52,7 +52,7 @@ class Questions:
         self._rlimit = rlimit
         self._reading = read(plan.protocol)
 
-    def answered(self, pool: Pool, told: Told) -> list[Standing]:
+    def answered(self, pool: Pool, told: OnAnswer) -> list[ClaimStatus]:
         """Return how each pair of claim and threat model stands, in the plan's order."""
         pairs = self._plan.pairs
         claims = list(dict.fromkeys(claim.name for claim, _ in pairs))
@@ -62,32 +62,32 @@ class Questions:
         found = dict(zip(again, self._asked(pool, further, told), strict=True))
         return [found.get(pair) or general[pair[0].name] for pair in pairs]
 
-    def _is_open(self, general: Standing, threat: Threat) -> bool:
+    def _is_open(self, general: ClaimStatus, threat: Threat) -> bool:
         """Whether the axioms of a threat model may change the answer."""
         return general.last is not None and bool(self._reading.threats.get(threat.id))
 
-    def _asked(self, pool: Pool, wanted: Sequence[tuple[str, Threat | None, int]], told: Told) -> list[Standing]:
+    def _asked(self, pool: Pool, wanted: Sequence[tuple[str, Threat | None, int]], told: OnAnswer) -> list[ClaimStatus]:
         unrolled = {threat: Unrolling(self._reading, threat) for threat in dict.fromkeys(each for _, each, _ in wanted)}
         asked = [self._question(unrolled[threat], claim, threat, first) for claim, threat, first in wanted]
-        found = {each.id: Standing(each.first) for each in asked}
+        found = {each.id: ClaimStatus(each.first) for each in asked}
         for part, said in pool.results(answers, asked, is_last):
             least = found[part.id].least
             answer = Answer.unknown(least, said.reason) if isinstance(said, Lost) else said
-            found[part.id] = Standing(answer.steps + 1) if answer.is_proved else Standing(least, answer)
+            found[part.id] = ClaimStatus(answer.steps + 1) if answer.is_proved else ClaimStatus(least, answer)
             told(*part.id, answer.steps)
         return [found[each.id] for each in asked]
 
-    def _question(self, unrolling: Unrolling, claim: str, threat: Threat | None, first: int) -> Asked:
+    def _question(self, unrolling: Unrolling, claim: str, threat: Threat | None, first: int) -> BoundedQuery:
         invariant = self._plan.protocol.claim(claim).checked.name
         parts = unrolling.parts(self._depth)
         denied = tuple(unrolling.denied(invariant, place) for place in range(self._depth + 1))
         options = tuple(unrolling.options)
         id = (claim, threat.id if threat else "")
-        return Asked(id, parts, denied, first, options, self._wanted(unrolling), self._rlimit)
+        return BoundedQuery(id, parts, denied, first, options, self._wanted(unrolling), self._rlimit)
 
-    def _wanted(self, unrolling: Unrolling) -> Wanted:
+    def _wanted(self, unrolling: Unrolling) -> ModelSymbols:
         protocol = self._reading.protocol
-        return Wanted(
+        return ModelSymbols(
             sorts=tuple(sort for sort in protocol.sorts if not sort.is_enumeration),
             rigid=tuple((symbol_name(symbol), symbol) for symbol in protocol.symbols if not symbol.mutable),
             first=tuple((symbol_name(copied(symbol, 0)), symbol) for symbol in unrolling.open),
@@ -106,7 +106,7 @@ Sizes = Mapping[Sort, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BoundedQuery:
     """Whether a claim can be broken, after so many steps and after more.
 
     Attributes:
@@ -124,7 +124,7 @@ class Asked:
     denied: tuple[str, ...]
     first: int
     options: tuple[tuple[Option, ...], ...]
-    wanted: Wanted
+    wanted: ModelSymbols
     rlimit: int
 
 
@@ -135,7 +135,7 @@ class Answer:
     steps: int
     outcome: SolverOutcome
     reason: str = ""
-    found: Found | None = None
+    found: FoundRun | None = None
 
     @staticmethod
     def unknown(steps: int, reason: str) -> Answer:
@@ -153,7 +153,7 @@ class Answer:
         return self.outcome is SolverOutcome.REFUTED
 
 
-def answers(asked: Asked) -> Iterator[Answer]:
+def answers(asked: BoundedQuery) -> Iterator[Answer]:
     """Answer for one number of steps after the other, until a run breaks the claim or the budget is too small."""
     import z3
 
@@ -165,12 +165,12 @@ def answers(asked: Asked) -> Iterator[Answer]:
                 return
 
 
-def is_last(asked: Asked, answer: Answer) -> bool:
+def is_last(asked: BoundedQuery, answer: Answer) -> bool:
     """Whether no answer follows this one."""
     return not answer.is_proved or answer.steps == len(asked.denied) - 1
 
 
-def _answer(asked: Asked, steps: int) -> Answer:
+def _answer(asked: BoundedQuery, steps: int) -> Answer:
     import z3
 
     solver = _solver(asked, steps)
@@ -182,19 +182,17 @@ def _answer(asked: Asked, steps: int) -> Answer:
     return Answer.unknown(steps, str(solver.reason_unknown()))
 
 
-def _solver(asked: Asked, steps: int, sizes: Sizes | None = None) -> Any:
-    """Return a solver that is asked for a run of so many steps, with at most so many elements."""
+def _solver(asked: BoundedQuery, steps: int, sizes: Sizes | None = None) -> Any:
     import z3
 
     solver = z3.SimpleSolver(ctx=z3.Context())
     solver.set("rlimit", asked.rlimit)
-    bounds = [_at_most(sort, size) for sort, size in (sizes or {}).items()]
+    bounds = [at_most(sort, size) for sort, size in (sizes or {}).items()]
     solver.from_string("\n".join([*asked.parts[: steps + 1], asked.denied[steps], *bounds]))
     return solver
 
 
-def _smallest(asked: Asked, steps: int, unbounded: Any) -> Found | None:
-    """Return a structure with few elements in which a run breaks the claim, if the solver finds one."""
+def _smallest(asked: BoundedQuery, steps: int, unbounded: Any) -> FoundRun | None:
     sorts = asked.wanted.sorts
     for most in SIZES:
         sizes = dict.fromkeys(sorts, most)
@@ -211,24 +209,11 @@ def _smallest(asked: Asked, steps: int, unbounded: Any) -> Found | None:
     return structure_of(model, asked.wanted, asked.options[:steps])
 
 
-def _model(asked: Asked, steps: int, sizes: Sizes) -> Any:
-    """Return a model with at most these numbers of elements, or nothing."""
+def _model(asked: BoundedQuery, steps: int, sizes: Sizes) -> Any:
     import z3
 
     solver = _solver(asked, steps, sizes)
     return solver.model() if solver.check() == z3.sat else None
-
-
-def _at_most(sort: Sort, size: int) -> str:
-    names = [quoted(f"element.{sort.name}.{number}") for number in range(size)]
-    place = quoted(sort_name(sort))
-    one_of = " ".join(f"(= v.any {name})" for name in names)
-    return "\n".join(
-        [
-            *(f"(declare-fun {name} () {place})" for name in names),
-            f"(assert (forall ((v.any {place})) (or {one_of} false)))",
-        ]
-    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -236,7 +221,7 @@ def _at_most(sort: Sort, size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ModelSymbols:
     """What is read of a model.
 
     Attributes:
@@ -251,14 +236,14 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRun:
     """A structure, and a run in it."""
 
     instance: Instance
     steps: tuple[TraceStep, ...]
 
 
-def structure_of(model: Any, wanted: Wanted, options: Sequence[Sequence[Option]]) -> Found:
+def structure_of(model: Any, wanted: ModelSymbols, options: Sequence[Sequence[Option]]) -> FoundRun:
     """Return the structure of ``model``, and of the ``options`` of each step the one that is taken."""
     return _Reading(model, wanted).found(options)
 
@@ -266,14 +251,14 @@ def structure_of(model: Any, wanted: Wanted, options: Sequence[Sequence[Option]]
 class _Reading:
     """One model; what it says nothing of may be anything, so it is false or the first element."""
 
-    def __init__(self, model: Any, wanted: Wanted) -> None:
+    def __init__(self, model: Any, wanted: ModelSymbols) -> None:
         self._model = model
         self._wanted = wanted
         self._given = {str(each.name()): each for each in model.decls()}
         self._universes = {sort: self._universe(sort) for sort in wanted.sorts}
         self._names = self._named()
 
-    def found(self, options: Sequence[Sequence[Option]]) -> Found:
+    def found(self, options: Sequence[Sequence[Option]]) -> FoundRun:
         rigid = self._wanted.rigid
         elements = {sort.name: tuple(self._names[sort].values()) for sort in self._wanted.sorts}
         instance = Instance(
@@ -282,7 +267,7 @@ class _Reading:
             functions={symbol.name: self._table(name, symbol) for name, symbol in rigid if not symbol.is_relation},
             first={symbol.name: self._table(name, symbol) for name, symbol in self._wanted.first},
         )
-        return Found(instance, tuple(map(self._step, options)))
+        return FoundRun(instance, tuple(map(self._step, options)))
 
     def _step(self, options: Sequence[Option]) -> TraceStep:
         option = next(each for each in options if self._is_true(self._value(each.chosen)))
@@ -297,7 +282,6 @@ class _Reading:
         return next((sorted(self._model.get_universe(place), key=str) for place in places), [None])
 
     def _named(self) -> dict[Sort, dict[str, str]]:
-        """Name each element by a constant that equals it, if there is one."""
         taken: set[str] = set()
         names: dict[Sort, dict[str, str]] = {}
         for sort, universe in self._universes.items():
@@ -343,14 +327,12 @@ class _Reading:
         return sort.members if sort.members is not None else tuple(self._names[sort].values())
 
     def _cells(self, name: str, symbol: Symbol) -> Iterator[tuple[Row, Any]]:
-        """Yield each row of a symbol with its value."""
         decl = self._given[name]
         places = [self._elements(sort, decl.domain(place)) for place, sort in enumerate(symbol.domain)]
         for cell in itertools.product(*places):
             yield tuple(named for named, _ in cell), self._evaluated(decl(*(element for _, element in cell)))
 
     def _value(self, constant: str) -> Any:
-        """Return the value of a constant, or nothing where any will do."""
         return self._evaluated(self._given[constant]()) if constant in self._given else None
 
     def _evaluated(self, term: Any) -> Any:
@@ -362,8 +344,7 @@ class _Reading:
         return value is not None and z3.is_true(value)
 
 
-# --------------------------------------------------------------------------------------------------
-# Runs of a protocol as SMT-LIB text: the first state, and one step after the other.
+# -- Runs of a protocol as SMT-LIB text: the first state, and one step after the other -------------
 #
 # A state is defined, never assumed: each symbol after a step is a macro over the symbols before it, down to the first
 # state. So no frame has to be proved, and what quantifies over a state is, for the solver, a few rows. Exactly one
@@ -377,8 +358,7 @@ class Option:
     action: str
     by: str
     chosen: str
-    args: tuple[tuple[str, Sort, str], ...]
-    """The name of each parameter, its sort and its constant."""
+    args: tuple[tuple[str, Sort, str], ...]  # the name of each parameter, its sort and its constant
 
 
 class Unrolling:
@@ -392,8 +372,7 @@ class Unrolling:
         self.open = [each for each in self._mutable if not each.is_relation and each.name not in reading.starts]
         """The functions and variables that may have any value at first."""
         self._parts = [self._first()]
-        self.options: list[tuple[Option, ...]] = []
-        """What each step may be."""
+        self.options: list[tuple[Option, ...]] = []  # what each step may be
 
     def parts(self, steps: int) -> tuple[str, ...]:
         """Return the text of the first state, and that of each of so many steps."""
@@ -430,7 +409,6 @@ class Unrolling:
     # -- steps -------------------------------------------------------------------------------------
 
     def _step(self, place: int) -> str:
-        """Write down the step that follows after ``place`` steps."""
         steps = [(each, taken(each.action, place), slots(each, place)) for each in self._reading.steps]
         self.options.append(tuple(_option(*each) for each in steps))
         made = dict.fromkeys(made.symbol for _, chosen, args in steps for made in (chosen, *args.values()))
@@ -454,7 +432,6 @@ class Unrolling:
         return _definition(copied(symbol, place + 1), row, value)
 
     def _constant(self, symbol: Symbol) -> str:
-        """Return the declaration of what the solver may choose."""
         return self._declarations.functions[self._declarations.symbol(symbol)]
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from carnet_check.engines.checkpoints import Shelf
+from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.explicit import reference
 from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.model import build
 from carnet_check.engines.explicit.search import PackedSearch, search
 from carnet_check.engines.explicit.walking import PackedWalks, walk
-from carnet_check.engines.exploration import Exploration, Walks
+from carnet_check.engines.exploration import NO_CAPS, Caps, Exploration, Walks
 from carnet_check.errors import EngineDisagreement
 from carnet_check.semantics import Env, Interpreter, NotEnabled, Replays, State
 from carnet_spec.language import Goal, Instance, Invariant, Protocol
@@ -33,64 +33,47 @@ def explore(
     *,
     invariants: Sequence[Invariant],
     goals: Sequence[Goal] = (),
-    max_states: int | None = None,
-    max_memory: int | None = None,
-    max_seconds: float | None = None,
-    workers: int = 1,
+    caps: Caps = NO_CAPS,
     stop_at_first: bool = True,
     stop_when_fallen: bool = False,
     engine: str = "compiled",
     packed: Callable[..., PackedSearch] = PackedSearch,
     reduction: bool = True,
     symmetry: bool = True,
-    progress: Report | None = None,
+    watch: Report | None = None,
     threat: str = "",
-    shelf: Shelf | None = None,
+    saved: SearchCheckpoint | None = None,
 ) -> Exploration:
-    """Search breadth first for states that violate an invariant or reach a goal.
+    """Search breadth first, as :meth:`~carnet_check.engines.interface.Explores.explore` says.
 
     Args:
         protocol: what is explored.
-        instance: the elements, rigid facts, pools and adversary budget it is explored on. That it satisfies the
-            axioms is the caller's business: see :meth:`Interpreter.violated`.
-        invariants: formulas that must hold in every state reached.
-        goals: formulas that some state reached should satisfy.
-        max_states: end the search soon after this many states.
-        max_memory: end the search before the process holds more bytes than this.
-        max_seconds: end the search soon after so many seconds.
-        workers: how many sibling processes, this one among them, share ``max_memory``.
-        stop_at_first: end the search at the first violation of any invariant; otherwise go on, also beyond the
-            states that violate one, and find a shortest trace for each.
-        stop_when_fallen: end it when every invariant is violated.
-        engine: "compiled" or "interpreter".
+        instance: that it satisfies the axioms is the caller's business: see :meth:`Interpreter.violated`.
+        invariants, goals, caps, stop_at_first, stop_when_fallen, reduction, watch, threat: as there. Counts are those
+            of the smaller system where something is left out; sibling processes share the memory.
+        engine: "compiled" or "interpreter", which never reduces.
         packed: what the compiled search is run by.
-        reduction: leave out what provably cannot matter; counts of states and transitions are then those of the
-            smaller system. The interpreter never reduces.
-        symmetry: if anything is left out, let one state stand for those that differ in which interchangeable element
-            is which, too; counts are then of states that stand for others.
-        progress: called about once a second with the states found and the depth reached.
-        threat: the threat model to name in traces.
-        shelf: where the compiled search keeps what it finds, and goes on from.
+        symmetry: if anything is left out, let one state represent those that differ in which interchangeable element
+            is which, too.
+        saved: where the compiled search keeps what it finds, and goes on from.
 
     An interrupt (Ctrl-C) ends the search like any bound: the result says what was covered.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
         EngineDisagreement: the interpreter does not confirm a trace.
-        UsageError: what lies on the shelf is not what such a search kept.
+        UsageError: what was saved is not what such a search kept.
     """
     if engine not in SEARCHES:
         raise ValueError(f"no search '{engine}'; known: {', '.join(SEARCHES)}")
-    watch = Watch(
-        max_states=max_states, max_memory=max_memory, max_seconds=max_seconds, progress=progress, workers=workers
-    )
+    bounds = Watch(caps, watch)
     interpreter = Interpreter(protocol, instance)
     enough = 1 if stop_at_first else len(invariants) if stop_when_fallen else 0
     if engine == "interpreter":
-        found = reference.search(interpreter, invariants, goals, watch, enough=enough)
+        found = reference.search(interpreter, invariants, goals, bounds, enough=enough)
     else:
         model = build(interpreter, invariants, goals, reduce=reduction, symmetric=reduction and symmetry)
-        found = search(protocol, packed(model, watch, enough=enough, dominance=reduction, shelf=shelf))
+        found = search(protocol, packed(model, bounds, enough=enough, dominance=reduction, saved=saved))
     return _confirmed(interpreter, found, invariants, goals, threat)
 
 
@@ -101,27 +84,25 @@ def sample(
     *,
     invariants: Sequence[Invariant],
     goals: Sequence[Goal] = (),
-    max_memory: int | None = None,
-    max_seconds: float | None = None,
-    workers: int = 1,
+    caps: Caps = NO_CAPS,
     packed: Callable[..., PackedWalks] = PackedWalks,
-    progress: Report | None = None,
+    watch: Report | None = None,
     threat: str = "",
 ) -> Exploration:
     """Take random walks, and look in every state on the way for what violates an invariant or reaches a goal.
 
     Nothing is left out of a state, so which walks are taken does not depend on what is looked for. All walks are taken,
     also where something is found; a trace is the beginning of the first walk on which it was, without its detours.
-    The arguments are those of :func:`explore`; ``packed`` is what takes the walks.
+    The arguments are those of :func:`explore`; ``packed`` is what takes the walks, and states are not capped.
 
     Raises:
         SpecificationError: the instance does not fit the protocol.
         EngineDisagreement: the interpreter does not confirm a trace.
     """
-    watch = Watch(max_states=None, max_memory=max_memory, max_seconds=max_seconds, progress=progress, workers=workers)
+    bounds = Watch(replace(caps, states=None), watch)
     interpreter = Interpreter(protocol, instance)
     model = build(interpreter, invariants, goals, reduce=False)
-    return _confirmed(interpreter, walk(protocol, packed(model, watch, walks)), invariants, goals, threat)
+    return _confirmed(interpreter, walk(protocol, packed(model, bounds, walks)), invariants, goals, threat)
 
 
 def _confirmed(
@@ -131,8 +112,8 @@ def _confirmed(
     goals: Sequence[Goal],
     threat: str,
 ) -> Exploration:
-    """Write each trace out with its deductions and replay it."""
-    scribe, replays = _Scribe(interpreter), Replays(interpreter)
+    """Write each trace out with its deductions, and make sure that it leads to what it was found for."""
+    expander, replays = _TraceExpander(interpreter), Replays(interpreter)
     bodies = {invariant.name: invariant for invariant in invariants}
     wanted = {goal.name: goal for goal in goals}
 
@@ -142,49 +123,43 @@ def _confirmed(
     def reached(name: str, state: State) -> Env | None:
         return interpreter.witness(wanted[name].params, wanted[name].body, state)
 
-    def written(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
-        return {name: _replayed(scribe, replays, name, replace(t, threat=threat), judge) for name, t in traces.items()}
+    def replayed(traces: Mapping[str, Trace], judge: Callable[[str, State], Env | None]) -> dict[str, Trace]:
+        written = {name: replace(t, threat=threat, steps=expander.expanded(t.steps)) for name, t in traces.items()}
+        for name, trace in written.items():
+            try:
+                final = replays.end(trace.steps)
+            except NotEnabled as problem:
+                raise EngineDisagreement(f"the trace to {name} does not replay: {problem}") from problem
+            if judge(name, final) is None:
+                raise EngineDisagreement(f"the interpreter does not find {name} at the end of its trace")
+        return written
 
-    return replace(found, violations=written(found.violations, violated), goals=written(found.goals, reached))
+    return replace(found, violations=replayed(found.violations, violated), goals=replayed(found.goals, reached))
 
 
 @dataclass(slots=True)
-class _Way:
+class _Prefix:
     """How some traces begin: their steps, written out with deductions, where these lead, and how they go on."""
 
     steps: tuple[TraceStep, ...]
     state: State
-    further: dict[TraceStep, _Way] = field(default_factory=dict)
+    further: dict[TraceStep, _Prefix] = field(default_factory=dict)
 
 
-class _Scribe:
+class _TraceExpander:
     """Writes traces out with their deductions; how several of them begin is worked out once."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
         written, state = interpreter.expanded_start()
-        self._start = _Way(tuple(written), state)
+        self._start = _Prefix(tuple(written), state)
 
-    def out(self, steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
+    def expanded(self, steps: tuple[TraceStep, ...]) -> tuple[TraceStep, ...]:
         """Return the steps, which list no deduction, with every deduction between them."""
-        way = self._start
+        prefix = self._start
         for step in steps:
-            if step not in way.further:
-                more, after = self.interpreter.expanded(way.state, step)
-                way.further[step] = _Way((*way.steps, *more), after)
-            way = way.further[step]
-        return way.steps
-
-
-def _replayed(
-    scribe: _Scribe, replays: Replays, name: str, trace: Trace, judge: Callable[[str, State], Env | None]
-) -> Trace:
-    """Return ``trace`` with its deductions, after making sure that it leads to what it was found for."""
-    written = replace(trace, steps=scribe.out(trace.steps))
-    try:
-        final = replays.end(written.steps)
-    except NotEnabled as problem:
-        raise EngineDisagreement(f"the trace to {name} does not replay: {problem}") from problem
-    if judge(name, final) is None:
-        raise EngineDisagreement(f"the interpreter does not find {name} at the end of its trace")
-    return written
+            if step not in prefix.further:
+                more, after = self.interpreter.expanded(prefix.state, step)
+                prefix.further[step] = _Prefix((*prefix.steps, *more), after)
+            prefix = prefix.further[step]
+        return prefix.steps

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from carnet_check.engines.exploration import NO_CAPS, Caps
 from carnet_command.interrupts import require_uninterrupted
 
 Report = Callable[[int, int], None]
@@ -21,19 +22,8 @@ class Watch:
         elsewhere: the bytes that other processes hold for this search alone.
     """
 
-    def __init__(
-        self,
-        *,
-        max_states: int | None,
-        max_memory: int | None,
-        max_seconds: float | None = None,
-        progress: Report | None,
-        workers: int = 1,
-    ) -> None:
-        self.max_states = max_states
-        self._max_memory = max_memory
-        self._max_seconds = max_seconds
-        self._workers = workers
+    def __init__(self, caps: Caps = NO_CAPS, progress: Report | None = None) -> None:
+        self._caps = caps
         self._progress = progress
         self.elsewhere = 0
         self._began = time.monotonic()
@@ -55,18 +45,17 @@ class Watch:
             KeyboardInterrupt: a signal came, even if something swallowed the exception for it.
         """
         require_uninterrupted()
-        if self.max_states is not None and states >= self.max_states:
+        caps = self._caps
+        if caps.states is not None and states >= caps.states:
             return "states"
-        if self._max_memory is not None and self._holds_more_than(self._max_memory):
-            return "memory"
-        if self._max_seconds is not None and self.seconds >= self._max_seconds:
+        if caps.memory is not None:
+            # The workers together hold more, and this one more than its share: one that does not goes on.
+            own = resident_bytes() + self.elsewhere
+            if own * caps.workers > caps.memory and (caps.workers == 1 or own + _resident_in_siblings() > caps.memory):
+                return "memory"
+        if caps.seconds is not None and self.seconds >= caps.seconds:
             return "time"
         return None
-
-    def _holds_more_than(self, memory: int) -> bool:
-        """Whether the workers together hold more, and this one more than its share: one that does not goes on."""
-        own = resident_bytes() + self.elsewhere
-        return own * self._workers > memory and (self._workers == 1 or own + _resident_in_siblings() > memory)
 
     def report(self, states: int, depth: int) -> None:
         """Call the progress function, if a second has passed since it was called last."""
@@ -82,7 +71,6 @@ def resident_bytes() -> int:
 
 
 def _resident_in_siblings() -> int:
-    """Return the memory that the other children of this process's parent hold."""
     family = Path(f"/proc/{os.getppid()}/task")
     children = {child for thread in family.glob("*/children") for child in thread.read_text().split()}
     return sum(_resident_of(child) for child in children - {str(os.getpid())})

@@ -10,12 +10,12 @@ from typing import ClassVar, Self
 
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.explorer import PackedExplorer, PackedWalker
-from carnet_check.engines.explicit.layout import Place, Table
+from carnet_check.engines.explicit.layout import Place
 from carnet_check.engines.explicit.model import Model, build
-from carnet_check.engines.explicit.places import OnRay, Places, PlacesSearch
+from carnet_check.engines.explicit.places import Places, PlacesSearch, RayPlaces
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.exploration import Caps, Walks
-from carnet_check.engines.interface import Observed, Observes, OnCluster, Remembers, Samples
+from carnet_check.engines.interface import ListsStates, Observed, Observes, OnCluster, Samples
 from carnet_check.exports.exhaustion import Bit, Fact, Field, States, Status, Visited, all_rows
 from carnet_check.exports.ground import conditions
 from carnet_check.semantics import Interpreter
@@ -23,7 +23,7 @@ from carnet_spec.language import Goal, Instance, Invariant, Protocol, Row
 
 
 @dataclass(frozen=True)
-class Explicit(PackedExplorer, Remembers, Observes, Samples, OnCluster):
+class Explicit(PackedExplorer, ListsStates, Observes, Samples, OnCluster):
     """Explores in Python, in the ``places`` that there are, and hands out the states that it visited."""
 
     name: ClassVar = "explicit"
@@ -36,7 +36,7 @@ class Explicit(PackedExplorer, Remembers, Observes, Samples, OnCluster):
         Raises:
             UsageError: there is no cluster at this address.
         """
-        return replace(self, places=OnRay(address))
+        return replace(self, places=RayPlaces(address))
 
     def searches_by(self) -> Callable[..., PackedSearch]:
         """Return what makes a search."""
@@ -79,8 +79,7 @@ def observe(
 ) -> Observed | None:
     """Visit every state, without reduction; return nothing if the search stops at ``caps``."""
     model = build(Interpreter(protocol, instance), (), (), reduce=False)
-    bounds = Watch(max_states=caps.states, max_memory=caps.memory, max_seconds=caps.seconds, progress=watch)
-    run = PackedSearch(model, bounds, enough=0, dominance=False)
+    run = PackedSearch(model, Watch(replace(caps, workers=1), watch), enough=0, dominance=False)
     stopped_by = run.run()
     if stopped_by == "interrupt":
         raise KeyboardInterrupt
@@ -109,7 +108,7 @@ def visit(protocol: Protocol, instance: Instance, invariants: Sequence[Invariant
     One of them may stand for all, but then the others lead out of the states that were visited.
     """
     model = build(Interpreter(protocol, instance), invariants, goals, reduce=True, every_draw=True)
-    run = PackedSearch(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=True)
+    run = PackedSearch(model, Watch(), enough=0, dominance=True)
     if run.run() is not None:
         raise KeyboardInterrupt
     sighted = (model.monitors[number] for number in run.sightings)
@@ -136,10 +135,10 @@ class _Described:
         }
 
     def states(self, found: Sequence[int]) -> States:
-        """Go through all places; of the states found, the first one is that of the first state."""
         usual = {}
         for name, table in self._model.layout.tables.items():
-            usual[name] = "Open" if self._count_open(name, table) * 2 > len(table.places) else "Never"
+            unread = sum(not self._model.relevance.of_place(name, row) for row in table.places)
+            usual[name] = "Open" if unread * 2 > len(table.places) else "Never"
             for row, place in table.places.items():
                 self._tell(name, row, place, usual[name])
         size = max(1, (self._model.layout.bits + 7) // 8)
@@ -154,9 +153,6 @@ class _Described:
             start=bisect_left(rows, found[0]),
             columns=_columns(rows, size),
         )
-
-    def _count_open(self, name: str, table: Table) -> int:
-        return sum(not self._model.relevance.of_place(name, row) for row in table.places)
 
     def _tell(self, name: str, row: Row, place: Place, usual: str) -> None:
         relation = place.symbol.is_relation

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar, Self, Unpack
 
 from carnet_check.engines.checkpoints import Checkpoint
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.search import PackedSearch
 from carnet_check.engines.explicit.walking import PackedWalks
-from carnet_check.engines.exploration import NO_CAPS, Caps, Exploration
+from carnet_check.engines.exploration import NO_CAPS, Exploration, LassoOptions, SearchOptions
 from carnet_check.engines.exploring.explorer import Explorer, Walker, question
-from carnet_check.engines.interface import DecidesLiveness, Keeps
-from carnet_spec.language import Eventually, Goal, Instance, Invariant, Protocol
+from carnet_check.engines.interface import Checkpointing, DecidesLiveness
+from carnet_spec.language import Eventually, Instance, Protocol
 
 
 @dataclass(frozen=True)
-class PackedExplorer(Explorer, DecidesLiveness, Keeps):
+class PackedExplorer(Explorer, DecidesLiveness, Checkpointing):
     """Explores with :func:`carnet_check.engines.explicit.explore`, and decides liveness in Python."""
 
-    packed: ClassVar[type[PackedSearch]] = PackedSearch
-    """What runs the search."""
-    checkpoint: Checkpoint | None = None
-    """Where searches keep what they find, if they do."""
+    packed: ClassVar[type[PackedSearch]] = PackedSearch  # what runs the search
+    checkpoint: Checkpoint | None = None  # where searches keep what they find, if they do
 
     def keeping(self, checkpoint: Checkpoint) -> Self:
         """Return the same engine with a checkpoint; what decides liveness keeps nothing."""
@@ -33,108 +31,48 @@ class PackedExplorer(Explorer, DecidesLiveness, Keeps):
         """Return what makes a search."""
         return self.packed
 
-    def explore(
-        self,
-        protocol: Protocol,
-        instance: Instance,
-        *,
-        invariants: Sequence[Invariant],
-        goals: Sequence[Goal] = (),
-        caps: Caps = NO_CAPS,
-        stop_at_first: bool = False,
-        stop_when_fallen: bool = False,
-        reduction: bool = True,
-        threat: str = "",
-        watch: Callable[[int, int], None] | None = None,
-    ) -> Exploration:
+    def explore(self, protocol: Protocol, instance: Instance, **options: Unpack[SearchOptions]) -> Exploration:
         """Run the compiled search."""
-        shelf = None
+        saved = None
         if self.checkpoint is not None:
-            options = {"reduction": reduction, "first": stop_at_first, "fallen": stop_when_fallen}
-            asked = question(protocol, instance, invariants=invariants, goals=goals, **options)
-            shelf = None if asked is None else self.checkpoint.shelf(asked)
-        return explore(
-            protocol,
-            instance,
-            invariants=invariants,
-            goals=goals,
-            max_states=caps.states,
-            max_memory=caps.memory,
-            max_seconds=caps.seconds,
-            workers=caps.workers,
-            stop_at_first=stop_at_first,
-            stop_when_fallen=stop_when_fallen,
-            packed=self.searches_by(),
-            reduction=reduction,
-            progress=watch,
-            threat=threat,
-            shelf=shelf,
-        )
+            asked = question(
+                protocol,
+                instance,
+                invariants=options["invariants"],
+                goals=options.get("goals", ()),
+                reduction=options.get("reduction", True),
+                first=options.get("stop_at_first", False),
+                fallen=options.get("stop_when_fallen", False),
+            )
+            saved = None if asked is None else self.checkpoint.saved(asked)
+        options.setdefault("stop_at_first", False)
+        return explore(protocol, instance, packed=self.searches_by(), saved=saved, **options)
 
     def lassos(
-        self,
-        protocol: Protocol,
-        instance: Instance,
-        *,
-        liveness: Sequence[Eventually],
-        caps: Caps = NO_CAPS,
-        reduction: bool = True,
-        threat: str = "",
-        watch: Callable[[int, int], None] | None = None,
+        self, protocol: Protocol, instance: Instance, *, liveness: Sequence[Eventually], **options: Unpack[LassoOptions]
     ) -> Exploration:
         """Run the compiled search, and look for fair components."""
         from carnet_check.engines.explicit.liveness import lassos  # it needs NumPy, which most runs do not
 
-        return lassos(
-            protocol,
-            instance,
-            liveness,
-            max_states=caps.states,
-            max_memory=caps.memory,
-            max_seconds=caps.seconds,
-            workers=caps.workers,
-            reduction=reduction,
-            progress=watch,
-            threat=threat,
-        )
-
-
-# --------------------------------------------------------------------------------------------------
-# What engines have in common that take random walks through packed states, each by a loop of its own.
+        return lassos(protocol, instance, liveness, **options)
 
 
 @dataclass(frozen=True)
 class PackedWalker(Walker):
     """Walks with :func:`carnet_check.engines.explicit.sample`."""
 
-    packed: ClassVar[type[PackedWalks]] = PackedWalks
-    """What takes the walks."""
+    packed: ClassVar[type[PackedWalks]] = PackedWalks  # what takes the walks
 
-    def explore(
-        self,
-        protocol: Protocol,
-        instance: Instance,
-        *,
-        invariants: Sequence[Invariant],
-        goals: Sequence[Goal] = (),
-        caps: Caps = NO_CAPS,
-        stop_at_first: bool = False,
-        stop_when_fallen: bool = False,
-        reduction: bool = True,
-        threat: str = "",
-        watch: Callable[[int, int], None] | None = None,
-    ) -> Exploration:
+    def explore(self, protocol: Protocol, instance: Instance, **options: Unpack[SearchOptions]) -> Exploration:
         """Take the walks, one after the other and all of them, with nothing left out of a state."""
         return sample(
             protocol,
             instance,
             self.walks,
-            invariants=invariants,
-            goals=goals,
-            max_memory=caps.memory,
-            max_seconds=caps.seconds,
-            workers=caps.workers,
+            invariants=options["invariants"],
+            goals=options.get("goals", ()),
+            caps=options.get("caps", NO_CAPS),
             packed=self.packed,
-            progress=watch,
-            threat=threat,
+            watch=options.get("watch"),
+            threat=options.get("threat", ""),
         )

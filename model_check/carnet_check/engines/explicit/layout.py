@@ -16,32 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol as Shape
 
 from carnet_check.semantics import State
-from carnet_spec.language import Action, Guard, GuardKind, Instance, Protocol, Row, Symbol, Term, Update
+from carnet_spec.language import Action, GuardKind, Instance, Protocol, Row, Symbol, Term, Update, terms
 from carnet_spec.language.expressions import used_symbol
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    children,
-    conjunction,
-    disjunction,
-    free_variables,
-    negation,
-    rebuild,
-    substitute,
-    symbols_of,
-)
 
 Value = str | bool
 """What a place holds: an element of a sort, or whether a relation holds there."""
@@ -78,8 +54,7 @@ class Table:
     def __init__(self, symbol: Symbol, places: dict[Row, Place]) -> None:
         self.symbol = symbol
         self.places = places
-        self.masks = dict.fromkeys(places, 0)
-        """The bits of each place."""
+        self.masks = dict.fromkeys(places, 0)  # the bits of each place
         self.first = frozenset(row for row, place in places.items() if place.values[0] is True)
         """The rows for which a relation holds in the first state."""
         self.elements = {row: {0: place.values[0]} for row, place in places.items()}
@@ -194,13 +169,11 @@ class Layout:
         return packed
 
     def _give_fields(self, place: Place) -> None:
-        if self.grouping is None:
-            self._give_field(place)
-            return
-        orbit = self.grouping.orbit(place)
+        orbit = (place,) if self.grouping is None else self.grouping.orbit(place)
         for each in orbit:
             self._give_field(each)
-        self.grouping.take(orbit)
+        if self.grouping is not None:
+            self.grouping.take(orbit)
 
     def _give_field(self, place: Place) -> None:
         width = (len(place.values) - 1).bit_length()
@@ -245,16 +218,16 @@ class Condition:
 def conditions_in(term: Term, wanted: bool = True) -> list[Condition]:
     """Split a formula (or its negation) into parts that must all hold."""
     match term:
-        case Not(body):
+        case terms.Not(body):
             return conditions_in(body, not wanted)
-        case And(parts) if wanted:
+        case terms.And(parts) if wanted:
             return [test for part in parts for test in conditions_in(part, True)]
-        case Or(parts) if not wanted:
+        case terms.Or(parts) if not wanted:
             return [test for part in parts for test in conditions_in(part, False)]
-        case Implies(premise, conclusion) if not wanted:
+        case terms.Implies(premise, conclusion) if not wanted:
             return conditions_in(premise, True) + conditions_in(conclusion, False)
         case _:
-            return [Condition(term, wanted, frozenset(var.name for var in free_variables(term)))]
+            return [Condition(term, wanted, frozenset(var.name for var in terms.free_variables(term)))]
 
 
 class Folding:
@@ -265,28 +238,31 @@ class Folding:
 
     def term(self, term: Term) -> Term:
         """Fold a term."""
-        folded = rebuild(term, self.term)
+        folded = terms.rebuild(term, self.term)
         match folded:
-            case Apply(symbol, args) if not symbol.mutable:
+            case terms.Apply(symbol, args) if not symbol.mutable:
                 return self._rigid(symbol, args)
-            case Equal(Member(_, left), Member(_, right)):
-                return Truth(left == right)
-            case Equal(left, right) if left == right:
-                return TRUE
-            case Not(body):
-                return negation(body)
-            case And(parts):
-                return conjunction(parts)
-            case Or(parts):
-                return disjunction(parts)
-            case Implies(premise, conclusion) if TRUE in (premise, conclusion) or FALSE in (premise, conclusion):
-                return disjunction((negation(premise), conclusion))
-            case IfThenElse(Truth(value), then, otherwise):
+            case terms.Equal(terms.Member(_, left), terms.Member(_, right)):
+                return terms.Truth(left == right)
+            case terms.Equal(left, right) if left == right:
+                return terms.TRUE
+            case terms.Not(body):
+                return terms.negation(body)
+            case terms.And(parts):
+                return terms.conjunction(parts)
+            case terms.Or(parts):
+                return terms.disjunction(parts)
+            case terms.Implies(premise, conclusion) if terms.TRUE in (premise, conclusion) or terms.FALSE in (
+                premise,
+                conclusion,
+            ):
+                return terms.disjunction((terms.negation(premise), conclusion))
+            case terms.IfThenElse(terms.Truth(value), then, otherwise):
                 return then if value else otherwise
-            case Forall(bound, Truth(value)):
-                return Truth(value or self._is_empty(bound))
-            case Exists(bound, Truth(value)):
-                return Truth(value and not self._is_empty(bound))
+            case terms.Forall(bound, terms.Truth(value)):
+                return terms.Truth(value or self._is_empty(bound))
+            case terms.Exists(bound, terms.Truth(value)):
+                return terms.Truth(value and not self._is_empty(bound))
             case _:
                 return folded
 
@@ -294,52 +270,50 @@ class Folding:
         """Fold the guards and updates of an action."""
         return replace(
             action,
-            guards=tuple(self._guard(guard) for guard in action.guards),
-            updates=tuple(self._update(update) for update in action.updates),
+            guards=tuple(replace(guard, formula=self.term(guard.formula)) for guard in action.guards),
+            updates=tuple(
+                replace(
+                    update,
+                    args=tuple(self.term(arg) for arg in update.args),
+                    value=None if update.value is None else self.term(update.value),
+                    when=self.term(update.when),
+                )
+                for update in action.updates
+            ),
         )
 
-    def domain(self, var: Var, pool: Row, tests: Sequence[Condition]) -> Row:
+    def domain(self, var: terms.Var, pool: Row, tests: Sequence[Condition]) -> Row:
         """Return the elements of the pool that no condition on this variable alone rules out."""
         decided = [test for test in tests if test.needs == {var.name} and not changes(test.term)]
         return tuple(
             element
             for element in pool
             if all(
-                self.term(substitute(test.term, {var: Member(var.sort, element)})) != Truth(not test.wanted)
+                self.term(terms.substitute(test.term, {var: terms.Member(var.sort, element)}))
+                != terms.Truth(not test.wanted)
                 for test in decided
             )
         )
 
-    def domains(self, variables: Sequence[Var], tests: Sequence[Condition]) -> dict[str, Row]:
+    def domains(self, variables: Sequence[terms.Var], tests: Sequence[Condition]) -> dict[str, Row]:
         """Return the elements that variables ranging over their sorts may be."""
         return {var.name: self.domain(var, self.instance.of(var.sort), tests) for var in variables}
 
     def _rigid(self, symbol: Symbol, args: tuple[Term, ...]) -> Term:
-        row = tuple(arg.name for arg in args if isinstance(arg, Member))
+        row = tuple(arg.name for arg in args if isinstance(arg, terms.Member))
         if len(row) < len(args):
-            return Apply(symbol, args)
+            return terms.Apply(symbol, args)
         if symbol.is_relation:
-            return Truth(row in self.instance.relations.get(symbol.name, frozenset()))
-        return Member(symbol.result, self.instance.functions[symbol.name][row])
+            return terms.Truth(row in self.instance.relations.get(symbol.name, frozenset()))
+        return terms.Member(symbol.result, self.instance.functions[symbol.name][row])
 
-    def _guard(self, guard: Guard) -> Guard:
-        return replace(guard, formula=self.term(guard.formula))
-
-    def _update(self, update: Update) -> Update:
-        return replace(
-            update,
-            args=tuple(self.term(arg) for arg in update.args),
-            value=None if update.value is None else self.term(update.value),
-            when=self.term(update.when),
-        )
-
-    def _is_empty(self, bound: Sequence[Var]) -> bool:
+    def _is_empty(self, bound: Sequence[terms.Var]) -> bool:
         return any(not self.instance.of(var.sort) for var in bound)
 
 
 def changes(term: Term) -> bool:
     """Whether a term reads anything that may change."""
-    return any(symbol.mutable for symbol in symbols_of(term))
+    return any(symbol.mutable for symbol in terms.symbols_of(term))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -355,13 +329,13 @@ Read = tuple[str, Pattern]
 def read_by(term: Term, domains: Domains, folding: Folding) -> Iterator[Read]:
     """Yield what a term reads."""
     match term:
-        case Exists(bound, body):
+        case terms.Exists(bound, body):
             domains = {**domains, **folding.domains(bound, conditions_in(body, True))}
-        case Forall(bound, body):
+        case terms.Forall(bound, body):
             domains = {**domains, **folding.domains(bound, conditions_in(body, False))}
-        case Apply(symbol, args) if symbol.mutable:
+        case terms.Apply(symbol, args) if symbol.mutable:
             yield symbol.name, pattern_of(args, domains, folding.instance)
-    for child in children(term):
+    for child in terms.children(term):
         yield from read_by(child, domains, folding)
 
 
@@ -393,10 +367,10 @@ def overlap(one: Pattern, other: Pattern) -> bool:
 
 def _elements(term: Term, domains: Domains, instance: Instance) -> frozenset[str] | None:
     match term:
-        case Var(name, sort):
+        case terms.Var(name, sort):
             known = domains.get(name)
             return None if known is None or known == instance.of(sort) else frozenset(known)
-        case Member(_, name):
+        case terms.Member(_, name):
             return frozenset((name,))
         case _:
             return None

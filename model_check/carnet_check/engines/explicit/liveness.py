@@ -25,7 +25,7 @@ from carnet_check.engines.explicit.bounds import Report, Watch
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import Model, build
 from carnet_check.engines.explicit.search import Moves, PackedSearch, search, sightings_of
-from carnet_check.engines.exploration import Exploration, trigger_of
+from carnet_check.engines.exploration import NO_CAPS, Caps, Exploration, trigger_of
 from carnet_check.semantics import Interpreter
 from carnet_check.semantics.fairness import (
     counted_whole,
@@ -50,39 +50,20 @@ def lassos(
     instance: Instance,
     liveness: Sequence[Eventually],
     *,
-    max_states: int | None = None,
-    max_memory: int | None = None,
-    max_seconds: float | None = None,
-    workers: int = 1,
+    caps: Caps = NO_CAPS,
     reduction: bool = True,
-    progress: Report | None = None,
+    watch: Report | None = None,
     threat: str = "",
 ) -> Exploration:
     """Visit every state, and look for a fair run that waits for ever, for each liveness property.
 
-    Args:
-        protocol: what is explored.
-        instance: satisfies the axioms.
-        liveness: the properties; the same rules have to be steps for all of them, and the same steps taken fairly of
-            what more than one of them names.
-        max_states: end the search soon after this many states.
-        max_memory: end it before the process holds more bytes than this.
-        max_seconds: end it soon after so many seconds.
-        workers: how many sibling processes share them.
-        reduction: leave out what provably cannot matter.
-        progress: called about once a second with the states found and the depth reached.
-        threat: the threat model to name in traces.
-
-    Returns:
-        What was covered; a lasso, with its deductions, for each property that fails; a way to the trigger of each that
-        is reached; and which properties are undecided, because the instance cuts a run short.
+    The arguments are those of :meth:`~carnet_check.engines.interface.DecidesLiveness.lassos`. What is returned has a
+    lasso, with its deductions, for each property that fails; a way to the trigger of each that is reached; and which
+    properties are undecided, because the instance cuts a run short.
     """
     parts = divided(with_rules_as_steps(protocol, liveness), liveness)
     judge = Interpreter(parts, divided_instance(instance, parts))
-    watch = Watch(
-        max_states=max_states, max_memory=max_memory, max_seconds=max_seconds, progress=progress, workers=workers
-    )
-    visited = _Visited(judge, liveness, watch, reduction)
+    visited = _Visited(judge, liveness, Watch(caps, watch), reduction)
     explored = search(parts, visited.run)
     visited.look()
     violations: dict[str, Trace] = {}
@@ -93,7 +74,10 @@ def lassos(
         if found is not None:
             violations[live.name] = whole(visited.lasso(found, threat))
         elif waiting.round({visited.label(name): visited.idle(name) for name in live.fair}) is not None:
-            undecided[live.name] = _cut_short(visited, live, waiting)
+            names = [name for name in live.fair if (visited.allowed(name) & waiting.reached).any()]
+            undecided[live.name] = (
+                f"a run ends where {' or '.join(names)} lacks elements or budget, which a larger instance has"
+            )
     triggers = {trigger_of(live).name for live in liveness}
     goals = {
         name: whole(replace(trace, steps=tuple(judge.expand(trace.steps)), threat=threat))
@@ -102,11 +86,6 @@ def lassos(
     }
     fired = counted_whole(explored.fired)
     return replace(explored, violations=violations, undecided=undecided, goals=goals, fired=fired)
-
-
-def _cut_short(visited: _Visited, live: Eventually, waiting: Waiting) -> str:
-    names = [name for name in live.fair if (visited.allowed(name) & waiting.reached).any()]
-    return f"a run ends where {' or '.join(names)} lacks elements or budget, which a larger instance has"
 
 
 class _Visited:
@@ -126,7 +105,6 @@ class _Visited:
         self.run = GraphSearch(self._model, watch, fair)
 
     def look(self) -> None:
-        """Take stock of what was visited."""
         self._graph = self.run.graph()
         self._marks = {monitor.name: self._seen(number) for number, monitor in enumerate(self._model.monitors)}
         begins = np.array([*self.run.levels, self._graph.states])
@@ -144,7 +122,6 @@ class _Visited:
         return Waiting(self._graph, waits & self._marks[trigger_of(live).name], waits, self._levels)
 
     def idle(self, action: str) -> Marks:
-        """Return marks where an action can change nothing in the instance."""
         return ~self._graph.open_to(self.label(action))
 
     def allowed(self, action: str) -> Marks:
@@ -157,11 +134,9 @@ class _Visited:
         return self.idle(action) & ~self.allowed(action)
 
     def label(self, action: str) -> int:
-        """Return by which label the steps of an action are known."""
         return 1 + self.run.named.index(action)
 
     def lasso(self, found: Round, threat: str) -> Trace:
-        """Write a round out, with its deductions."""
         stem = [*self.run.path(found.begin), *(self._step(step) for step in found.way)]
         protocol = self._judge.protocol
         empty = Trace(protocol.id, protocol.variant, protocol.without, threat, ())
@@ -218,7 +193,6 @@ class GraphSearch(PackedSearch):
             self._follow(memo, label, begin, end)
 
     def _follow(self, memo: Memo[Moves | None], label: int, begin: int, end: int) -> None:
-        """Take the steps that a memo knows from some states."""
         states, places, parents = self.states, self._places, self.parents
         add_source, add_target, add_label = self._sources.append, self._targets.append, self._labels.append
         chunk = states[begin:end]
@@ -343,7 +317,6 @@ def _untied(sources: Numbers, targets: Numbers, size: int) -> Marks:
 
 
 def _tarjan(begins: list[int], ends: list[int], size: int) -> Numbers:
-    """Return for each node the number of its strongly connected component."""
     found = [NOWHERE] * size
     index, low, following = [NOWHERE] * size, [0] * size, begins[:size]
     open_: list[int] = []
@@ -442,7 +415,6 @@ class Waiting:
         return components(inside.sources, inside.targets, inside.states)
 
     def _fair(self, idle: Idle) -> Marks:
-        """Return marks at the states of components that are fair to every action."""
         graph, number = self._graph, self._components
         fair = np.ones(number.max() + 1, np.bool_)
         inside = (number[graph.sources] == number[graph.targets]) & (number[graph.sources] != NOWHERE)
@@ -512,7 +484,6 @@ def _trip(following: Mapping[int, list[tuple[int, int]]], entry: int, idle: Idle
 
 
 def _serves(label: int, closed: Marks, step: Step) -> bool:
-    """Whether a step is fair to an action: it is one of its steps, or leads to where it need not be taken."""
     return step[2] == label or bool(closed[step[1]])
 
 

@@ -21,7 +21,7 @@ from carnet_check.engines.explicit.layout import (
 )
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
 from carnet_check.engines.explicit.saturation import Rule, Saturation, Writes
-from carnet_check.engines.explicit.symmetry import Explored, Standing, standing_in
+from carnet_check.engines.explicit.symmetry import Canonicalizer, SymmetryInput, canonicalizer_of
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Effect, Goal, GuardKind, Instance, Invariant, Protocol, Row, Term, Update
 from carnet_spec.language.analysis.freshness import told_apart
@@ -69,9 +69,8 @@ class Model:
     saturation: Saturation
     relevance: Relevance
     queries: Queries
-    again: Callable[[], Model]
-    """Builds the same model anew, also in another process."""
-    standing: Standing | None = None
+    again: Callable[[], Model]  # builds the same model anew, also in another process
+    canonical: Canonicalizer | None = None
     """Which state stands for those that differ in which interchangeable element is which, if there are any."""
 
 
@@ -92,8 +91,8 @@ def build(
     the actions called ``noticed`` write matters, too: a step of theirs that changes anything changes the packed state.
     """
     builder = _Builder(interpreter, invariants, goals, reduce=reduce, every_draw=every_draw, noticed=noticed)
-    standing = standing_in(builder.explored()) if symmetric else None
-    builder.layout.grouping = standing
+    canonical = canonicalizer_of(builder.explored()) if symmetric else None
+    builder.layout.grouping = canonical
     return Model(
         layout=builder.layout,
         steps=tuple(builder.step(each, builder.domains[each.name]) for each in builder.actions if not each.deduction),
@@ -112,7 +111,7 @@ def build(
             every_draw=every_draw,
             noticed=noticed,
         ),
-        standing=standing,
+        canonical=canonical,
     )
 
 
@@ -153,15 +152,21 @@ class _Builder:
         self.domains = {action.name: self._domains(action) for action in self.actions}
         self.relevance = Relevance()
         if reduce:
-            watched = [read for each in self.monitored for read in self._read_by_monitor(each)]
-            watched += [read for each in self.actions if each.name in noticed for read in self._written_by(each)]
+            watched = [
+                read for each in self.monitored for read in read_by(each.body, self.looked_through(each), self.folding)
+            ]
+            watched += [
+                (update.symbol.name, pattern_of(update.args, self.domains[each.name], self.instance))
+                for each in self.actions
+                if each.name in noticed
+                for update in each.updates
+            ]
             self.relevance = Relevance.of(watched, self.actions, self.domains, self.folding)
 
     # -- what there is -----------------------------------------------------------------------------
 
-    def explored(self) -> Explored:
-        """Return all that may tell elements apart."""
-        return Explored(
+    def explored(self) -> SymmetryInput:
+        return SymmetryInput(
             sorts=self.sorts,
             instance=self.instance,
             steps=[(action, self._updates(action, self.domains[action.name])) for action in self.actions],
@@ -172,7 +177,6 @@ class _Builder:
         )
 
     def step(self, action: Action, domains: Domains) -> CompiledStep:
-        """Return what an action does with some elements; it is generated once it is asked for."""
         generated = cache(partial(self._moves, action, domains))
 
         def moves(bits: int) -> list[tuple[Writes, Row]]:
@@ -180,12 +184,13 @@ class _Builder:
 
         reads = tuple(self._reads(action, domains))
         choices = self._choices(action, domains)
-        return CompiledStep(action, moves, reads, choices, partial(self._parts, action, domains))
 
-    def _parts(self, action: Action, domains: Domains) -> Iterator[Sequence[CompiledStep]]:
-        for var in action.params:
-            if var not in action.fresh and len(domains[var.name]) > 1:
-                yield [self.step(action, {**domains, var.name: (element,)}) for element in domains[var.name]]
+        def parts() -> Iterator[Sequence[CompiledStep]]:
+            for var in action.params:
+                if var not in action.fresh and len(domains[var.name]) > 1:
+                    yield [self.step(action, {**domains, var.name: (element,)}) for element in domains[var.name]]
+
+        return CompiledStep(action, moves, reads, choices, parts)
 
     def rule(self, action: Action) -> Rule:
         """Generate what a deduction concludes."""
@@ -206,42 +211,30 @@ class _Builder:
         return rule
 
     def monitor(self, each: _Monitored, domains: Domains) -> Monitor:
-        """Return what recognises a goal, or the violation of an invariant, with some elements."""
         tests = conditions_in(each.body, each.is_goal)
-
-        def search(names: Names) -> Lines:
-            return self.queries.witness(domains, tests, names)
 
         @cache
         def generated() -> Callable[[int], bool]:
-            return self.queries.function((), search)
+            return self.queries.function((), partial(self.queries.witness, domains, tests))
 
         def holds(bits: int) -> bool:
             return generated()(bits)
 
         reads = tuple(dict.fromkeys(read_by(each.body, domains, self.folding)))
-        return Monitor(each.name, each.is_goal, holds, reads, partial(self._monitor_parts, each, domains))
 
-    def _monitor_parts(self, each: _Monitored, domains: Domains) -> Iterator[Sequence[Monitor]]:
-        for var in each.params:
-            if len(domains[var.name]) > 1:
-                yield [self.monitor(each, {**domains, var.name: (element,)}) for element in domains[var.name]]
+        def parts() -> Iterator[Sequence[Monitor]]:
+            for var in each.params:
+                if len(domains[var.name]) > 1:
+                    yield [self.monitor(each, {**domains, var.name: (element,)}) for element in domains[var.name]]
+
+        return Monitor(each.name, each.is_goal, holds, reads, parts)
 
     def looked_through(self, each: _Monitored) -> Domains:
-        """Return the elements that each parameter may be of what is looked for."""
         return self.folding.domains(each.params, conditions_in(each.body, each.is_goal))
-
-    def _read_by_monitor(self, each: _Monitored) -> Iterator[Read]:
-        return read_by(each.body, self.looked_through(each), self.folding)
-
-    def _written_by(self, action: Action) -> Iterator[Read]:
-        for update in action.updates:
-            yield update.symbol.name, pattern_of(update.args, self.domains[action.name], self.instance)
 
     # -- how it is generated -----------------------------------------------------------------------
 
     def _domains(self, action: Action) -> Domains:
-        """Return the elements each parameter may be, by its pool and by what is known of it from the start."""
         tests = [test for guard in action.guards for test in conditions_in(guard.formula)]
         domains = {}
         for var in action.params:
@@ -270,7 +263,11 @@ class _Builder:
         def body(names: Names) -> Lines:
             def leaf(names: Names) -> Lines:
                 chosen = "".join(f"{names[var.name]}, " for var in action.params)
-                return ["w = {}", *self._writes(action, domains, names), f"found.append((w, ({chosen})))"]
+                return [
+                    "w = {}",
+                    *[line for update in self._updates(action, domains) for line in self._write(update, names)],
+                    f"found.append((w, ({chosen})))",
+                ]
 
             return ["found = []", *self.queries.search(choices, tests, names, leaf), "return found"]
 
@@ -287,9 +284,6 @@ class _Builder:
             else:
                 choices[var.name] = pool
         return choices
-
-    def _writes(self, action: Action, domains: Domains, names: Names) -> Lines:
-        return [line for update in self._updates(action, domains) for line in self._write(update, names)]
 
     def _write(self, update: Update, names: Names) -> Lines:
         each: dict[str, Domain] = {var.name: self.instance.of(var.sort) for var in update.each}

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from carnet_check.cache import code
+from carnet_check.cache import source_digest
 from carnet_check.engines.explicit.bounds import Watch, resident_bytes
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.explicit.symmetry import Standing
-from carnet_check.engines.runner import joined
+from carnet_check.engines.explicit.symmetry import Canonicalizer
+from carnet_check.engines.runner import connected_ray
 from carnet_check.errors import UsageError
 from carnet_command.errors import LostWorkerError
 from carnet_command.worker import STARTING
@@ -54,32 +54,6 @@ class LostPlaceError(LostWorkerError):
     """A place, and with it what it owned, is lost."""
 
 
-class Here:
-    """Places that are all in this process."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-        self._owners: list[Owner] = []
-
-    def begin(self, again: Callable[[], Model], dominance: bool) -> int:
-        """Make the owners."""
-        self._again = again
-        self._owners = [Owner(again(), self._number, dominance=dominance) for _ in range(self._number)]
-        return self._number
-
-    def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
-        """Call a method of one after the other."""
-        return [getattr(owner, method)(*each) for owner, *each in zip(self._owners, *arguments, strict=True)]
-
-    def lay_out_anew(self, fields: Fields) -> None:
-        """Lay states out anew."""
-        self._owners = [owner.laid_out_anew(self._again(), fields) for owner in self._owners]
-
-    def held(self) -> int:
-        """Return 0: no other process holds anything."""
-        return 0
-
-
 class _Total(Sequence[int]):
     """States that are elsewhere, and the few that were told of, each at a place of its level."""
 
@@ -106,7 +80,7 @@ class PlacesSearch(PackedSearch):
         enough: int,
         dominance: bool,
         places: Places,
-        shelf: None = None,
+        saved: None = None,
         hand_over_at: int = HAND_OVER_AT,
     ) -> None:
         super().__init__(model, watch, enough=enough, dominance=dominance)
@@ -115,7 +89,7 @@ class PlacesSearch(PackedSearch):
         self._hand_over_at = hand_over_at
         self._total: _Total | None = None
         self._number = 0
-        self._stood_for = 0
+        self._represented = 0
         self._seen: list[tuple[int, int]] = []
 
     def run(self) -> str | None:
@@ -126,11 +100,11 @@ class PlacesSearch(PackedSearch):
             self.sightings = {number: place for number, place in self.sightings.items() if place < len(self.states)}
             return "a lost worker"
 
-    def stood_for(self, standing: Standing) -> int:
+    def represented(self, canonical: Canonicalizer) -> int:
         """Return how many states there are of those for which one that was found stands."""
         if self._total is None:
-            return super().stood_for(standing)
-        return sum(map(standing.size, self.states)) + self._stood_for - self.passed_over_for
+            return super().represented(canonical)
+        return sum(map(canonical.size, self.states)) + self._represented - self.passed_over_for
 
     def _tidy(self) -> None:
         if self._total is not None:
@@ -146,20 +120,16 @@ class PlacesSearch(PackedSearch):
         self._places.each("lay_out", [self.model.layout.fields] * self._number)
         levels: list[list[list[int]]] = [[] for _ in range(self._number)]
         for begin, end in zip(self.levels, [*self.levels[1:], self.level_ends], strict=True):
-            for place, level in enumerate(self._divided(self.states[begin:end])):
-                levels[place].append(level)
+            for level in levels:
+                level.append([])
+            for state in self.states[begin:end]:
+                levels[owner_of(state, self.model.layout.spent, self._number)][-1].append(state)
         self._places.each("begin", levels)
         self._total = _Total(self.states)
         self.found = self._total
         self.chunk = sys.maxsize
         self.seen.clear()
         self.moving = []
-
-    def _divided(self, states: Sequence[int]) -> list[list[int]]:
-        boxes: list[list[int]] = [[] for _ in range(self._number)]
-        for state in states:
-            boxes[owner_of(state, self.model.layout.spent, self._number)].append(state)
-        return boxes
 
     def _expand(self, begin: int, end: int) -> None:
         if self._total is None:
@@ -173,18 +143,18 @@ class PlacesSearch(PackedSearch):
         for rule in self.model.saturation.rules:
             rule.fired = rule.fired or rule.name in fired
         inboxes = [[state for each in sent for state in each.boxes[place]] for place in range(self._number)]
-        taken: list[Taken] = self._places.each("taken", inboxes)
+        taken: list[NewStates] = self._places.each("taken", inboxes)
         self._total.size += sum(each.states for each in taken)
         self.dominated += sum(each.dominated for each in taken)
-        self._stood_for += sum(each.stood_for for each in taken)
+        self._represented += sum(each.represented for each in taken)
         self._seen = [pair for each in taken for pair in each.seen]
         self.watch.elsewhere = self._places.held()
 
-    def _sent(self) -> list[Sent]:
+    def _sent(self) -> list[Successors]:
         """Have every place expand its part of the level, until all of them lay states out alike."""
         layout = self.model.layout
         while True:
-            sent: list[Sent] = self._places.each("sent")
+            sent: list[Successors] = self._places.each("sent")
             known = len(layout.fields)
             layout.give_fields(field for each in sent for field in each.fields[known:])
             if len(layout.fields) == known:
@@ -219,9 +189,9 @@ class PlacesSearch(PackedSearch):
             return
         if not self.spent:
             return
-        for places, stood_for in self._places.each("passed"):
+        for places, represented in self._places.each("passed"):
             self.passed_over += places
-            self.passed_over_for += stood_for
+            self.passed_over_for += represented
 
     def _origin(self, position: int) -> int:
         if position < len(self.parents):
@@ -248,7 +218,7 @@ _PRIME = 1_000_003
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class Successors:
     """What follows the states that a place owns of one level.
 
     Attributes:
@@ -265,18 +235,18 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class NewStates:
     """What was new to a place of what was sent to it.
 
     Attributes:
         states: how many states were,
-        stood_for: and how many there are of those for which they stand.
+        represented: and how many there are of those for which they stand.
         dominated: how many others were found before at less cost.
         seen: each monitor that this place sees hold for the first time, with a state in which it does.
     """
 
     states: int
-    stood_for: int
+    represented: int
     dominated: int
     seen: Sequence[tuple[int, int]]
 
@@ -290,7 +260,7 @@ class Owner(PackedSearch):
     """Owns the states that fall to one of so many ``places``."""
 
     def __init__(self, model: Model, places: int, *, dominance: bool) -> None:
-        super().__init__(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=dominance)
+        super().__init__(model, Watch(), enough=0, dominance=dominance)
         self._places = places
         self._boxes: list[set[int]] = []
 
@@ -321,7 +291,7 @@ class Owner(PackedSearch):
         other._drop_what_is_seen()
         return other
 
-    def sent(self) -> Sent:
+    def sent(self) -> Successors:
         """Expand the last level."""
         known = len(self.model.layout.fields)
         self._tidy()
@@ -332,9 +302,9 @@ class Owner(PackedSearch):
         self._tally_all()
         fields = self.model.layout.fields
         boxes = [[*box] for box in self._boxes] if len(fields) == known else []
-        return Sent(fields, boxes, self.fired, [rule.name for rule in self.model.saturation.rules if rule.fired])
+        return Successors(fields, boxes, self.fired, [rule.name for rule in self.model.saturation.rules if rule.fired])
 
-    def taken(self, states: Iterable[int]) -> Taken:
+    def taken(self, states: Iterable[int]) -> NewStates:
         """Add what is new of the next level, and look at it."""
         before, known = self.dominated, set(self.sightings)
         self.levels.append(len(self.states))
@@ -343,9 +313,9 @@ class Owner(PackedSearch):
         self._look()
         fresh = [(number, self.states[place]) for number, place in self.sightings.items() if number not in known]
         new = self.states[self.levels[-1] :]
-        standing = self.model.standing
-        stood_for = len(new) if standing is None else sum(map(standing.size, new))
-        return Taken(len(new), stood_for, self.dominated - before, fresh)
+        canonical = self.model.canonical
+        represented = len(new) if canonical is None else sum(map(canonical.size, new))
+        return NewStates(len(new), represented, self.dominated - before, fresh)
 
     def passed(self) -> tuple[int, int]:
         """Leave out what is dominated of the last level; return how many states, and for how many they would stand."""
@@ -375,10 +345,9 @@ class Owner(PackedSearch):
             self.states.append(state)
 
     def _expand(self, begin: int, end: int) -> None:
-        """Put what follows some states into the boxes of their owners."""
         places = [place for place in range(begin, end) if place not in self._idle]
         chunk = [self.states[place] for place in places]
-        standing, spent, boxes = self.model.standing, self.model.layout.spent, self._boxes
+        canonical, spent, boxes = self.model.canonical, self.model.layout.spent, self._boxes
         for memo in self.moving:
             for s, moves in zip(chunk, map(memo.answer, chunk), strict=True):
                 if moves is None:
@@ -390,7 +359,7 @@ class Owner(PackedSearch):
                         more = deductions.answer(t)
                         t = t if more is None else (t | more[0]) ^ more[1]
                     if t != s:
-                        t = t if standing is None else standing(t)
+                        t = t if canonical is None else canonical(t)
                         boxes[owner_of(t, spent, len(boxes))].add(t)
 
 
@@ -403,7 +372,7 @@ BEGINNING = 2 * STARTING
 """Seconds that the cluster has to begin on all its processors."""
 
 
-class OnRay:
+class RayPlaces:
     """Places of a Ray cluster.
 
     Args:
@@ -414,7 +383,7 @@ class OnRay:
     """
 
     def __init__(self, address: str) -> None:
-        self._ray = joined(address)
+        self._ray = connected_ray(address)
         self._keepers: list[Any] = []
 
     def begin(self, again: Callable[[], Model], dominance: bool) -> int:
@@ -425,36 +394,26 @@ class OnRay:
             LostPlaceError: a processor stays busy with something else.
         """
         number = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        made = self._ray.remote(num_cpus=1, max_restarts=0)(Keeper)
+        made = self._ray.remote(num_cpus=1, max_restarts=0)(OwnerActor)
         self._keepers = [made.remote(again, number, dominance) for _ in range(number)]
         for there in self._asked([keeper.code.remote() for keeper in self._keepers], BEGINNING):
-            if there != code():
-                raise UsageError(f"expected the cluster to have Carnet's code {code()[:16]}, and it has {there[:16]}")
+            if there != source_digest():
+                raise UsageError(
+                    f"expected the cluster to have Carnet's code {source_digest()[:16]}, and it has {there[:16]}"
+                )
         return number
 
     def each(self, method: str, *arguments: Sequence[Any]) -> list[Any]:
-        """Call a method of all at the same time.
-
-        Raises:
-            LostPlaceError: one is lost.
-        """
+        """Call a method of all at the same time; raise LostPlaceError if one is lost."""
         calls = zip(self._keepers, *arguments, strict=True)
         return self._asked([keeper.call.remote(method, *each) for keeper, *each in calls])
 
     def lay_out_anew(self, fields: Fields) -> None:
-        """Lay states out anew.
-
-        Raises:
-            LostPlaceError: one is lost.
-        """
+        """Lay states out anew; raise LostPlaceError if one is lost."""
         self._asked([keeper.lay_out_anew.remote(fields) for keeper in self._keepers])
 
     def held(self) -> int:
-        """Return the bytes that all hold.
-
-        Raises:
-            LostPlaceError: one is lost.
-        """
+        """Return the bytes that all hold; raise LostPlaceError if one is lost."""
         return sum(self.each("memory"))
 
     def _asked(self, calls: Sequence[Any], patience: float | None = None) -> list[Any]:
@@ -467,7 +426,7 @@ class OnRay:
             raise LostPlaceError(f"the cluster lost a worker: {type(error).__name__}") from None
 
 
-class Keeper:
+class OwnerActor:
     """What Ray runs: an owner that can be replaced by one with another layout."""
 
     def __init__(self, again: Callable[[], Model], places: int, dominance: bool) -> None:
@@ -476,7 +435,7 @@ class Keeper:
 
     def code(self) -> str:
         """Return which code answers here."""
-        return code()
+        return source_digest()
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Call a method of the owner."""

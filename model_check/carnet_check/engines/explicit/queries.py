@@ -14,22 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from carnet_check.engines.explicit.layout import Condition, Folding, Layout, conditions_in
-from carnet_spec.language import Row, Symbol, Term
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Truth,
-    Var,
-    free_variables,
-)
+from carnet_spec.language import Row, Symbol, Term, terms
 
 Names = Mapping[str, str]
 """The Python name that stands for each variable."""
@@ -58,14 +43,11 @@ class _Loop:
     """One way to choose some variables next: what it costs, and the line of source that does it."""
 
     cost: float
-    chosen: dict[str, str]
-    """The Python name of every variable chosen."""
-    opens: Lines
-    """Lines that each open a block inside the one before."""
+    chosen: dict[str, str]  # the Python name of every variable chosen
+    opens: Lines  # lines that each open a block inside the one before
     settles: Condition | None = None
 
     def cost_of_each(self) -> float:
-        """Return what it costs to choose one of its variables, if it were the same for each."""
         return float(self.cost ** (1 / len(self.chosen)))
 
 
@@ -126,25 +108,25 @@ class Queries:
     def formula(self, term: Term, names: Names) -> str:
         """Return an expression for a formula."""
         match term:
-            case Truth(value):
+            case terms.Truth(value):
                 return str(value)
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 return self._fact(symbol, self.row(args, names))
-            case Equal(left, right):
+            case terms.Equal(left, right):
                 return f"({self.individual(left, names)} == {self.individual(right, names)})"
-            case Not(body):
+            case terms.Not(body):
                 return f"(not {self.formula(body, names)})"
-            case And(parts):
+            case terms.And(parts):
                 return f"({' and '.join(self.formula(part, names) for part in parts) or 'True'})"
-            case Or(parts):
+            case terms.Or(parts):
                 return f"({' or '.join(self.formula(part, names) for part in parts) or 'False'})"
-            case Implies(premise, conclusion):
+            case terms.Implies(premise, conclusion):
                 return f"(not {self.formula(premise, names)} or {self.formula(conclusion, names)})"
-            case Exists(bound, body):
+            case terms.Exists(bound, body):
                 return self._exists(bound, conditions_in(body, True), names)
-            case Forall(bound, body):
+            case terms.Forall(bound, body):
                 return f"(not {self._exists(bound, conditions_in(body, False), names)})"
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 first, second = self.formula(then, names), self.formula(otherwise, names)
                 return f"({first} if {self.formula(test, names)} else {second})"
             case _:
@@ -153,18 +135,18 @@ class Queries:
     def individual(self, term: Term, names: Names) -> str:
         """Return an expression for an element."""
         match term:
-            case Var(name, _):
+            case terms.Var(name, _):
                 return names[name]
-            case Member(_, name):
+            case terms.Member(_, name):
                 return repr(name)
-            case Apply(symbol, args) if symbol.mutable:
+            case terms.Apply(symbol, args) if symbol.mutable:
                 elements = self.named("element", symbol.name, self.layout.tables[symbol.name].elements)
                 row = self.row(args, names)
                 return f"{elements}[{row}][s & {self._masks(symbol)}[{row}]]"
-            case Apply(symbol, args):
+            case terms.Apply(symbol, args):
                 table = self.named("table", symbol.name, self.instance.functions[symbol.name])
                 return f"{table}[{self.row(args, names)}]"
-            case IfThenElse(test, then, otherwise):
+            case terms.IfThenElse(test, then, otherwise):
                 first, second = self.individual(then, names), self.individual(otherwise, names)
                 return f"({first} if {self.formula(test, names)} else {second})"
             case _:
@@ -209,8 +191,7 @@ class Queries:
         formula = self.formula(test.term, names)
         return formula if test.wanted else f"not {formula}"
 
-    def _exists(self, bound: Sequence[Var], tests: Sequence[Condition], names: Names) -> str:
-        """Generate a function that looks for a witness, and return the call."""
+    def _exists(self, bound: Sequence[terms.Var], tests: Sequence[Condition], names: Names) -> str:
         domains = self.folding.domains(bound, tests)
         outer = sorted({name for test in tests for name in test.needs} - domains.keys())
         inner = {name: self.fresh_name("x") for name in outer}
@@ -223,35 +204,28 @@ class Queries:
 
     def _loops(self, domains: Mapping[str, Domain], tests: Sequence[Condition], names: Names) -> Iterator[_Loop]:
         for name, domain in domains.items():
-            yield from self._over_domain(name, domain, domains, names)
+            chosen = self.fresh_name("x")
+            if isinstance(domain, tuple):
+                yield _Loop(len(domain), {name: chosen}, [f"for {chosen} in {domain!r}:"])
+            elif domains.keys().isdisjoint(domain.after):
+                drawn = _tuple(names[other] for other in domain.after)
+                given = f"s, {self._masks(domain.used)}, {self._first(domain.used)}, {domain.pool!r}, {drawn}"
+                many = "" if domain.each else "[:1]"
+                cost = len(domain.pool) if domain.each else 1
+                yield _Loop(cost, {name: chosen}, [f"for {chosen} in unused({given}){many}:"])
         for test in tests:
             if test.wanted:
-                yield from self._over_test(test, domains, names)
-
-    def _over_domain(self, name: str, domain: Domain, domains: Mapping[str, Domain], names: Names) -> Iterator[_Loop]:
-        chosen = self.fresh_name("x")
-        if isinstance(domain, tuple):
-            yield _Loop(len(domain), {name: chosen}, [f"for {chosen} in {domain!r}:"])
-        elif domains.keys().isdisjoint(domain.after):
-            drawn = _tuple(names[other] for other in domain.after)
-            given = f"s, {self._masks(domain.used)}, {self._first(domain.used)}, {domain.pool!r}, {drawn}"
-            many = "" if domain.each else "[:1]"
-            cost = len(domain.pool) if domain.each else 1
-            yield _Loop(cost, {name: chosen}, [f"for {chosen} in unused({given}){many}:"])
-
-    def _over_test(self, test: Condition, domains: Mapping[str, Domain], names: Names) -> Iterator[_Loop]:
-        match test.term:
-            case Apply(symbol, args):
-                yield from self._over_rows(symbol, args, domains, names)
-            case Equal(left, right):
-                yield from self._over_value(left, right, test, domains, names)
-                yield from self._over_value(right, left, test, domains, names)
+                match test.term:
+                    case terms.Apply(symbol, args):
+                        yield from self._over_rows(symbol, args, domains, names)
+                    case terms.Equal(left, right):
+                        yield from self._over_value(left, right, test, domains, names)
+                        yield from self._over_value(right, left, test, domains, names)
 
     def _over_value(
         self, place: Term, value: Term, test: Condition, domains: Mapping[str, Domain], names: Names
     ) -> Iterator[_Loop]:
-        """Choose the only element that is equal to something known."""
-        if isinstance(place, Var) and isinstance(domains.get(place.name), tuple) and _is_known(value, names):
+        if isinstance(place, terms.Var) and isinstance(domains.get(place.name), tuple) and _is_known(value, names):
             chosen = self.fresh_name("x")
             line = f"for {chosen} in ({self.individual(value, names)},):"
             yield _Loop(0, {place.name: chosen}, [line, *self._restriction({place: chosen}, domains)], test)
@@ -260,10 +234,10 @@ class Queries:
         self, symbol: Symbol, args: Sequence[Term], domains: Mapping[str, Domain], names: Names
     ) -> Iterator[_Loop]:
         """Run over the rows where a relation may hold; every argument is known or a variable of its own."""
-        chosen: dict[Var, str] = {}
+        chosen: dict[terms.Var, str] = {}
         known: dict[int, str] = {}
         for position, arg in enumerate(args):
-            if isinstance(arg, Var) and isinstance(domains.get(arg.name), tuple) and arg not in chosen:
+            if isinstance(arg, terms.Var) and isinstance(domains.get(arg.name), tuple) and arg not in chosen:
                 chosen[arg] = self.fresh_name("x")
             elif _is_known(arg, names):
                 known[position] = self.individual(arg, names)
@@ -273,7 +247,10 @@ class Queries:
             f"for {_tuple(chosen.values())} in {self._index(symbol, tuple(known))}.get({_tuple(known.values())}, ()):"
         )
         size = math.prod(len(self.instance.of(var.sort)) for var in chosen)
-        cost = math.sqrt(size) if symbol.mutable else size * self._density(symbol)
+        cost = math.sqrt(size)
+        if not symbol.mutable:
+            rows = len(self.instance.relations.get(symbol.name, frozenset()))
+            cost = size * (rows / max(1, math.prod(len(self.instance.of(sort)) for sort in symbol.domain)))
         by_name = {var.name: python for var, python in chosen.items()}
         yield _Loop(cost, by_name, [line, *self._restriction(chosen, domains)])
 
@@ -287,12 +264,7 @@ class Queries:
             index.setdefault(tuple(row[position] for position in known), []).append(rest)
         return self.named(what, symbol.name, index)
 
-    def _density(self, symbol: Symbol) -> float:
-        rows = len(self.instance.relations.get(symbol.name, frozenset()))
-        return rows / max(1, math.prod(len(self.instance.of(sort)) for sort in symbol.domain))
-
-    def _restriction(self, chosen: Mapping[Var, str], domains: Mapping[str, Domain]) -> Lines:
-        """Keep variables that are chosen by other means to the elements they may have."""
+    def _restriction(self, chosen: Mapping[terms.Var, str], domains: Mapping[str, Domain]) -> Lines:
         conditions = [
             f"{python} in {domains[var.name]!r}"
             for var, python in chosen.items()
@@ -302,7 +274,7 @@ class Queries:
 
 
 def _is_known(term: Term, names: Names) -> bool:
-    return all(var.name in names for var in free_variables(term))
+    return all(var.name in names for var in terms.free_variables(term))
 
 
 def unused(s: int, masks: Mapping[Row, int], first: frozenset[Row], pool: Row, drawn: Sequence[str]) -> tuple[str, ...]:

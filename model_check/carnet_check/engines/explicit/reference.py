@@ -12,12 +12,7 @@ from carnet_spec.trace import Trace, TraceStep
 
 
 def search(
-    interpreter: Interpreter,
-    invariants: Sequence[Invariant],
-    goals: Sequence[Goal],
-    watch: Watch,
-    *,
-    enough: int,
+    interpreter: Interpreter, invariants: Sequence[Invariant], goals: Sequence[Goal], watch: Watch, *, enough: int
 ) -> Exploration:
     """Reach every state within the bounds, one after another in the order found.
 
@@ -43,43 +38,33 @@ class _Run:
         self.interpreter = interpreter
         self.invariants = invariants
         self.goals = goals
-        self.rules = [action for action in interpreter.protocol.actions if action.deduction]
         self.found: list[State] = []
         self.origins: dict[State, tuple[State, TraceStep] | None] = {}
         self.levels: dict[State, int] = {}
-        self.expanded = 0
         self.transitions = 0
         self.fired = {action.name: 0 for action in interpreter.protocol.actions}
         self.violations: dict[str, Trace] = {}
         self.reached: dict[str, Trace] = {}
 
     def until(self, watch: Watch, *, enough: int) -> str | None:
-        """Search; return what stopped the search before everything was found."""
+        judge = self.interpreter
         try:
-            self.visit(self.interpreter.initial(), None)
-            while self.waiting:
+            self.visit(judge.initial(), None)
+            for state in self.found:  # which grows meanwhile
                 watch.report(len(self.found), self.levels[self.found[-1]])
                 fallen = 0 < enough <= len(self.violations)
                 stopped_by = "violation" if fallen else watch.exceeded(len(self.found))
                 if stopped_by is not None:
                     return stopped_by
-                self.expand()
+                for action, env in judge.enabled(state):
+                    self.transitions += 1
+                    self.fired[action.name] += 1
+                    args = tuple((var.name, env[var.name]) for var in action.params)
+                    step = TraceStep(action.name, action.by.name, args)
+                    self.visit(judge.step(state, action, env), (state, step))
         except KeyboardInterrupt:
             return "interrupt"
         return None
-
-    @property
-    def waiting(self) -> int:
-        return len(self.found) - self.expanded
-
-    def expand(self) -> None:
-        state = self.found[self.expanded]
-        for action, env in self.interpreter.enabled(state):
-            self.transitions += 1
-            self.fired[action.name] += 1
-            args = tuple((var.name, env[var.name]) for var in action.params)
-            self.visit(self.interpreter.step(state, action, env), (state, TraceStep(action.name, action.by.name, args)))
-        self.expanded += 1
 
     def visit(self, state: State, origin: tuple[State, TraceStep] | None) -> None:
         if state in self.origins:
@@ -87,24 +72,18 @@ class _Run:
         self.origins[state] = origin
         self.levels[state] = 0 if origin is None else self.levels[origin[0]] + 1
         self.found.append(state)
-        self._look_at(state)
-
-    def _look_at(self, state: State) -> None:
         judge = self.interpreter
         for invariant in self.invariants:
-            known = invariant.name in self.violations
-            if not known and judge.counterexample(invariant, state) is not None:
+            if invariant.name not in self.violations and judge.counterexample(invariant, state) is not None:
                 self.violations[invariant.name] = self._path(state)
         for goal in self.goals:
-            known = goal.name in self.reached
-            if not known and judge.witness(goal.params, goal.body, state) is not None:
+            if goal.name not in self.reached and judge.witness(goal.params, goal.body, state) is not None:
                 self.reached[goal.name] = self._path(state)
-        for rule in self.rules:
-            if not self.fired[rule.name] and judge.premises_hold(rule, state):
+        for rule in judge.protocol.actions:
+            if rule.deduction and not self.fired[rule.name] and judge.premises_hold(rule, state):
                 self.fired[rule.name] = 1
 
     def _path(self, state: State) -> Trace:
-        """Return the steps to a state, without the deductions."""
         steps: list[TraceStep] = []
         origin = self.origins[state]
         while origin is not None:

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from carnet_check.engines.checkpoints import Shelf
+from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.memory import Memo, arranged, kinds
 from carnet_check.engines.explicit.model import CompiledStep, Model, Monitor, can_afford, paid, spent_by
 from carnet_check.engines.explicit.saturation import Change, changed
-from carnet_check.engines.explicit.symmetry import Standing
+from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.exploration import Exploration
 from carnet_check.errors import UsageError
 from carnet_spec import trace
@@ -36,7 +36,7 @@ NOTED = (
 _AT_ONCE = 1 << 12
 
 
-class Found:
+class SearchState:
     """States in the order found, and what is known about all of them together.
 
     Attributes:
@@ -85,23 +85,17 @@ class Found:
 
     # -- keeping it --------------------------------------------------------------------------------
 
-    def keep(self, shelf: Shelf) -> None:
-        """Keep what was found since the last time.
-
-        Raises:
-            OSError: there is no room for it.
-        """
-        origins = self.parents[shelf.items("origins") :].tobytes()
-        more = {"states": self._packed(shelf.items("states")), "origins": (self.parents.itemsize, [origins])}
-        shelf.keep(self._notes(), more)
+    def keep(self, saved: SearchCheckpoint) -> None:
+        """Keep what was found since the last time; raise OSError if there is no room for it."""
+        origins = self.parents[saved.items("origins") :].tobytes()
+        more = {"states": self._packed(saved.items("states")), "origins": (self.parents.itemsize, [origins])}
+        saved.keep(self._notes(), more)
 
     def _packed(self, begin: int) -> tuple[int, Iterator[bytes]]:
-        """Return how many bytes a state takes, and the states from ``begin`` on."""
         each = 1 + self.model.layout.bits // 8
         return each, (state.to_bytes(each, "little") for state in itertools.islice(self.states, begin, None))
 
     def _notes(self) -> dict[str, Any]:
-        """Return what a search knows beside its states."""
         return {
             "fields": self.model.layout.fields,
             "bits": self.model.layout.bits,
@@ -113,17 +107,13 @@ class Found:
 
     # -- taking it over ----------------------------------------------------------------------------
 
-    def take(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
-        """Take over what another search kept.
-
-        Raises:
-            UsageError: it is not what a search kept.
-        """
+    def take(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
+        """Take over what another search kept; raise UsageError if it is not what a search kept."""
         layout, saturation = self.model.layout, self.model.saturation
         try:
             layout.give_fields((name, tuple(row)) for name, row in notes["fields"])
             laid_out_alike = layout.bits == notes["bits"]
-            self._take_states(shelf, notes)
+            self._take_states(saved, notes)
             for name in NOTED:
                 setattr(self, name, notes[name])
             for rule in saturation.rules:
@@ -136,14 +126,14 @@ class Found:
         if not laid_out_alike or not begins_as_it_should or self.level_ends != len(self.found):
             raise UsageError("the checkpoint is broken: its states are not those of a search")
 
-    def _take_states(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
-        for each, block in shelf.blocks("states", _AT_ONCE):
+    def _take_states(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
+        for each, block in saved.blocks("states", _AT_ONCE):
             self.states += [int.from_bytes(block[at : at + each], "little") for at in range(0, len(block), each)]
-        self._take_origins(shelf)
+        self._take_origins(saved)
         self.seen.update(self.states)
 
-    def _take_origins(self, shelf: Shelf) -> None:
-        for _, block in shelf.blocks("origins", _AT_ONCE):
+    def _take_origins(self, saved: SearchCheckpoint) -> None:
+        for _, block in saved.blocks("origins", _AT_ONCE):
             self.parents.frombytes(block)
 
 
@@ -167,10 +157,8 @@ MemoisedChange = tuple[int, int, Memo[Change] | None]
 class Moves:
     """What some actions do in all states that agree on the bits they read."""
 
-    effects: tuple[MemoisedChange, ...]
-    """Only those that may change something."""
-    actions: tuple[str, ...]
-    """The action of every transition."""
+    effects: tuple[MemoisedChange, ...]  # only those that may change something
+    actions: tuple[str, ...]  # the action of every transition
     visits: int = 0
 
 
@@ -224,18 +212,14 @@ def sightings_of(model: Model, number: int, monitor: Monitor | None = None) -> M
     return memo
 
 
-def all_sightings(parts: list[Sighting]) -> Sighting:
-    """Join what several monitors see."""
-    return tuple(itertools.chain.from_iterable(parts))
-
-
-class PackedSearch(Found):
+class PackedSearch(SearchState):
     """One search, from the first state on, or from where another one kept what it had found."""
 
-    def __init__(self, model: Model, watch: Watch, *, enough: int, dominance: bool, shelf: Shelf | None = None) -> None:
+    def __init__(
+        self, model: Model, watch: Watch, *, enough: int, dominance: bool, saved: SearchCheckpoint | None = None
+    ) -> None:
         super().__init__(model, watch)
-        self.shelf = shelf
-        """Where what is found is kept, if it is."""
+        self.saved = saved  # where what is found is kept, if it is
         self.enough = enough
         self.steps: dict[int, tuple[trace.TraceStep, int]] = {}
         self.expanders = [expander(model, step, self._tally) for step in model.steps]
@@ -244,8 +228,7 @@ class PackedSearch(Found):
         self.looking = list(self.lookouts.values())
         self.looked = 0
         self.rearrange_at = ARRANGED_FROM
-        self._idle: set[int] = set()
-        """States that are not expanded."""
+        self._idle: set[int] = set()  # states that are not expanded
         self.chunk = CHUNK
         self.spent = model.layout.spent if dominance else 0
 
@@ -265,33 +248,32 @@ class PackedSearch(Found):
             places.append(self._origin(places[-1]))
         state, steps = self.found[0], []
         for place in places[-2::-1]:
-            step, state = self._step_to(place, state)
+            if place not in self.steps:  # paths have their beginnings in common
+                self.steps[place] = self.step_between(state, self.found[place])
+            step, state = self.steps[place]
             steps.append(step)
         return steps
 
-    def stood_for(self, standing: Standing) -> int:
+    def represented(self, canonical: Canonicalizer) -> int:
         """Return how many states there are of those for which one that was found stands."""
-        self._count(standing, len(self.found))
+        self._count(canonical, len(self.found))
         return self.counted_for - self.passed_over_for
 
-    def _count(self, standing: Standing, end: int) -> None:
-        """Count for how many the states up to one stand."""
-        self.counted_for += self._stand_for(standing, self.counted, end)
+    def _count(self, canonical: Canonicalizer, end: int) -> None:
+        self.counted_for += self._stand_for(canonical, self.counted, end)
         self.counted = end
 
-    def _stand_for(self, standing: Standing, begin: int, end: int) -> int:
-        """Return for how many some states stand."""
-        return sum(map(standing.size, self.found[begin:end]))
+    def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
+        return sum(map(canonical.size, self.found[begin:end]))
 
     def _origin(self, position: int) -> int:
-        """Return the state that one was found from."""
         return self.parents[position]
 
     def _run(self) -> str | None:
-        if self.shelf is None or self.shelf.notes is None:
+        if self.saved is None or self.saved.notes is None:
             self._begin()
         else:
-            self._resume(self.shelf, self.shelf.notes)
+            self._resume(self.saved, self.saved.notes)
         while self.expanded < len(self.found):
             if 0 < self.enough <= sum(not self.model.monitors[number].is_goal for number in self.sightings):
                 return "violation"
@@ -312,22 +294,21 @@ class PackedSearch(Found):
                 self.levels.append(end)
                 self.level_ends = len(self.found)
                 self._pass_over()
-            if self.shelf is not None and not self._keep(self.shelf):
+            if self.saved is not None and not self._keep(self.saved):
                 return "disk"
         return None
 
-    def _keep(self, shelf: Shelf) -> bool:
-        """Keep what was found, now that a level is complete; return whether there was room."""
+    def _keep(self, saved: SearchCheckpoint) -> bool:
         self._tally_all()
         try:
-            self.keep(shelf)
+            self.keep(saved)
         except OSError:
             return False
         return True
 
-    def _resume(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
+    def _resume(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
         """Go on from what was kept: what was left out of its last level is left out again."""
-        self.take(shelf, notes)
+        self.take(saved, notes)
         counted = self.dominated, self.passed_over, self.passed_over_for
         self._pass_over()
         self.dominated, self.passed_over, self.passed_over_for = counted
@@ -347,7 +328,7 @@ class PackedSearch(Found):
         chunk = [self.states[place] for place in places]
         seen = self.seen
         spent = self.spent
-        standing = self.model.standing
+        canonical = self.model.canonical
         add = seen.add
         append = self.states.append
         come_from = self.parents.append
@@ -364,8 +345,8 @@ class PackedSearch(Found):
                         if more is not None:
                             t = (t | more[0]) ^ more[1]
                     if t not in seen:
-                        if standing is not None:
-                            t = standing(t)
+                        if canonical is not None:
+                            t = canonical(t)
                             if t in seen:
                                 continue
                         if t & spent and self._is_dominated(t):
@@ -389,14 +370,12 @@ class PackedSearch(Found):
             self._count_passed_over(idle)
 
     def _count_passed_over(self, places: Sequence[int]) -> None:
-        """Count states that are not expanded, and those that they would stand for."""
         self.passed_over += len(places)
-        standing = self.model.standing
-        if standing is not None:
-            self.passed_over_for += sum(standing.size(self.found[place]) for place in places)
+        canonical = self.model.canonical
+        if canonical is not None:
+            self.passed_over_for += sum(canonical.size(self.found[place]) for place in places)
 
     def _look(self) -> None:
-        """Look at the states found since the last look."""
         fresh = self.found[self.looked :]
         for memo in self.looking:
             if any(map(memo.__getitem__, map(memo.reads.__and__, fresh))):
@@ -406,8 +385,8 @@ class PackedSearch(Found):
 
     def _go_on_counting(self) -> None:
         """Count for how many states stand as they are found: at the end it would take long after an interrupt."""
-        if self.model.standing is not None:
-            self._count(self.model.standing, min(len(self.found), self.counted + COUNTED_AT_ONCE))
+        if self.model.canonical is not None:
+            self._count(self.model.canonical, min(len(self.found), self.counted + COUNTED_AT_ONCE))
 
     def _drop_what_is_seen(self) -> None:
         """Look no more for what was seen."""
@@ -433,55 +412,39 @@ class PackedSearch(Found):
         self._join(sample, WORTHWHILE * len(sample))
 
     def _join(self, sample: Sequence[int], most: float) -> None:
-        """Join memos that together have at most so many answers of their own for a sample."""
         self.moving = arranged(self.expanders, sample, all_moves, most)
-        self.looking = arranged(list(self.lookouts.values()), sample, all_sightings, most)
+        self.looking = arranged(
+            list(self.lookouts.values()), sample, lambda parts: tuple(itertools.chain.from_iterable(parts)), most
+        )
 
     def _tally_all(self) -> None:
         for memo in self.moving:
             self._tally(memo)
 
     def _tally(self, memo: Memo[Moves | None]) -> None:
-        """Add up how often the answers of a memo were used."""
         for moves in memo.values():
             if moves is not None and moves.visits:
                 for name in moves.actions:
                     self.fired[name] += moves.visits
                 moves.visits = 0
 
-    def _step_to(self, place: int, before: int) -> tuple[trace.TraceStep, int]:
-        """Return the step by which a state was found, taken where the way to it leads, and the state after it.
-
-        Paths have their beginnings in common, so both are kept.
-        """
-        if place not in self.steps:
-            self.steps[place] = self.step_between(before, self.found[place])
-        return self.steps[place]
-
     def step_between(self, before: int, after: int, action: str = "") -> tuple[trace.TraceStep, int]:
         """Return a step, of any action or of one, from a packed state to one that another stands for, and that one."""
-        standing = self.model.standing
-        layout = self.model.layout
+        canonical, layout = self.model.canonical, self.model.layout
         for step in self.model.steps:
-            if action not in ("", step.action.name):
-                continue
-            if not can_afford(self.model, step, before):
+            if action not in ("", step.action.name) or not can_afford(self.model, step, before):
                 continue
             cost = step.action.cost if layout.spent else 0
             for writes, chosen in step.moves(before):
-                t = changed(before, layout.written(writes.items(), _nothing)) + cost
+                t = changed(before, layout.written(writes.items(), lambda: None)) + cost
                 deductions = self.model.saturation.after(writes)
                 if deductions is not None:
                     t = changed(t, deductions.answer(t))
-                if after == (t if standing is None else standing(t)):
+                if after == (t if canonical is None else canonical(t)):
                     names = (var.name for var in step.action.params)
                     args = tuple(zip(names, chosen, strict=True))
                     return trace.TraceStep(step.action.name, step.action.by.name, args), t
         raise AssertionError("a state was reached by no step")
-
-
-def _nothing() -> None:
-    """Forget nothing: nothing was remembered."""
 
 
 def search(protocol: Protocol, run: PackedSearch) -> Exploration:
@@ -495,9 +458,9 @@ def search(protocol: Protocol, run: PackedSearch) -> Exploration:
         monitor = model.monitors[number]
         path = trace.Trace(protocol.id, protocol.variant, protocol.without, "", tuple(run.path(position)))
         (goals if monitor.is_goal else violations)[monitor.name] = path
-    standing = model.standing
-    if standing is not None:
-        reduction |= {"permutations": standing.order, "states_stood_for": run.stood_for(standing)}
+    canonical = model.canonical
+    if canonical is not None:
+        reduction |= {"permutations": canonical.order, "states_stood_for": run.represented(canonical)}
     fired = run.fired | {rule.name: int(rule.fired) for rule in model.saturation.rules}
     return Exploration(
         states=len(run.found) - run.passed_over,

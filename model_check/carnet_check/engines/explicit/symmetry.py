@@ -13,9 +13,12 @@ and goals hold there. Decided in docs/adr/0036-one-state-stands-for-those-that-d
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+import operator
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,12 +42,12 @@ REMEMBERED = 1 << 18
 """How many ties are remembered that were broken."""
 
 
-def standing_in(explored: Explored) -> Standing | None:
+def canonicalizer_of(explored: SymmetryInput) -> Canonicalizer | None:
     """Return what finds the states that stand for others; nothing, where no elements are interchangeable."""
     carried = explored.carried()
     classes = interchangeable(explored.elements(), explored.facts())
     alike = [bundles for bundles in classes if any(not carried.isdisjoint(bundle) for bundle in bundles)]
-    return Standing(alike, explored) if alike else None
+    return Canonicalizer(alike, explored) if alike else None
 
 
 class Bundle:
@@ -66,34 +69,28 @@ class Bundle:
         self.parts.append((place.mask, place.shift, self._size))
         self._size += place.mask.bit_length() - place.shift
 
+    def number(self, bits: int) -> int:
+        """Return the number that the bundle's bits in a state make."""
+        return sum((bits & mask) >> shift << to for mask, shift, to in self.parts)
 
-class Numbers(dict[int, int]):
-    """The number that the bits of a bundle make, worked out once for each of their values."""
+    def bits(self, number: int) -> int:
+        """Return the bits that make a number."""
+        return sum((number >> to << shift) & mask for mask, shift, to in self.parts)
 
-    def __init__(self, bundle: Bundle) -> None:
+
+class Remembered(dict[int, int]):
+    """The values of a function, each worked out once."""
+
+    def __init__(self, function: Callable[[int], int]) -> None:
         super().__init__()
-        self._parts = bundle.parts
+        self._function = function
 
-    def __missing__(self, bits: int) -> int:
-        number = sum((bits & mask) >> shift << to for mask, shift, to in self._parts)
-        self[bits] = number
-        return number
-
-
-class Spelled(dict[int, int]):
-    """The bits of a bundle that make a number, worked out once for each."""
-
-    def __init__(self, bundle: Bundle) -> None:
-        super().__init__()
-        self._parts = bundle.parts
-
-    def __missing__(self, number: int) -> int:
-        bits = sum((number >> to << shift) & mask for mask, shift, to in self._parts)
-        self[number] = bits
-        return bits
+    def __missing__(self, argument: int) -> int:
+        value = self[argument] = self._function(argument)
+        return value
 
 
-class Standing:
+class Canonicalizer:
     """Finds the state that stands for another one, and for how many it does.
 
     Attributes:
@@ -105,13 +102,13 @@ class Standing:
         changes: what a state has to become to stand for itself, by these bits.
     """
 
-    def __init__(self, alike: Sequence[Alike], explored: Explored) -> None:
+    def __init__(self, alike: Sequence[BundleClass], explored: SymmetryInput) -> None:
         self.alike = alike
         self._orbits = orbits = Orbits(alike, explored.instance, explored.tables)
         self.order = math.prod(math.factorial(len(numbers)) for numbers in orbits.classes)
         self.classes = [[Bundle() for _ in numbers] for numbers in orbits.classes]
-        self._numbers = [[Numbers(bundle) for bundle in bundles] for bundles in self.classes]
-        self._spelled = [[Spelled(bundle) for bundle in bundles] for bundles in self.classes]
+        self._numbers = [[Remembered(bundle.number) for bundle in bundles] for bundles in self.classes]
+        self._spelled = [[Remembered(bundle.bits) for bundle in bundles] for bundles in self.classes]
         self._ties = Ties(orbits)
         self._broken: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
         self._taken = 0
@@ -130,18 +127,19 @@ class Standing:
             return
         self._taken += 1
         alone = len(bundles) == 1 and not self._orbits.holds_some(orbit[0])
+        every = list(itertools.chain.from_iterable(self.classes))
         for place in orbit:
             self.moving |= place.mask
             self.changes.grow(place.mask)
             if alone:
-                self._bundle(next(self._orbits.bundles(place))).take(place)
+                every[next(self._orbits.bundles(place))].take(place)
             else:
                 self.shared |= place.mask
         if not alone:
             self._ties.take(orbit, self._taken)
 
     def __call__(self, s: int) -> int:
-        """Return the state that stands for one."""
+        """Return the representative of a state."""
         moving = s & self.moving
         if not moving:
             return s
@@ -170,11 +168,7 @@ class Standing:
         stands = self(bits)
         return (bits ^ stands, bits & ~stands) if bits != stands else None
 
-    def _bundle(self, number: int) -> Bundle:
-        return [bundle for bundles in self.classes for bundle in bundles][number]
-
     def _ranks(self, every: Sequence[int]) -> tuple[int, ...]:
-        """Return how many bundles of its class come before each one, by their numbers."""
         ranks: list[int] = []
         for numbers in self._orbits.classes:
             own = [every[number] for number in numbers]
@@ -205,7 +199,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Explored:
+class SymmetryInput:
     """What a search is made of.
 
     Attributes:
@@ -244,7 +238,6 @@ class Explored:
 
     @cached_property
     def _rows(self) -> Mapping[str, Sequence[Row]]:
-        """The rows of each symbol that matter."""
         return {
             name: [row for row in table.places if self.relevance.of_place(name, row)]
             for name, table in self.tables.items()
@@ -263,7 +256,10 @@ class Explored:
             yield from self._choices(action)
         for name, table in self.tables.items():
             yield from self._at_first(name, table)
-            yield from self._mattering(name, table.symbol)
+            for number, pattern in enumerate(self.relevance.patterns(name)):
+                for position, (sort, allowed) in enumerate(zip(table.symbol.domain, pattern, strict=True)):
+                    for element in allowed or ():
+                        yield ("matters", name, number, position), _elements((sort,), (element,))
 
     def _never_changing(self, symbol: Symbol) -> Iterator[Fact]:
         if not symbol.is_relation:
@@ -298,15 +294,8 @@ class Explored:
             elif row in table.first:
                 yield ("first", name), _elements(symbol.domain, row)
 
-    def _mattering(self, name: str, symbol: Symbol) -> Iterator[Fact]:
-        for number, pattern in enumerate(self.relevance.patterns(name)):
-            for position, (sort, allowed) in enumerate(zip(symbol.domain, pattern, strict=True)):
-                for element in allowed or ():
-                    yield ("matters", name, number, position), _elements((sort,), (element,))
-
 
 def _terms(action: Action, updates: Iterable[Update]) -> Iterator[Term]:
-    """Yield what decides about a step and what it does; what is drawn is looked at as a choice."""
     for guard in action.guards:
         if guard.kind is not GuardKind.FRESH:
             yield guard.formula
@@ -343,11 +332,11 @@ Fact = tuple[Hashable, tuple[Element, ...]]
 Elements = tuple[Element, ...]
 """Elements of one or several sorts that move together."""
 
-Alike = tuple[Elements, ...]
+BundleClass = tuple[Elements, ...]
 """Bundles of which each may take the place of each other one, element by element; no element is in two."""
 
 
-def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple[Alike, ...]:
+def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple[BundleClass, ...]:
     """Return classes of bundles; however those of each class are permuted, facts are mapped to facts.
 
     No element is in two classes. What the facts do not name is interchangeable within its sort.
@@ -363,7 +352,7 @@ def interchangeable(elements: Sequence[Element], facts: Iterable[Fact]) -> tuple
     return tuple(classes)
 
 
-def _bundles(structure: _Structure, first: Element, others: Sequence[Element], taken: set[Element]) -> Alike:
+def _bundles(structure: _Structure, first: Element, others: Sequence[Element], taken: set[Element]) -> BundleClass:
     """Return the bundle of an element, and those of later ones that may each change places with it."""
     bundles: list[Elements] = []
     held = set(taken)
@@ -410,12 +399,10 @@ class _Structure:
                         moves[mine] = exchanged[mine] = its
                         exchanged[its] = mine
                         waiting.append(mine)
-        return moves if self._admits(exchanged) else None
-
-    def _admits(self, exchanged: Mapping[Element, Element]) -> bool:
-        """Whether an exchange maps each element to one of its sort and back, and facts to facts."""
+        # It is admitted if it maps each element to one of its sort and back, and facts to facts.
         fair = all(exchanged[its] == mine and mine[0] == its[0] for mine, its in exchanged.items())
-        return fair and all(_mapped(fact, exchanged) in self._facts for each in exchanged for fact in self._about[each])
+        keeps = (_mapped(fact, exchanged) in self._facts for each in exchanged for fact in self._about[each])
+        return moves if fair and all(keeps) else None
 
     def _counterpart(
         self, fact: Fact, candidates: Sequence[Fact], exchanged: Mapping[Element, Element]
@@ -480,7 +467,7 @@ class Orbits:
         classes: for each class the numbers of its bundles.
     """
 
-    def __init__(self, alike: Sequence[Alike], instance: Instance, tables: Mapping[str, Table]) -> None:
+    def __init__(self, alike: Sequence[BundleClass], instance: Instance, tables: Mapping[str, Table]) -> None:
         self._instance = instance
         self._tables = tables
         self._bundles = [bundle for bundles in alike for bundle in bundles]
@@ -604,7 +591,7 @@ class Ties:
         ranks = self._refined(mentions, ranks)
         tied = self._tied(ranks)
         if not tied:
-            return self._image(mentions, self._by(ranks)), 1
+            return self._image(mentions, [each[ranks[number]] for each in self._orbits.classes for number in each]), 1
         found: tuple[int, int] | None = None
         for one, times in self._different(mentions, tied):
             later = tuple(rank + (number in tied and number != one) for number, rank in enumerate(ranks))
@@ -645,7 +632,6 @@ class Ties:
             ranks = tuple(refined)
 
     def _tied(self, ranks: Ranks) -> list[int]:
-        """Return the bundles of the first rank that several have."""
         for numbers in self._orbits.classes:
             for rank in range(len(numbers)):
                 tied = [number for number in numbers if ranks[number] == rank]
@@ -666,12 +652,6 @@ class Ties:
                 groups.append([number])
         return ((group[0], len(group)) for group in groups)
 
-    def _by(self, ranks: Ranks) -> list[int]:
-        """Return the permutation that orders bundles by ranks of their own."""
-        return [numbers[ranks[number]] for numbers in self._orbits.classes for number in numbers]
-
     def _image(self, mentions: Iterable[_Mention], permutation: Permutation) -> int:
-        bits = 0
-        for each in mentions:
-            bits |= self._orbits.bits(each.place, each.value, permutation)
-        return bits
+        bits = (self._orbits.bits(each.place, each.value, permutation) for each in mentions)
+        return functools.reduce(operator.or_, bits, 0)

@@ -7,27 +7,26 @@ it. So a walk is told by taking it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from carnet_check.engines.explicit.bounds import Watch, peak_bytes
 from carnet_check.engines.explicit.layout import Condition, changes, conditions_in
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.model import CompiledStep, Model, can_afford, paid, spent_by
-from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries
+from carnet_check.engines.explicit.queries import Domain, Draw, Queries
 from carnet_check.engines.explicit.saturation import Writes, changed
 from carnet_check.engines.explicit.search import (
     SAMPLE,
-    Answer,
     MemoisedChange,
     Moves,
     Sighting,
-    Whole,
     read_by_step,
     sightings_of,
     split,
 )
-from carnet_check.engines.exploration import ActionSeen, Exploration, GuardSeen, Walked, Walks
-from carnet_check.slicing import Slicer
+from carnet_check.engines.exploration import ActionCoverage, Exploration, GuardCoverage, WalkCoverage, Walks
+from carnet_check.minimise import Slicer
 from carnet_spec.language import GuardKind, Protocol, Row
 from carnet_spec.trace import Trace, TraceStep
 
@@ -54,7 +53,7 @@ class PackedWalks:
         self.watch = watch
         self.walks = walks
         self.number = self.taken = self.steps = self.longest = self.stuck = 0
-        self.offers, sample = offers_of(model)
+        self.offers, sample = enabled_steps_of(model)
         self.fired = [0] * len(self.offers.steps)
         self._lookouts = {number: _lookouts(model, number, sample) for number in range(len(model.monitors))}
         self.looking = [memo for memos in self._lookouts.values() for memo in memos]
@@ -80,9 +79,9 @@ class PackedWalks:
             return "memory"
         return None
 
-    def seen(self) -> dict[str, ActionSeen]:
+    def seen(self) -> dict[str, ActionCoverage]:
         """Return how each action was seen, in the protocol's order, its parts together."""
-        seen = {step.action.name: ActionSeen() for step in self.model.steps}
+        seen = {step.action.name: ActionCoverage() for step in self.model.steps}
         for step, guards, taken in zip(self.offers.steps, self.offers.guards, self.fired, strict=True):
             seen[step.action.name] = guards.seen(taken).joined(seen[step.action.name])
         return seen
@@ -92,10 +91,13 @@ class PackedWalks:
         steps = self._walked(*self.sightings[monitor])
         slicer = Slicer(self.start, self.offers.taken, self.model.monitors[monitor].holds)
         assert slicer.serves(steps), "a walk that is taken again ends elsewhere"
-        return [_told(self.offers.steps[number], chosen) for number, chosen in slicer.without_superfluous(steps, 1)]
+        taken = ((self.offers.steps[number], chosen) for number, chosen in slicer.without_superfluous(steps, 1))
+        return [
+            TraceStep(step.action.name, step.action.by.name, tuple(zip(step.choices, chosen, strict=True)))
+            for step, chosen in taken
+        ]
 
     def _walked(self, number: int, taken: int) -> list[Chosen]:
-        """Take a walk again, so many steps of it."""
         s, chance = self.start, chance_of(self.walks.seed, number)
         steps: list[Chosen] = []
         for _ in range(taken):
@@ -109,7 +111,6 @@ class PackedWalks:
     # -- walking -----------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Take some steps."""
         for _ in range(CHUNK):
             self._look()
             found = self.offers.drawn(self.state, self.chance) if self.taken < self.walks.depth else None
@@ -125,14 +126,12 @@ class PackedWalks:
                 return
 
     def _end_walk(self) -> None:
-        """Go back to the first state."""
         self.longest = max(self.longest, self.taken)
         self.number += 1
         self.taken = 0
         self.state, self.chance = self.start, chance_of(self.walks.seed, self.number)
 
     def _look(self) -> None:
-        """Look at the state, and look no more for what is seen."""
         seen = [number for memo in self.looking for number in memo.answer(self.state)]
         if seen:
             for number in dict.fromkeys(seen):
@@ -141,25 +140,17 @@ class PackedWalks:
             self.looking = [memo for memos in self._lookouts.values() for memo in memos]
 
     def _remembered(self) -> tuple[Memo[Any], ...]:
-        """Return all memos that walks ask."""
         return (*self.offers.memos, *self.looking, *self.model.saturation.memos)
 
     def _forget(self) -> None:
-        """Forget all answers."""
         for memo in self._remembered():
             memo.forget()
 
 
 def _lookouts(model: Model, number: int, sample: Sequence[int]) -> list[Memo[Sighting]]:
-    """Return memos that together see a monitor hold, each for some elements where it depends on many bits."""
     whole = [(model.monitors[number], sightings_of(model, number))]
-    return [memo for _, memo in in_parts(whole, sample, lambda part: sightings_of(model, number, part))]
-
-
-def _told(step: CompiledStep, chosen: Row) -> TraceStep:
-    """Return a step as traces have it."""
-    names = (var.name for var in step.action.params)
-    return TraceStep(step.action.name, step.action.by.name, tuple(zip(names, chosen, strict=True)))
+    parts = split(whole, sample, MOST, lambda part: sightings_of(model, number, part), share=SHARE, many=MANY)
+    return [memo for _, memo in parts]
 
 
 def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
@@ -184,7 +175,7 @@ def walk(protocol: Protocol, run: PackedWalks) -> Exploration:
         violations=found[False],
         goals=found[True],
         fired={action.name: fired.get(action.name, 0) for action in protocol.actions},
-        walked=Walked(run.number, run.steps, run.stuck, actions),
+        walked=WalkCoverage(run.number, run.steps, run.stuck, actions),
     )
 
 
@@ -199,7 +190,7 @@ _SECOND = 0x94D049BB133111EB
 _WORD = (1 << 64) - 1
 
 
-class Chance:
+class RandomStream:
     """What is drawn, one number after another; ``state`` is all that decides the next ones."""
 
     def __init__(self, state: int) -> None:
@@ -215,9 +206,9 @@ class Chance:
         return (self.drawn() >> 32) * bound >> 32
 
 
-def chance_of(seed: int, walk: int) -> Chance:
+def chance_of(seed: int, walk: int) -> RandomStream:
     """Return what one walk draws, whatever other walks there are."""
-    return Chance(mixed(seed) ^ mixed(mixed(walk) + STRIDE & _WORD))
+    return RandomStream(mixed(seed) ^ mixed(mixed(walk) + STRIDE & _WORD))
 
 
 def mixed(state: int) -> int:
@@ -236,7 +227,7 @@ def mixed(state: int) -> int:
 Test = Callable[[int], bool]
 
 
-class GuardWatch:
+class GuardObserver:
     """How an action and its guards were seen so far."""
 
     def __init__(self, queries: Queries, step: CompiledStep) -> None:
@@ -266,13 +257,13 @@ class GuardWatch:
             if name not in self._failed and self._test("failed", name)(bits):
                 self._failed.add(name)
 
-    def seen(self, taken: int) -> ActionSeen:
+    def seen(self, taken: int) -> ActionCoverage:
         """Return how the action was seen, which was taken so often."""
-        return ActionSeen(
+        return ActionCoverage(
             taken,
             self.enabled,
             {
-                name: GuardSeen(name in self._held, name in self._failed, name in self._alone, decided)
+                name: GuardCoverage(name in self._held, name in self._failed, name in self._alone, decided)
                 for name, decided in self._decided.items()
             },
         )
@@ -280,7 +271,8 @@ class GuardWatch:
     def _test(self, what: str, name: str) -> Test:
         """Return the function that looks for arguments, generated when it is needed first."""
         if (what, name) not in self._tests:
-            self._tests[what, name] = self._generated(*self._asked(what, name))
+            domains, tests = self._asked(what, name)
+            self._tests[what, name] = self._queries.function((), partial(self._queries.witness, domains, tests))
         return self._tests[what, name]
 
     def _asked(self, what: str, name: str) -> tuple[Mapping[str, Domain], Sequence[Condition]]:
@@ -296,12 +288,6 @@ class GuardWatch:
         domains = self._choices.items()
         needed.update(*(domain.after for name, domain in domains if name in needed and isinstance(domain, Draw)))
         return {name: domain for name, domain in domains if name in needed}
-
-    def _generated(self, domains: Mapping[str, Domain], tests: Sequence[Condition]) -> Test:
-        def body(names: Names) -> Lines:
-            return self._queries.witness(domains, tests, names)
-
-        return self._queries.function((), body)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -322,7 +308,7 @@ Chosen = tuple[int, Row]
 """A step: the number of what offers it, and with which elements it is taken."""
 
 
-class Offers:
+class EnabledSteps:
     """What some steps may do, each an action or a part of one.
 
     Attributes:
@@ -333,11 +319,11 @@ class Offers:
 
     def __init__(self, model: Model, steps: Sequence[CompiledStep]) -> None:
         self.steps = steps
-        self.guards = [GuardWatch(model.queries, step) for step in steps]
+        self.guards = [GuardObserver(model.queries, step) for step in steps]
         self.memos = [_memo(model, step, guards) for step, guards in zip(steps, self.guards, strict=True)]
         self._ways: dict[tuple[int, int], dict[Row, int]] = {}
 
-    def drawn(self, s: int, chance: Chance) -> tuple[int, int, int] | None:
+    def drawn(self, s: int, chance: RandomStream) -> tuple[int, int, int] | None:
         """Draw a step that changes a state: its number, which of its ways, and where it leads.
 
         What is drawn and changes nothing is drawn no more, so each that changes something is as likely as any other.
@@ -371,27 +357,20 @@ class Offers:
         return None if moves is None or way is None else _after(s, moves, way)
 
 
-def offers_of(model: Model) -> tuple[Offers, list[int]]:
+def enabled_steps_of(model: Model) -> tuple[EnabledSteps, list[int]]:
     """Return what a protocol offers, and the states of a walk by which actions were split that depend on many bits.
 
     That walk is the same whatever is asked for, and nothing is left of what it saw.
     """
     sample = _sample(model)
     whole = [(step, _memo(model, step, None)) for step in model.steps]
-    parts = in_parts(whole, sample, lambda step: _memo(model, step, None))
-    return Offers(model, [step for step, _ in parts]), sample
-
-
-def in_parts(
-    whole: Sequence[tuple[Whole, Memo[Answer]]], sample: Sequence[int], memo_of: Callable[[Whole], Memo[Answer]]
-) -> list[tuple[Whole, Memo[Answer]]]:
-    """Split what would be worked out anew in most states of a walk."""
-    return split(whole, sample, MOST, memo_of, share=SHARE, many=MANY)
+    parts = split(whole, sample, MOST, lambda step: _memo(model, step, None), share=SHARE, many=MANY)
+    return EnabledSteps(model, [step for step, _ in parts]), sample
 
 
 def _sample(model: Model) -> list[int]:
     """Return states that one walk comes through, which begins again where it cannot go on."""
-    offers, start, chance = Offers(model, model.steps), model.saturation.start(), chance_of(0, 0)
+    offers, start, chance = EnabledSteps(model, model.steps), model.saturation.start(), chance_of(0, 0)
     states = [start]
     while len(states) < SAMPLE:
         found = offers.drawn(states[-1], chance)
@@ -402,7 +381,7 @@ def _sample(model: Model) -> list[int]:
     return states
 
 
-def _memo(model: Model, step: CompiledStep, guards: GuardWatch | None) -> Memo[Moves | None]:
+def _memo(model: Model, step: CompiledStep, guards: GuardObserver | None) -> Memo[Moves | None]:
     """Return the memo of what a step may do, in the order of its arguments."""
     spent = spent_by(model, step)
 
@@ -424,7 +403,6 @@ def _memo(model: Model, step: CompiledStep, guards: GuardWatch | None) -> Memo[M
 
 
 def _ways(step: CompiledStep, s: int) -> list[tuple[Writes, Row]]:
-    """Return what a step writes in a state, and with which elements, in the order of these."""
     return sorted(step.moves(s), key=lambda way: way[1])
 
 
@@ -439,7 +417,6 @@ def _located(offered: Sequence[Moves | None], place: int) -> tuple[int, int]:
 
 
 def _after(s: int, moves: Moves | None, way: int) -> int:
-    """Return where a step leads, with the deductions that follow it."""
     assert moves is not None
     touched, cleared, deductions = moves.effects[way]
     after = (s | touched) ^ cleared

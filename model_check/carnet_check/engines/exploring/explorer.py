@@ -10,16 +10,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
-from carnet_check.cache import Answers, NotAnAnswerError, Used
+from carnet_check.cache import AnswerCache, CacheStatistics, NotAnAnswerError
 from carnet_check.engines.exploration import (
     NO_CAPS,
     Caps,
     Coverage,
     Exploration,
     Search,
-    Walked,
+    WalkCoverage,
     Walks,
     premises_of,
     trigger_of,
@@ -30,16 +30,16 @@ from carnet_check.engines.exploring.searches import (
     SOUGHT_CAPS,
     Visits,
     adversary,
-    alike,
     caps_of,
+    decided_together,
     detail_of,
     instances_for,
     search,
     verdict_of,
     within,
 )
-from carnet_check.engines.interface import Begins, DecidesLiveness, Explores, Outcome, Plan, Shares, Task
-from carnet_check.engines.runner import Listener, Portion, Shard
+from carnet_check.engines.interface import DecidesLiveness, EngineResult, Explores, Plan, RunsInBackground, Shares, Task
+from carnet_check.engines.runner import Listener, Shard, ShardReport
 from carnet_check.errors import InvalidSpecificationError, UsageError
 from carnet_check.loading.extent import Explored, available_memory, fixed_in_words, refuse_instance, sizes_in_words
 from carnet_check.loading.families import violated_axioms
@@ -59,7 +59,7 @@ class Searcher(Explores):
 
     refutes: ClassVar = True
 
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Name the instances that were explored, and what they fix."""
         judging = [found for found in outcome.searches if not (found.search.sought or found.search.directed)]
         explored = [found.scope.explored for found in judging if found.scope]
@@ -85,13 +85,13 @@ class Searcher(Explores):
                 if wrong:
                     raise InvalidSpecificationError(f"profile {task.profile.name}: {'; '.join(wrong)}")
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Search every variant under every threat model, the searches shared among the workers."""
         before = self._known_before(task)
         found, sought = self._found(task, self._announced(task), listener, before)
         rows = tuple(row for each in found for row in self._judged(task, each, sought))
         known = before.used.notes if before else ()
-        return Outcome(self.name, rows, (*found, *sought), notes=(*known, *self._remarks(task, found)))
+        return EngineResult(self.name, rows, (*found, *sought), notes=(*known, *self._remarks(task, found)))
 
     def instances_in_words(self, task: Task) -> str:
         """Say which instances are going to be explored, and where that is not all that the profile promises."""
@@ -111,25 +111,23 @@ class Searcher(Explores):
     def _limited(self, caps: Caps) -> Caps:
         """Return where a search stops, by what the engine was told of that."""
 
-    def _known_before(self, task: Task) -> Answers | None:
-        """Return the answers that earlier runs gave, if such are believed."""
+    def _known_before(self, task: Task) -> AnswerCache | None:
         return None
 
     def _remarks(self, task: Task, found: Sequence[Coverage]) -> Iterator[str]:
-        """Yield remarks on all searches together."""
         yield from ()
 
     # -- searches ----------------------------------------------------------------------------------
 
     def _found(
-        self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
+        self, task: Task, searches: Sequence[Search], listener: Listener, before: AnswerCache | None
     ) -> tuple[list[Coverage], list[Coverage]]:
         """Return what searches covered, and those that followed from them."""
         found = sorted(self._explored(task, searches, listener, before), key=lambda each: _order(task, each))
         return found, self._sought(task, found, listener, before)
 
     def _sought(
-        self, task: Task, found: Sequence[Coverage], listener: Listener, before: Answers | None
+        self, task: Task, found: Sequence[Coverage], listener: Listener, before: AnswerCache | None
     ) -> list[Coverage]:
         """Look in larger instances for what is expected to fall, and did not fall in those of the profile."""
         sought: list[Coverage] = []
@@ -154,7 +152,7 @@ class Searcher(Explores):
         return replace(search, profile=sizes[place], claims=standing, goals=(), sought=True, caps=caps, explored=None)
 
     def _explored(
-        self, task: Task, searches: Sequence[Search], listener: Listener, before: Answers | None
+        self, task: Task, searches: Sequence[Search], listener: Listener, before: AnswerCache | None
     ) -> Iterator[Coverage]:
 
         def progress(running: Sequence[tuple[Search, int, int]]) -> None:
@@ -176,13 +174,12 @@ class Searcher(Explores):
         searches: Sequence[Search],
         jobs: int,
         progress: OnProgress,
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends; ``progress`` is told of those that run."""
         return run_all(self, searches, jobs, progress, before)
 
     def _announced(self, task: Task) -> list[Search]:
-        """Return all searches, each with the instances that it is going to explore."""
         return [self._with_instances(task, search) for search in self._every(task)]
 
     def _with_instances(self, task: Task, search: Search) -> Search:
@@ -213,7 +210,9 @@ class Searcher(Explores):
         if not (found.search.claims or found.search.liveness or found.problems):
             return
         beside = [] if found.search.directed else _beside(found, sought)
-        elsewhere = {name: more for more in beside for name in _judging(more)}
+        elsewhere = {
+            name: more for more in beside for name in (more.search.claims if more.problems else more.violations)
+        }
         plan = task.plan(found.search.variant)
         assumptions = plan.protocol.resting_on(axiom.states for axiom in plan.protocol.axioms)
         for claim in found.search.claims or found.search.liveness or found.search.goals:
@@ -221,7 +220,6 @@ class Searcher(Explores):
             yield replace(row, assumptions=assumptions)
 
     def _row(self, task: Task, plan: Plan, found: Coverage, claim: str) -> Result:
-        """Return what a search says of a claim."""
         search, trace = found.search, found.violations.get(claim)
         verdict, bound = verdict_of(found, claim)
         falls = plan.falls(claim, search.threat)
@@ -248,11 +246,6 @@ def _beside(found: Coverage, sought: Iterable[Coverage]) -> list[Coverage]:
     return [more for more in sought if (more.search.variant, more.search.threat) == where]
 
 
-def _judging(sought: Coverage) -> Iterable[str]:
-    """Return the claims of which a search for what falls has anything to say: that they fell, or that it failed."""
-    return sought.search.claims if sought.problems else sought.violations
-
-
 def _told(explored: Sequence[Explored]) -> str:
     """Say the instances of searches; a protocol without sorts has one."""
     if not explored:
@@ -261,7 +254,6 @@ def _told(explored: Sequence[Explored]) -> str:
 
 
 def _order(task: Task, found: Coverage) -> tuple[int, ...]:
-    """By variant, a directed search and those for liveness last, by threat model."""
     variants = [plan.protocol.variant for plan in task.plans]
     threats = [threat.id for plan in task.plans for threat in plan.threats]
     search = found.search
@@ -280,15 +272,14 @@ OnProgress = Callable[[Sequence[tuple[Search, int, int]]], None]
 """Called with the states and the depth of each search that runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reached:
+class Progress(NamedTuple):
     """How far a search is."""
 
     states: int
     depth: int
 
 
-class Begun:
+class RunningSearches:
     """Searches that processes run while this one does something else, to be used as a context manager.
 
     Attributes:
@@ -296,12 +287,14 @@ class Begun:
         parts: these searches, as they are under way.
     """
 
-    def __init__(self, explorer: Explores, tasks: Sequence[Search], jobs: int, before: Answers | None = None) -> None:
-        visits = Remembering(explorer, before) if before is not None else explorer
+    def __init__(
+        self, explorer: Explores, tasks: Sequence[Search], jobs: int, before: AnswerCache | None = None
+    ) -> None:
+        visits = CachedExplorer(explorer, before) if before is not None else explorer
         parts = [(visits, task, slot) for slot, task in enumerate(tasks)]
         pool = WorkerPool(max(1, min(jobs, len(tasks))), patience=PATIENCE, memory=None, keep=False)
         self.tasks = list(tasks)
-        self.parts = pool.begun(_run, parts, _is_covered)
+        self.parts = pool.begun(_run, parts, lambda _, said: isinstance(said, Coverage))
 
     def __enter__(self) -> Self:
         self.parts.__enter__()
@@ -320,25 +313,27 @@ def run_all(
     tasks: Sequence[Search],
     jobs: int,
     on_progress: OnProgress,
-    before: Answers | None = None,
+    before: AnswerCache | None = None,
 ) -> Iterator[tuple[Search, Coverage]]:
     """Run every task in one of ``jobs`` processes and yield what each covered as they end.
 
     ``on_progress`` is called with the states and the depth of each running task whenever one of them has news;
     ``before`` has what was found before.
     """
-    with Begun(explorer, tasks, jobs, before) as begun:
+    with RunningSearches(explorer, tasks, jobs, before) as begun:
         yield from results(begun, on_progress, before)
 
 
-def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None) -> Iterator[tuple[Search, Coverage]]:
+def results(
+    begun: RunningSearches, on_progress: OnProgress, before: AnswerCache | None = None
+) -> Iterator[tuple[Search, Coverage]]:
     """Yield what each of the searches that were begun covered; see :func:`run_all`."""
     running: dict[int, tuple[Search, int, int]] = {}
     for (_, task, slot), said in begun.parts.results():
-        if isinstance(said, Used):
+        if isinstance(said, CacheStatistics):
             if before is not None:
                 before.used.add(said)
-        elif isinstance(said, _Reached):
+        elif isinstance(said, Progress):
             running[slot] = (task, said.states, said.depth)
         else:
             running.pop(slot, None)
@@ -346,20 +341,15 @@ def results(begun: Begun, on_progress: OnProgress, before: Answers | None = None
         on_progress([running[slot] for slot in sorted(running)])
 
 
-def _is_covered(_part: object, said: object) -> bool:
-    """Whether a search has ended: what it covered is the last that it says."""
-    return isinstance(said, Coverage)
-
-
 def failed(task: Search, error: Exception) -> Coverage:
     """Return what a search covered that ended with an error."""
     return Coverage(task, failure=f"{type(error).__name__}: {error}")
 
 
-def _run(part: tuple[Visits, Search, int]) -> Iterator[_Reached | Used | Coverage]:
+def _run(part: tuple[Visits, Search, int]) -> Iterator[Progress | CacheStatistics | Coverage]:
     explorer, task, _ = part
     try:
-        yield search(explorer, task, lambda states, depth: tell(_Reached(states, depth)))
+        yield search(explorer, task, lambda states, depth: tell(Progress(states, depth)))
     except MemoryError:
         raise
     except Exception as error:  # what is wrong with one search is said of its claims
@@ -376,18 +366,18 @@ ENDED = (None, "violation")
 
 
 @dataclass(frozen=True)
-class Remembering:
+class CachedExplorer:
     """Explores as an engine does, except where it did before; in a worker, tells how often it knew."""
 
     explorer: Explores
-    before: Answers
+    before: AnswerCache
 
     def explore(self, protocol: Protocol, instance: Instance, *, caps: Caps, **asked: Any) -> Exploration:
         """Return what was found before, or explore now and keep what is found."""
         text = question(protocol, instance, **asked)
         if text is None:
             return self.explorer.explore(protocol, instance, caps=caps, **asked)
-        here = Answers(self.before.folder, self.before.who)
+        here = AnswerCache(self.before.folder, self.before.who)
         found = here.known(text, str(caps.states), lambda kept: _read(kept, protocol, **asked))
         if found is None:
             found = self.explorer.explore(protocol, instance, caps=caps, **asked)
@@ -435,7 +425,6 @@ def _plain(value: Any) -> Any:
 
 
 def _written(found: Exploration) -> dict[str, Any]:
-    """Return an exploration as JSON values; what has an order keeps it, since verdicts are written in it."""
     traces = {"violations": found.violations, "goals": found.goals}
     return {
         "states": found.states,
@@ -457,7 +446,6 @@ def _read(
     threat: str = "",
     **_: Any,
 ) -> Exploration:
-    """Return an exploration that was kept; it speaks of nothing that was not asked."""
     asked = {"violations": {each.name for each in invariants}, "goals": {each.name for each in goals}}
     asked |= {"fired": {each.name for each in protocol.actions}}
     for name, names in asked.items():
@@ -496,7 +484,7 @@ def _count(value: object) -> int:
 
 
 @dataclass(frozen=True)
-class Explorer(Searcher, Begins, Shares):
+class Explorer(Searcher, RunsInBackground, Shares):
     """An engine that visits every state of small instances.
 
     ``most_states`` is where each exploration stops; by default the profile says so. What has ``begun`` already is not
@@ -505,7 +493,7 @@ class Explorer(Searcher, Begins, Shares):
 
     verdicts: ClassVar = (Verdict.EXHAUSTED, Verdict.HOLDS_TO)
     most_states: int | None = None
-    has_begun: Begun | None = field(default=None, repr=False, compare=False)
+    has_begun: RunningSearches | None = field(default=None, repr=False, compare=False)
 
     def limited(self, most: int) -> Self:
         """Return the engine with explorations that stop after ``most`` states."""
@@ -527,7 +515,7 @@ class Explorer(Searcher, Begins, Shares):
     @contextmanager
     def begun(self, task: Task) -> Iterator[Self]:
         """Return the same engine, whose searches run in processes already."""
-        with Begun(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
+        with RunningSearches(self, self._announced(task), task.jobs, self._known_before(task)) as begun:
             yield replace(self, has_begun=begun)
 
     def searched(
@@ -535,7 +523,7 @@ class Explorer(Searcher, Begins, Shares):
         searches: Sequence[Search],
         jobs: int,
         progress: OnProgress,
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Yield what each search covered as it ends, those that have begun among them if they are what is asked."""
         begun = self.has_begun
@@ -545,7 +533,7 @@ class Explorer(Searcher, Begins, Shares):
             begun.end()
         return run_all(replace(self, has_begun=None), searches, jobs, progress, before)
 
-    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Run the searches that fall to ``shard``, and those in larger instances that follow from them."""
         before = self._known_before(task)
         every = self._announced(task)
@@ -554,9 +542,9 @@ class Explorer(Searcher, Begins, Shares):
         open_ = {name: each.covered for name, each in named.items() if not (each.complete or each.problems)}
         problems = tuple(problem for each in (*found, *sought) for problem in each.problems)
         notes = before.used.notes if before else ()
-        return Portion(self.name, "exploration", len(found), len(every), open_, problems, notes)
+        return ShardReport(self.name, "exploration", len(found), len(every), open_, problems, notes)
 
-    def _known_before(self, task: Task) -> Answers | None:
+    def _known_before(self, task: Task) -> AnswerCache | None:
         return task.runner.answers(self.name)
 
     def _every(self, task: Task) -> list[Search]:
@@ -566,7 +554,6 @@ class Explorer(Searcher, Begins, Shares):
         return sorted(searches, key=lambda search: not search.directed)
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
-        """Yield a search for each threat model, and one directed at the goals that need more rounds."""
         protocol, family, every = plan.protocol, task.source.family, self._whole(task, plan)
         near = tuple(goal.name for goal in protocol.goals if family.is_within(goal, task.profile))
         for threat in plan.threats:
@@ -584,8 +571,7 @@ class Explorer(Searcher, Begins, Shares):
             )
 
     def _lively(self, task: Task, plan: Plan) -> Iterator[Search]:
-        """Yield the searches that decide what happens in the end."""
-        for names in alike(plan.protocol, plan.liveness):
+        for names in decided_together(plan.protocol, plan.liveness):
             for threat in plan.threats:
                 yield replace(self._whole(task, plan), threat=threat.id, liveness=names)
 
@@ -599,7 +585,6 @@ def _asked_for(search: Search) -> Search:
 
 
 def _named(search: Search) -> str:
-    """Name a search among those of a task."""
     what = f" · {', '.join(search.liveness)}" if search.liveness else ""
     return f"{search.variant} · {search.threat} · {search.profile.name}{what}"
 
@@ -635,7 +620,7 @@ class Walker(Searcher):
         where = f"profile {task.profile.name}: {self.instances_in_words(task)}"
         return f"{self.walks.described}, seed {self.walks.seed}, in {where}"
 
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
         """Name the instances, what they fix, and how many walks went through each."""
         where, *fixes = super().strength(task, outcome)
         return (f"{where}, {self.walks.described} in each", *fixes)
@@ -648,14 +633,12 @@ class Walker(Searcher):
         return [search for plan in task.plans for search in self._searches(task, plan)]
 
     def _searches(self, task: Task, plan: Plan) -> Iterator[Search]:
-        """Yield a search for each threat model."""
         near = tuple(goal.name for goal in plan.protocol.goals if task.source.family.is_within(goal, task.profile))
         for threat in plan.threats:
             if task.every_claim or plan.claims(threat):
                 yield replace(self._whole(task, plan), threat=threat.id, claims=plan.claims(threat), goals=near)
 
     def _limited(self, caps: Caps) -> Caps:
-        """Return caps without one on states: how many steps are taken is said by the walks."""
         return replace(caps, states=None)
 
     def _remarks(self, task: Task, found: Sequence[Coverage]) -> Iterator[str]:
@@ -669,7 +652,7 @@ class Walker(Searcher):
 def _left_open(found: Coverage) -> str:
     """Say how much walks saw of what may happen, and name the goals and actions that they missed."""
     missed = [name for name in found.search.goals if name not in found.goals]
-    walked = found.walked or Walked()
+    walked = found.walked or WalkCoverage()
     guards = [seen for _, _, seen in walked.guards if not seen.decided]
     held, failed = (sum(getattr(seen, how) for seen in guards) for how in ("held", "failed"))
     told = (

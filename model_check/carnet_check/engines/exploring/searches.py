@@ -54,8 +54,10 @@ def search(explorer: Visits, task: Search, watch: Watch | None = None) -> Covera
     if task.digest and protocol.digest != task.digest:
         return Coverage(task, failure=f"the specification changed while it was checked: it was {task.digest[:16]}")
     scope = instances_for(source, protocol, task)
-    if task.explored is not None and task.explored != scope.explored:
-        return Coverage(task, failure=_otherwise(task.explored, scope.explored))
+    if (announced := task.explored) is not None and announced != (made := scope.explored):
+        differ = [each.name for each in fields(Explored) if getattr(announced, each.name) != getattr(made, each.name)]
+        told = f"{', '.join(differ)} differ; announced was {announced.words}, made is {made.words}"
+        return Coverage(task, failure=f"the instances are not those that were announced: {told}")
     return search_scope(explorer, task, protocol, scope, watch)
 
 
@@ -63,13 +65,6 @@ def instances_for(source: families.Source, protocol: Protocol, task: Search) -> 
     """Return the instances that a search explores."""
     scope = scope_of(source, protocol, task.threat, task.profile, task.liveness or task.claims)
     return scope.first_alone(protocol) if task.directed else scope
-
-
-def _otherwise(announced: Explored, made: Explored) -> str:
-    """Say that the instances are not those that were announced, and where they differ."""
-    differ = [field.name for field in fields(Explored) if getattr(announced, field.name) != getattr(made, field.name)]
-    told = f"{', '.join(differ)} differ; announced was {announced.words}, made is {made.words}"
-    return f"the instances are not those that were announced: {told}"
 
 
 def search_scope(
@@ -117,7 +112,6 @@ class _Left:
         )
 
     def _caps_left(self, among: int) -> Caps:
-        """Return the caps without the states and the seconds that were used up."""
         caps = self.task.caps
         self._shared = among > 1 and caps.states is not None
         states = None if caps.states is None else max(1, (caps.states - self._states) // among)
@@ -126,7 +120,6 @@ class _Left:
         return replace(caps, states=states, seconds=seconds)
 
     def take(self, part: Part) -> None:
-        """Take into account what one more instance showed."""
         found = part.exploration
         self.parts.append(part)
         self._fallen |= found.violations.keys()
@@ -170,7 +163,6 @@ def search_in(
 
 
 def _lively(explorer: Visits, task: Search, protocol: Protocol, instance: Instance, watch: Watch | None) -> Exploration:
-    """Decide whether something happens in the end."""
     if not isinstance(explorer, FindsLassos):
         return Exploration(stopped_by="an error", problems=("the engine decides no liveness",))
     liveness = [live for live in protocol.liveness if live.name in task.liveness]
@@ -184,9 +176,10 @@ def _lively(explorer: Visits, task: Search, protocol: Protocol, instance: Instan
         watch=watch,
     )
     judge = Interpreter(with_rules_as_steps(protocol, liveness), instance)
-    accepted = with_lassos_judged(judge, found, liveness)
-    reached = judged(judge, replace(accepted, violations={}), (), [trigger_of(live) for live in liveness])
-    return replace(reached, violations=accepted.violations)
+    problems = (*found.problems, *_objections(judge, found, liveness))
+    accepted = replace(found, violations={}, problems=problems)
+    reached = judged(judge, accepted, (), [trigger_of(live) for live in liveness])
+    return replace(reached, violations=found.violations)
 
 
 def _directed(
@@ -325,7 +318,7 @@ def verdict_of(found: Coverage, claim: str) -> tuple[Verdict, int | None]:
         return Verdict.VIOLATED, None
     if found.walked is not None:
         return Verdict.SAMPLED if found.walked_all else Verdict.UNKNOWN, found.walks(claim)
-    states = found.stood_for + found.extra_states(claim)
+    states = found.represented + found.extra_states(claim)
     if not found.complete or claim in found.left_out or claim in found.undecided:
         return Verdict.UNKNOWN, states
     if found.budget is not None:
@@ -350,12 +343,9 @@ def detail_of(plan: Plan, found: Coverage, claim: str) -> str:
         found.undecided.get(claim, ""),
     )
     detail = "; ".join(filter(None, told))
-    return _liveness_detail(plan, claim, detail) if found.search.liveness else detail
-
-
-def _liveness_detail(plan: Plan, name: str, detail: str) -> str:
-    """Say what should happen in the end, and by whose fairness."""
-    live = next(live for live in plan.liveness if live.name == name)
+    if not found.search.liveness:
+        return detail
+    live = next(live for live in plan.liveness if live.name == claim)
     verb = "is" if len(live.fair) == 1 else "are"
     fair = f"if {listed(fair_steps(live))} {verb} taken fairly" if live.fair else "though nobody has to act"
     return f"{live.sentence} ({fair}; {detail})"
@@ -365,7 +355,7 @@ def _liveness_detail(plan: Plan, name: str, detail: str) -> str:
 # Lassos from an engine, judged: each is replayed, and its fairness looked at, before it is reported.
 
 
-def alike(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str, ...]]:
+def decided_together(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str, ...]]:
     """Return the names of liveness properties in groups that one search decides.
 
     The same rules are steps for them, and they want the same steps of an action taken fairly that more than one names.
@@ -380,11 +370,6 @@ def alike(protocol: Protocol, liveness: Iterable[Eventually]) -> list[tuple[str,
         else:
             groups.append([live])
     return [tuple(live.name for live in group) for group in groups]
-
-
-def with_lassos_judged(judge: Interpreter, found: Exploration, liveness: Sequence[Eventually]) -> Exploration:
-    """Add to the problems that the engine has itself what the interpreter objects to its lassos."""
-    return replace(found, problems=(*found.problems, *_objections(judge, found, liveness)))
 
 
 def _objections(judge: Interpreter, found: Exploration, liveness: Sequence[Eventually]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carnet_check.engines.induction.counterexample import explain_cti
-from carnet_check.engines.induction.induction import Houdini, ProofResult, houdini, prove, prove_claims
+from carnet_check.engines.induction.induction import Houdini, ProofResult, houdini, prove, try_claims
 from carnet_check.engines.induction.obligations import Obligation, obligations
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Workers
 from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome
@@ -21,5 +21,5 @@ __all__ = [
     "houdini",
     "obligations",
     "prove",
-    "prove_claims",
+    "try_claims",
 ]

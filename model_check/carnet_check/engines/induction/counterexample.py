@@ -15,17 +15,17 @@ from typing import Any
 from carnet_check.engines.induction.induction import ProofResult
 from carnet_check.engines.induction.obligations import Obligation, obligations, with_constants
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT
-from carnet_check.engines.interface import Cti, Standing, Status
+from carnet_check.engines.interface import Cti, InvariantStatus, Status
 from carnet_check.engines.proving.composition import SolverOutcome
 from carnet_check.errors import EngineDisagreement
-from carnet_check.exports.smtlib import problem, quoted, sort_name, symbol_name
+from carnet_check.exports.smtlib import at_most, problem, sort_name, symbol_name
 from carnet_check.loading import families
 from carnet_check.made import Made, Purpose, stand_in
 from carnet_check.semantics import Env, Interpreter, NotEnabled, State
-from carnet_check.wording import filled
+from carnet_check.wording import fill_places
 from carnet_command.worker import Lost
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import Action, Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
+from carnet_spec.language import Instance, Protocol, Row, Sort, SpecificationError, Symbol, Term, Threat
 from carnet_spec.language.notation import show
 from carnet_spec.language.terms import And, Implies, Var, symbols_of
 
@@ -49,7 +49,7 @@ def counterexample(obligation: Obligation, rlimit: int = DEFAULT_RLIMIT) -> Coun
     Raises:
         EngineDisagreement: the interpreter does not confirm what the solver found.
     """
-    found = small_model(obligation, rlimit)
+    found = SmallModel(obligation, rlimit).smallest()
     return None if found is None else confirmed(obligation, found)
 
 
@@ -73,17 +73,13 @@ def confirmed(obligation: Obligation, found: Structure) -> Counterexample:
         for invariant in system.invariants:
             holds = judge.counterexample(invariant, before) is None
             _require(obligation, holds, f"{invariant.name} does not hold before the step")
-        after = _stepped(obligation, judge, before, action, found.chosen(Purpose.PARAMETER, action.params))
+        try:
+            after = judge.fire(before, action, found.chosen(Purpose.PARAMETER, action.params))
+        except NotEnabled as problem:
+            raise EngineDisagreement(f"{obligation.id}: the interpreter does not take the step: {problem}") from problem
     env = found.chosen(Purpose.SKOLEM, obligation.invariant.params)
     _require(obligation, not judge.holds(obligation.invariant.body, after, env), "the invariant holds after all")
     return Counterexample(obligation, found.moved(before), found.moved(after))
-
-
-def _stepped(obligation: Obligation, judge: Interpreter, before: State, action: Action, env: Env) -> State:
-    try:
-        return judge.fire(before, action, env)
-    except NotEnabled as problem:
-        raise EngineDisagreement(f"{obligation.id}: the interpreter does not take the step: {problem}") from problem
 
 
 def _require(obligation: Obligation, agreed: bool, why_not: str) -> None:
@@ -108,34 +104,6 @@ def explain_cti(protocol: Protocol, obligation_id: str, threat: Threat | None = 
 # -- telling it ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A counterexample in words, part by part."""
-
-    about: Env
-    args: Env
-    before: list[str]
-    fixed: list[str]
-    beside: list[str]
-    changes: list[str]
-    false: list[str]
-
-
-def parts_of(found: Counterexample) -> Parts:
-    """Return it in words: for whom it fails, the step, the state before it, and what is false after it."""
-    obligation, before = found.obligation, found.before
-    state = dict(_state(before, _spoken_of(obligation)))
-    return Parts(
-        about=before.chosen(Purpose.SKOLEM, obligation.invariant.params),
-        args=before.chosen(Purpose.PARAMETER, obligation.action.params) if obligation.action else {},
-        before=state["before"],
-        fixed=state["fixed"],
-        beside=state["beside"],
-        changes=list(_changes(before, found.after)),
-        false=[show(part) for part in _false_parts(found)],
-    )
-
-
 def _lines(found: Counterexample) -> Iterator[str]:
     obligation, before, after = found.obligation, found.before, found.after
     sizes = ", ".join(f"{len(known)} {sort}" for sort, known in before.elements.items())
@@ -157,7 +125,6 @@ def _lines(found: Counterexample) -> Iterator[str]:
 
 
 def _false_parts(found: Counterexample) -> list[Term]:
-    """Return the smallest conjuncts of the invariant that make it false after the step."""
     protocol, invariant = found.obligation.system.protocol, found.obligation.invariant
     judge = Interpreter(protocol, found.after.instance(protocol))
     state = found.after.state(protocol)
@@ -235,13 +202,8 @@ def _fact(symbol: Symbol, row: Row) -> str:
 # Small models of a refuted obligation: few elements, and of their facts none that can be left out.
 
 
-def small_model(obligation: Obligation, rlimit: int) -> Structure | None:
-    """Return a small state in which ``obligation`` fails, or nothing if the solver finds none within its budget."""
-    return _Search(obligation, rlimit).smallest()
-
-
-class _Search:
-    """Looks for a small model: first few elements, then few facts."""
+class SmallModel:
+    """Looks for a small state in which an obligation fails: first few elements, then few facts."""
 
     def __init__(self, obligation: Obligation, rlimit: int) -> None:
         self._obligation = obligation
@@ -260,6 +222,7 @@ class _Search:
         self._sort_names = [obligation.system.declarations.sort(sort) for sort in self._sorts]
 
     def smallest(self) -> Structure | None:
+        """Return the state, or nothing if the solver finds none within its budget."""
         sizes = self._sizes()
         if sizes is None:
             return None
@@ -269,9 +232,7 @@ class _Search:
                     sizes[sort] = fewer
                     break
         solver = self._checked(sizes)
-        if solver is None:
-            return None
-        return _FewFacts(solver, self._symbols, sizes).structure()
+        return None if solver is None else _FewFacts(solver, self._symbols, sizes).structure()
 
     def _sizes(self) -> dict[Sort, int] | None:
         """Return how many elements of each sort suffice, trying up to four of each, then whatever the solver likes."""
@@ -286,31 +247,14 @@ class _Search:
         return {sort: universes.get(sort_name(sort), 1) for sort in self._sorts}
 
     def _checked(self, sizes: Mapping[Sort, int]) -> Any:
-        """Return a solver that has a model with at most these numbers of elements, or nothing."""
         import z3
 
-        extra = [_at_most(sort, size) for sort, size in sizes.items()]
+        extra = [at_most(sort, size) for sort, size in sizes.items()]
         text = problem(self._obligation.system.declarations, self._statements, self._sort_names)
         solver = z3.SimpleSolver(ctx=z3.Context())
         solver.set("rlimit", self._rlimit)
         solver.from_string("\n".join([text, *extra]))
         return solver if solver.check() == z3.sat else None
-
-
-def _element_name(sort: Sort, number: int) -> str:
-    return f"element.{sort.name}.{number}"
-
-
-def _at_most(sort: Sort, size: int) -> str:
-    names = [quoted(_element_name(sort, number)) for number in range(size)]
-    place = quoted(sort_name(sort))
-    one_of = " ".join(f"(= v.any {name})" for name in names)
-    return "\n".join(
-        [
-            *(f"(declare-fun {name} () {place})" for name in names),
-            f"(assert (forall ((v.any {place})) (or {one_of} false)))",
-        ]
-    )
 
 
 class _FewFacts:
@@ -320,7 +264,9 @@ class _FewFacts:
         self._solver = solver
         self._context = solver.ctx
         self._sizes = sizes
-        self._symbols = [symbol for symbol in symbols if not _is_switch(symbol)]
+        self._symbols = [
+            symbol for symbol in symbols if not (isinstance(symbol, Made) and symbol.purpose is Purpose.SWITCH)
+        ]
         self._declared = {str(decl.name()): decl for decl in _declarations(solver)}
         self._indifferent = [symbol for symbol in self._symbols if symbol_name(symbol) not in self._declared]
         self._symbols = [symbol for symbol in self._symbols if symbol not in self._indifferent]
@@ -347,7 +293,7 @@ class _FewFacts:
         if sort.members is not None:
             place = self._z3_sort(sort)
             return [place.constructor(number)() for number in range(place.num_constructors())]
-        return [self._declared[_element_name(sort, n)]() for n in range(self._sizes[sort])]
+        return [self._declared[f"element.{sort.name}.{n}"]() for n in range(self._sizes[sort])]
 
     def _z3_sort(self, sort: Sort) -> Any:
         for symbol in self._symbols:
@@ -418,7 +364,6 @@ class _FewFacts:
 
 
 def _declarations(solver: Any) -> Iterator[Any]:
-    """Yield every declaration that the solver's assertions mention."""
     import z3
 
     seen: set[int] = set()
@@ -439,10 +384,6 @@ def _naming_order(symbol: Symbol) -> tuple[int, str]:
     if isinstance(symbol, Made):
         return (1 if symbol.purpose is Purpose.PARAMETER else 2), symbol.name
     return (3 if symbol.mutable else 0), symbol.name
-
-
-def _is_switch(symbol: Symbol) -> bool:
-    return isinstance(symbol, Made) and symbol.purpose is Purpose.SWITCH
 
 
 def _bare(symbol: Symbol) -> str:
@@ -505,7 +446,11 @@ class Structure:
         functions = [symbol for symbol in protocol.symbols if not symbol.is_relation]
         return Instance(
             elements=self.elements,
-            relations={symbol.name: rows for symbol, rows in self.relations.items() if _is_rigid(symbol, protocol)},
+            relations={
+                symbol.name: rows
+                for symbol, rows in self.relations.items()
+                if (not symbol.mutable and symbol in protocol.symbols)
+            },
             functions={symbol.name: self.table(symbol) for symbol in functions if not symbol.mutable},
             first={symbol.name: self.table(symbol) for symbol in functions if symbol.mutable and symbol not in given},
         )
@@ -525,15 +470,10 @@ class Structure:
         return replace(self, relations=relations, functions=functions)
 
 
-def _is_rigid(symbol: Symbol, protocol: Protocol) -> bool:
-    return not symbol.mutable and symbol in protocol.symbols
+# -- Why proofs fail: how each invariant stands, and small states from which the induction fails ---
 
 
-# --------------------------------------------------------------------------------------------------
-# Why proofs fail: how each invariant stands, and small states from which the induction fails.
-
-
-def standings(proofs: Sequence[ProofResult]) -> Iterator[Standing]:
+def standings(proofs: Sequence[ProofResult]) -> Iterator[InvariantStatus]:
     """Yield how each invariant stands after all proofs of one variant, first tries and later ones.
 
     What is proved without the axioms of a threat model is proved under each. What is not, is told of the threat models
@@ -552,22 +492,21 @@ def standings(proofs: Sequence[ProofResult]) -> Iterator[Standing]:
         yield from [each for each in told if each is not None] or ([found] if found is not None else [])
 
 
-def _standing(name: str, lemma: bool, proofs: Sequence[ProofResult]) -> Standing | None:
-    """Return how an invariant stands in one layer; the first of ``proofs`` has all invariants, others fewer."""
+def _standing(name: str, lemma: bool, proofs: Sequence[ProofResult]) -> InvariantStatus | None:
     speaking = [proof for proof in proofs if proof.speaks_of(name)]
     if not speaking:
         return None
     first = speaking[0]
     layer = first.threat.id if first.threat else ""
     if any(not proof.missing(name) for proof in speaking):
-        return Standing(first.protocol.variant, name, lemma, layer, Status.PROVED)
+        return InvariantStatus(first.protocol.variant, name, lemma, layer, Status.PROVED)
     own = [answer for answer in first.failed if first.obligations[answer.id].invariant.name == name]
     failing = tuple(answer.id for answer in own if answer.outcome is SolverOutcome.REFUTED)
     open_ = tuple(f"{answer.id} ({answer.reason})" for answer in own if answer.outcome is not SolverOutcome.REFUTED)
     status = Status.NOT_INDUCTIVE if failing else Status.UNKNOWN
     fallen = {first.obligations[answer.id].invariant.name for answer in first.failed}
     rests_on = tuple(used for used in first.uses(name) if used != name and used in fallen)
-    return Standing(first.protocol.variant, name, lemma, layer, status, failing, open_, rests_on)
+    return InvariantStatus(first.protocol.variant, name, lemma, layer, status, failing, open_, rests_on)
 
 
 # -- states from which an induction fails ----------------------------------------------------------
@@ -584,7 +523,7 @@ class _Asked:
     rlimit: int
 
 
-def counterexamples(reference: str, standing: Standing, most: int, rlimit: int) -> Iterator[Cti]:
+def counterexamples(reference: str, standing: InvariantStatus, most: int, rlimit: int) -> Iterator[Cti]:
     """Yield a small state for each of the first obligations of an invariant that do not hold, with bounded memory."""
     asked = _Asked(reference, standing.variant, standing.layer, standing.failing[:most], rlimit)
     left = list(asked.obligations)
@@ -612,21 +551,22 @@ def _shown(asked: _Asked) -> Iterator[Cti]:
 
 def told(found: Counterexample) -> Cti:
     """Return a counterexample in words."""
-    obligation = found.obligation
+    obligation, before = found.obligation, found.before
     action, invariant = obligation.action, obligation.invariant
-    parts = parts_of(found)
+    args = before.chosen(Purpose.PARAMETER, action.params) if action else {}
+    state = {part: tuple(facts) for part, facts in _state(before, _spoken_of(obligation))}
     return Cti(
         obligation=obligation.id,
         action=action.name if action else "",
-        sentence=filled(action.says, parts.args) if action else "",
-        args=parts.args,
-        elements=found.before.elements,
-        about=parts.about,
-        before=tuple(parts.before),
-        fixed=tuple(parts.fixed),
-        beside=tuple(parts.beside),
-        changes=tuple(parts.changes),
+        sentence=fill_places(action.says, args) if action else "",
+        args=args,
+        elements=before.elements,
+        about=before.chosen(Purpose.SKOLEM, invariant.params),
+        before=state["before"],
+        fixed=state["fixed"],
+        beside=state["beside"],
+        changes=tuple(_changes(before, found.after)),
         formula=show(invariant.body),
-        false=tuple(parts.false),
+        false=tuple(show(part) for part in _false_parts(found)),
         holding=tuple(each.name for each in obligation.system.invariants) if action else (),
     )

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.induction.counterexample import counterexamples, explain_cti, standings
 from carnet_check.engines.induction.induction import (
+    ClaimProofs,
     ProofResult,
-    Tried,
     answers_to,
     attempts,
     houdini,
@@ -35,61 +35,47 @@ from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Questi
 from carnet_check.engines.interface import (
     FRAME,
     AnswersObligations,
-    Basis,
     Check,
     ComparesFormulas,
     Cti,
     DecidesPossibility,
     Diagnoses,
+    EngineResult,
+    HasProofHints,
+    InvariantStatus,
     LivenessAnswer,
+    NoSolver,
     ObligationAnswer,
-    Outcome,
     Plan,
     Possibilities,
+    ProofBasis,
     ProvesLiveness,
     ProvesSteps,
     ProvesWeakened,
-    RemembersProofs,
     Separable,
     Shares,
-    Standing,
     StepProofs,
     Task,
-    Unsure,
 )
-from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, row_of
-from carnet_check.engines.proving.composition import SolverOutcome as Solved
+from carnet_check.engines.proving.composition import ClaimProof, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.proving.solver import (
     Z3,
-    keep,
+    keep_answer,
     load_hints,
     require_trusted,
     solver_is_installed,
     solver_version,
 )
 from carnet_check.engines.proving.solver import known as remembered
-from carnet_check.engines.runner import Listener, Portion, Runner, Shard
+from carnet_check.engines.runner import Listener, Runner, Shard, ShardReport
 from carnet_check.exports.smtlib import Declarations, Statement, problem, statement
 from carnet_check.loading.families import NO_THREAT, Source
 from carnet_check.obligations import layers
 from carnet_check.obligations import obligations as unsimplified
-from carnet_check.results import Result, Verdict
+from carnet_check.results import Result
 from carnet_command.progress import Pace
 from carnet_command.text import counted
-from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat
-from carnet_spec.language.terms import (
-    TRUE,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    Implies,
-    Member,
-    Term,
-    Var,
-    disjunction,
-    negation,
-)
+from carnet_spec.language import Action, Claim, Effect, Eventually, Goal, Profile, Protocol, Symbol, Threat, terms
 
 SHOWN = 3
 """How many open obligations of a claim are named."""
@@ -99,6 +85,7 @@ Answered = Callable[[int, int, SolverAnswer], None]
 
 @dataclass(frozen=True)
 class Induction(
+    Unbounded,
     AnswersObligations,
     ComparesFormulas,
     DecidesPossibility,
@@ -106,7 +93,7 @@ class Induction(
     ProvesLiveness,
     ProvesSteps,
     ProvesWeakened,
-    RemembersProofs,
+    HasProofHints,
     Separable,
     Shares,
 ):
@@ -114,7 +101,6 @@ class Induction(
 
     name: ClassVar = "induction"
     purpose: ClassVar = "claims, for any number of parties, keys, messages and rounds"
-    verdicts: ClassVar = (Verdict.PROVED,)
     needs: ClassVar = (Z3,)
     shows: ClassVar = "counterexample to induction"
     rlimit: int = DEFAULT_RLIMIT
@@ -123,73 +109,60 @@ class Induction(
         """Return the engine with another budget for each obligation, in units of the solver's own counter."""
         return replace(self, rlimit=most)
 
-    def expected(self, profile: Profile) -> Verdict:
-        """Return PROVED, whatever the profile."""
-        return Verdict.PROVED
-
     def intention(self, task: Task) -> str:
         """Say that no size matters."""
         return "for any number of parties, keys, messages and rounds"
-
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
-        """Say that no size matters."""
-        return (f"{self.name}: unbounded",)
 
     def budget(self, profile: Profile) -> str:
         """Say what the solver may take."""
         return f"{self.rlimit:,} solver units to an obligation"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to believe a Z3 that fails its self-test.
-
-        Raises:
-            UsageError: it fails.
-        """
+        """Refuse to believe a Z3 that fails its self-test (UsageError)."""
         require_trusted()
 
     # -- claims -----------------------------------------------------------------------------------
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Prove what is claimed to hold, one variant after the other: a failed induction refutes nothing."""
         rows: list[Result] = []
-        bases: dict[tuple[str, str, str, str, str], Basis] = {}
-        found: list[Standing] = []
+        bases: dict[tuple[str, str, str, str, str], ProofBasis] = {}
+        found: list[InvariantStatus] = []
         lively: dict[tuple[str, str], LivenessAnswer] = {}
         before = task.runner.answers(self.name, self.version())
         with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
             for plan in task.plans:
                 proofs: tuple[ProofResult, ...] = ()
-                if wanted := _wanted(plan):
+                if wanted := plan.to_prove:
                     tried, seconds = self._proved(plan, wanted, workers, listener)
                     proofs = tried.proofs
                     found += standings(proofs)
                     for claim, threat in wanted:
                         proof = tried.claims[claim.name, threat.id]
-                        rows.append(row_of(self, task, plan, proof, threat, seconds, _detail(proof)))
-                        bases[rows[-1].key] = Basis(proof.layer, proof.satisfiable)
+                        rows.append(self.row(task, plan, proof, threat, seconds, _detail(proof)))
+                        bases[rows[-1].key] = ProofBasis(proof.layer, proof.satisfiable)
                 for live in plan.liveness:
                     listener.status(f"{plan.protocol.variant}: {live.name}, what happens in the end")
                     lively[plan.protocol.variant, live.name] = by_fairness(plan.protocol, live, proofs, workers)
         notes = before.used.notes if before else ()
-        return Outcome(self.name, tuple(rows), notes=notes, bases=bases, standings=tuple(found), liveness=lively)
+        return EngineResult(self.name, tuple(rows), notes=notes, bases=bases, standings=tuple(found), liveness=lively)
 
-    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Answer the obligations that fall to ``shard``; whatever else a failure makes worth asking is left out."""
         before = task.runner.answers(self.name, self.version())
         seen = _Seen(shard, listener)
         with Workers(pool=task.runner.pool(solver_version), answers=before) as workers:
             for plan in task.plans:
                 seen.variant = plan.protocol.variant
-                if wanted := _wanted(plan):
+                if wanted := plan.to_prove:
                     self._together(plan, wanted, workers, seen.answered, seen.mine)
-        open_ = {name: each.reason for name, each in seen.answers.items() if each.outcome is Solved.UNKNOWN}
+        open_ = {name: each.reason for name, each in seen.answers.items() if each.outcome is SolverOutcome.UNKNOWN}
         notes = before.used.notes if before else ()
-        return Portion(self.name, "obligation", len(seen.answers), len(seen.every), open_, notes=notes)
+        return ShardReport(self.name, "obligation", len(seen.answers), len(seen.every), open_, notes=notes)
 
     def _proved(
         self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, listener: Listener
-    ) -> tuple[Tried, float]:
-        """Prove what is wanted of a variant, and tell how long it took."""
+    ) -> tuple[ClaimProofs, float]:
         began, pace = time.monotonic(), Pace()
         variant = plan.protocol.variant
         listener.status(f"{variant}: writing down proof obligations")
@@ -203,7 +176,9 @@ class Induction(
         listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
         return tried, seconds
 
-    def _tried(self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, answered: Answered) -> Tried:
+    def _tried(
+        self, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], workers: Workers, answered: Answered
+    ) -> ClaimProofs:
         """Prove what is wanted; if something is not inductive, try again without whatever is not."""
         first = self._together(plan, wanted, workers, answered)
         found = {(claim.name, threat.id): first.claims[claim.name, threat.id] for claim, threat in wanted}
@@ -218,7 +193,7 @@ class Induction(
                 proofs.append(survivors.proof)
                 more = {name: survivors.claim(name) for name in names}
                 found.update({(name, id): more[name] for name, id in again if more[name].proved})
-        return Tried(found, tuple(proofs))
+        return ClaimProofs(found, tuple(proofs))
 
     def _together(
         self,
@@ -227,7 +202,7 @@ class Induction(
         workers: Workers,
         answered: Answered,
         only: Callable[[Obligation], bool] | None = None,
-    ) -> Tried:
+    ) -> ClaimProofs:
         """Prove all claims with the help of all lemmas, or only ask for some obligations."""
         protocol = plan.protocol
         if protocol.threats:
@@ -235,9 +210,9 @@ class Induction(
             return try_claims(protocol, threats, rlimit=self.rlimit, progress=answered, only=only, workers=workers)
         general = prove(protocol, None, rlimit=self.rlimit, progress=answered, only=only, workers=workers)
         claims = {(claim.name, threat.id): general.claim(claim.name) for claim, threat in wanted}
-        return Tried(claims, (general,))
+        return ClaimProofs(claims, (general,))
 
-    def counterexamples(self, source: Source, standing: Standing, most: int) -> Iterator[Cti]:
+    def counterexamples(self, source: Source, standing: InvariantStatus, most: int) -> Iterator[Cti]:
         """Yield small states from which the induction fails, each confirmed by the interpreter or said not to be."""
         return counterexamples(source.reference, standing, most, self.rlimit)
 
@@ -270,11 +245,11 @@ class Induction(
         return by_fairness(protocol, live)
 
     def possibilities(
-        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, Term], runner: Runner
+        self, protocol: Protocol, threat: Threat | None, known: Mapping[str, terms.Term], runner: Runner
     ) -> Possibilities:
         """Ask the solver, for instances of any size."""
         if not solver_is_installed():
-            return Unsure()
+            return NoSolver()
         return SolverPossibilities(protocol, threat, known, runner.answers("possibility", self.version()))
 
     def remembered(self, protocol: Protocol) -> Mapping[str, tuple[str, ...]]:
@@ -297,12 +272,12 @@ class Induction(
         left = houdini(protocol, threat, claims=claims, jobs=jobs, rlimit=self.rlimit, progress=answered)
         return tuple(name for name in claims if not left.claim(name).proved)
 
-    def contradictory(self, formulas: Mapping[str, Term]) -> bool | None:
+    def contradictory(self, formulas: Mapping[str, terms.Term]) -> bool | None:
         """Ask the solver once, with all formulas."""
         declarations = Declarations()
         said = [statement(name, formula, declarations) for name, formula in formulas.items()]
         outcome, _, _ = ask(problem(declarations, said), self.rlimit)
-        return None if outcome is Solved.UNKNOWN else outcome is Solved.PROVED
+        return None if outcome is SolverOutcome.UNKNOWN else outcome is SolverOutcome.PROVED
 
     def step_proofs(self, protocol: Protocol, threat: Threat | None) -> StepProofs:
         """Ask the solver, in this process."""
@@ -333,7 +308,7 @@ class Induction(
         system = obligation.system
         with Workers(1) as here:
             (answer,) = answers_to([obligation], system, load_hints(system.protocol), self.rlimit, here)
-        if answer.outcome is Solved.PROVED:
+        if answer.outcome is SolverOutcome.PROVED:
             return ""
         return explain_cti(system.protocol, obligation.id, system.threat)
 
@@ -349,19 +324,12 @@ class _Seen:
     answers: dict[str, SolverAnswer] = field(default_factory=dict)
 
     def mine(self, obligation: Obligation) -> bool:
-        """Whether an obligation falls to this part; one id is in one part, whatever the variant and threat model."""
         self.every.add(f"{self.variant}: {obligation.id}")
         return self.shard.owns(obligation.id)
 
     def answered(self, done: int, total: int, answer: SolverAnswer) -> None:
-        """Count an answer."""
         self.answers[f"{self.variant}: {answer.id}"] = answer
         self.listener.status(f"{self.variant}: induction, {done} of {total} obligations of shard {self.shard}")
-
-
-def _wanted(plan: Plan) -> list[tuple[Claim, Threat]]:
-    """Return what is to be proved: what is expected to fall has no proof."""
-    return [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
 
 
 def _covers(protocol: Protocol, model: Threat | None, key: tuple[str, str]) -> bool:
@@ -407,26 +375,28 @@ class SolverSteps(StepProofs):
         listed = (each for each in obligations_of(self._system) if each.invariant.name in invariants)
         return self._answered(self._system, listed, first)
 
-    def follows(self, given: Mapping[str, Term], goal: Term) -> ObligationAnswer:
+    def follows(self, given: Mapping[str, terms.Term], goal: terms.Term) -> ObligationAnswer:
         """Ask first with those invariants alone that speak of no other state than what is given and the goal."""
         declarations, shared = self._system.declarations, self._system.step_hypotheses
         own = tuple(statement(name, simplified(formula), declarations) for name, formula in given.items())
-        denied = statement(GOAL, negation(simplified(goal)), declarations)
+        denied = statement(GOAL, terms.negation(simplified(goal)), declarations)
         every = (*shared, *given)
-        near = tuple(name for name in every if name in given or _is_near(shared[name], (*own, denied)))
+        spoken = {name for each in (*own, denied) for name in each.symbols}
+        near = tuple(
+            name
+            for name in every
+            if name in given or all(each in spoken for each in shared[name].symbols if each.startswith("now."))
+        )
         tried = (near, every) if len(near) < len(every) else (every,)
         return self._asked(self._system, Question(GOAL, denied, own, tried))
 
     def _answered(self, subject: System, listed: Iterable[Obligation], first: str) -> Iterator[ObligationAnswer]:
-        for each in self._in_order(listed, first):
-            if each.goal == TRUE:
+        for each in sorted(listed, key=lambda each: first not in self._hints.get(each.id, ())):
+            if each.goal == terms.TRUE:
                 yield self._told(SolverAnswer(each.id, SolverOutcome.PROVED))
             else:
                 tried = attempts(each, each.shared, self._hints.get(each.id))
                 yield self._asked(subject, Question(each.id, each.negated_goal, each.own_statements, tried))
-
-    def _in_order(self, listed: Iterable[Obligation], first: str) -> Sequence[Obligation]:
-        return sorted(listed, key=lambda each: first not in self._hints.get(each.id, ()))
 
     def _asked(self, subject: System, question: Question) -> ObligationAnswer:
         batch = Batch(subject.declarations, subject.step_hypotheses, (question,), self._rlimit)
@@ -439,13 +409,7 @@ class SolverSteps(StepProofs):
         return ObligationAnswer(layer, answer.id, outcome, seconds=seconds, reason=reason, core=answer.core)
 
 
-def _is_near(said: Statement, spoken: Iterable[Statement]) -> bool:
-    known = {name for each in spoken for name in each.symbols}
-    return all(name in known for name in said.symbols if name.startswith("now."))
-
-
-# --------------------------------------------------------------------------------------------------
-# Whether something can happen at all, in an instance of any size: the solver's answer.
+# -- Whether something can happen at all, in an instance of any size: the solver's answer ----------
 #
 # What is asked is weaker than reachability and stronger than mere consistency with the axioms: relations that no step
 # inserts are as they were at first, and a variable over an enumeration holds a member that it was given at first or
@@ -466,16 +430,19 @@ class SolverPossibilities(Possibilities):
         self,
         protocol: Protocol,
         threat: Threat | None,
-        known: Mapping[str, Term],
-        before: Answers | None = None,
+        known: Mapping[str, terms.Term],
+        before: AnswerCache | None = None,
     ) -> None:
         self.before = before
         subject = system(protocol, threat)
         self._declarations = subject.declarations
-        formulas: dict[str, Term] = {**subject.axioms, **{f"known:{name}": formula for name, formula in known.items()}}
+        formulas: dict[str, terms.Term] = {
+            **subject.axioms,
+            **{f"known:{name}": formula for name, formula in known.items()},
+        }
         self._given = [statement(name, formula, self._declarations) for name, formula in formulas.items()]
         self._confined = _Confined(protocol)
-        self._written: dict[tuple[Symbol, tuple[Term | None, ...]], Statement] = {}
+        self._written: dict[tuple[Symbol, tuple[terms.Term | None, ...]], Statement] = {}
         self._refuted: dict[Goal, frozenset[str]] = {}
         self._unanswered: set[Goal] = set()
 
@@ -484,7 +451,7 @@ class SolverPossibilities(Possibilities):
         facts = {said.text: said for said in self._facts(taken)} if taken is not None else {}
         if premise in self._refuted and self._refuted[premise] <= facts.keys():
             return False
-        body = Exists(premise.params, premise.body) if premise.params else premise.body
+        body = terms.Exists(premise.params, premise.body) if premise.params else premise.body
         said = [*self._given, *facts.values(), statement(PREMISE, body, self._declarations)]
         answer = self._answer(problem(self._declarations, said), [each.name for each in said])
         self._unanswered.discard(premise)
@@ -500,13 +467,12 @@ class SolverPossibilities(Possibilities):
         return premise not in self._unanswered
 
     def _answer(self, text: str, names: Sequence[str]) -> SolverAnswer:
-        """Ask the solver, unless it was asked before."""
         if self.before is not None and (found := remembered(self.before, PREMISE, text, DEFAULT_RLIMIT, names)):
             return found
         outcome, core, reason = ask_apart(text)
         answer = SolverAnswer(PREMISE, outcome, core, reason=reason)
         if self.before is not None:
-            keep(self.before, answer, text, DEFAULT_RLIMIT)
+            keep_answer(self.before, answer, text, DEFAULT_RLIMIT)
         return answer
 
     def _facts(self, taken: Sequence[Action]) -> Iterator[Statement]:
@@ -528,14 +494,14 @@ class _Confined:
     def __init__(self, protocol: Protocol) -> None:
         self._start = at_start(protocol.initial, protocol.symbols)
         self._mutable = [symbol for symbol in protocol.symbols if symbol.mutable]
-        self._first: dict[Symbol, list[Term | None]] = {each: [] for each in self._mutable}
+        self._first: dict[Symbol, list[terms.Term | None]] = {each: [] for each in self._mutable}
         for initial in protocol.initial:
             self._first[initial.symbol].append(initial.value)
 
-    def to(self, taken: Sequence[Action]) -> Iterator[tuple[Symbol, tuple[Term | None, ...]]]:
+    def to(self, taken: Sequence[Action]) -> Iterator[tuple[Symbol, tuple[terms.Term | None, ...]]]:
         """Yield each symbol that is confined, and to which values: none in particular, for a relation."""
         inserted = {u.symbol for action in taken for u in action.updates if u.effect is Effect.INSERT}
-        assigned: dict[Symbol, list[Term | None]] = {}
+        assigned: dict[Symbol, list[terms.Term | None]] = {}
         for update in (update for action in taken for update in action.updates):
             assigned.setdefault(update.symbol, []).append(update.value)
         for symbol in self._mutable:
@@ -544,13 +510,12 @@ class _Confined:
             elif symbol.result.is_enumeration:
                 values = self._first[symbol] or [None]
                 values = [*values, *assigned.get(symbol, ())]
-                if all(isinstance(value, Member) for value in values):
+                if all(isinstance(value, terms.Member) for value in values):
                     yield symbol, tuple(dict.fromkeys(values))
 
-    def fact(self, symbol: Symbol, values: tuple[Term | None, ...]) -> Term:
-        """Say that a symbol is confined."""
-        params = tuple(Var(f"c{number}", sort) for number, sort in enumerate(symbol.domain))
-        place = Apply(symbol, params)
-        named = disjunction(tuple(Equal(place, value) for value in values if value is not None))
-        confined = Implies(place, self._start(place)) if symbol.is_relation else named
-        return Forall(params, confined) if params else confined
+    def fact(self, symbol: Symbol, values: tuple[terms.Term | None, ...]) -> terms.Term:
+        params = tuple(terms.Var(f"c{number}", sort) for number, sort in enumerate(symbol.domain))
+        place = terms.Apply(symbol, params)
+        named = terms.disjunction(tuple(terms.Equal(place, value) for value in values if value is not None))
+        confined = terms.Implies(place, self._start(place)) if symbol.is_relation else named
+        return terms.Forall(params, confined) if params else confined

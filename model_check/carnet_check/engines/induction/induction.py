@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from carnet_check.engines.induction.obligations import FRESH_VALUES_DIFFER, Obligation, System, obligations_of, system
 from carnet_check.engines.induction.solving import DEFAULT_RLIMIT, Batch, Question, Workers
@@ -101,7 +101,6 @@ def attempts(
 
 
 def _near(obligation: Obligation, shared: Mapping[str, Statement]) -> tuple[str, ...]:
-    """Return the invariant itself and the hypotheses that speak of no other state than the obligation does."""
     spoken = {name for said in obligation.statements for name in said.symbols}
     near = (
         name
@@ -118,32 +117,11 @@ def fewest_axioms_first(threats: Iterable[Threat]) -> list[Threat]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ClaimProofs:
     """The proof of each claim, by its name and the threat model's id, and all proofs that were tried on the way."""
 
     claims: dict[tuple[str, str], ClaimProof]
     proofs: tuple[ProofResult, ...]
-
-
-def prove_claims(
-    protocol: Protocol,
-    threats: Iterable[Threat] | None = None,
-    *,
-    jobs: int = 2,
-    rlimit: int = DEFAULT_RLIMIT,
-    progress: Progress | None = None,
-    only: Callable[[Obligation], bool] | None = None,
-    hints: Hints | None = None,
-    workers: Workers | None = None,
-) -> dict[tuple[str, str], ClaimProof]:
-    """Prove every stated claim under each of ``threats`` (by default all) that it is claimed for.
-
-    Returns:
-        The proof of each claim, by its name and the threat model's id.
-    """
-    return try_claims(
-        protocol, threats, jobs=jobs, rlimit=rlimit, progress=progress, only=only, hints=hints, workers=workers
-    ).claims
 
 
 def try_claims(
@@ -156,8 +134,8 @@ def try_claims(
     only: Callable[[Obligation], bool] | None = None,
     hints: Hints | None = None,
     workers: Workers | None = None,
-) -> Tried:
-    """Prove every stated claim as :func:`prove_claims` does, and return the proofs too.
+) -> ClaimProofs:
+    """Prove every stated claim under each of ``threats`` (by default all) that it is claimed for.
 
     One proof without the axioms of any threat model serves as many claims as it can; what it leaves open is tried
     again under each threat model, with its axioms and the invariants limited to it. Threat models with few axioms come
@@ -166,28 +144,16 @@ def try_claims(
     threats = tuple(protocol.threats if threats is None else threats)
     found: dict[tuple[str, str], ClaimProof] = {}
     with workers or Workers(jobs) as pool:
-
-        def proof(threat: Threat | None, baselines: Sequence[ProofResult]) -> ProofResult:
-            return prove(
-                protocol,
-                threat,
-                rlimit=rlimit,
-                progress=progress,
-                only=only,
-                baselines=baselines,
-                hints=hints,
-                workers=pool,
-            )
-
-        proofs = [proof(None, ())]
+        proof = partial(prove, protocol, rlimit=rlimit, progress=progress, only=only, hints=hints, workers=pool)
+        proofs = [proof(None)]
         for threat in fewest_axioms_first(threats):
             wanted = [claim.name for claim in protocol.claims if claim.invariant and threat.id in claim.under]
             general = {name: proofs[0].claim(name) for name in wanted}
             if not all(each.proved for each in general.values()):
-                proofs.append(proof(threat, proofs))
+                proofs.append(proof(threat, baselines=proofs))
             for name, each in general.items():
                 found[name, threat.id] = each if each.proved else proofs[-1].claim(name)
-    return Tried(found, tuple(proofs))
+    return ClaimProofs(found, tuple(proofs))
 
 
 # -- What has been proved, and what the proof of each claim rests on -------------------------------
@@ -245,7 +211,6 @@ class ProofResult:
         return {name: self._part(of_it) for name, of_it in self._of_invariant.items()}
 
     def _part(self, obligations: Iterable[Obligation]) -> _Part:
-        """Return what the proofs of these obligations use, and which of them have none."""
         invariants, axioms, defences = set[str](), set[str](), set[str]()
         unproved: list[str] = []
         for obligation in obligations:
@@ -291,30 +256,25 @@ class ProofResult:
         invariant = self.protocol.claim(name).checked.name
         if invariant not in self._of_invariant:
             where = f"threat model {self.threat.id}" if self.threat else "every threat model"
-            reason = f"not claimed under {where}"
-            return ClaimProof(name, SolverOutcome.UNKNOWN, reason=reason)
+            return ClaimProof(name, SolverOutcome.UNKNOWN, reason=f"not claimed under {where}")
         missing, axioms = self.missing(invariant), self.axioms(invariant)
+        stated = {axiom.name: axiom.states for axiom in self.protocol.axioms}
         defences = frozenset[str]().union(*(part.defences for part in self._rest_on(invariant)))
         return ClaimProof(
             claim=name,
             outcome=SolverOutcome.UNKNOWN if missing else SolverOutcome.PROVED,
             lemmas=tuple(member for member in self.uses(invariant) if member != invariant),
-            assumptions=self._assumptions(axioms),
+            assumptions=tuple(sorted({stated[name] for name in axioms if name in stated})),
             defences=tuple(sorted(defences)),
             axioms=tuple(sorted(axioms)),
             missing=missing,
             layer=self.threat.id if self.threat else "",
-            satisfiable=tuple(each.id for each in self._of_invariant[invariant] if self._is_refuted(each)),
+            satisfiable=tuple(
+                each.id
+                for each in self._of_invariant[invariant]
+                if each.id in self.answers and self.answers[each.id].outcome is SolverOutcome.REFUTED
+            ),
         )
-
-    def _is_refuted(self, obligation: Obligation) -> bool:
-        answer = self.answers.get(obligation.id)
-        return answer is not None and answer.outcome is SolverOutcome.REFUTED
-
-    def _assumptions(self, axioms: Iterable[str]) -> tuple[str, ...]:
-        """Return what axioms state: the assumptions they name, and by their own names those that name none."""
-        stated = {axiom.name: axiom.states for axiom in self.protocol.axioms}
-        return tuple(sorted({stated[name] for name in axioms if name in stated}))
 
     def _defences(self, obligation: Obligation) -> set[str]:
         of_defences = obligation.of_defences
@@ -343,17 +303,10 @@ def taken_over(listed: Mapping[str, Obligation], baselines: Sequence[ProofResult
 
 
 def _same_hypotheses(core: Iterable[str], here: Obligation, there: Obligation) -> bool:
-    ours = (here.own, _shared(here.system, here))
-    theirs = (there.own, _shared(there.system, there))
-    for name in core:
-        mine = ours[0].get(name, ours[1].get(name))
-        if mine is None or mine != theirs[0].get(name, theirs[1].get(name)):
-            return False
-    return True
-
-
-def _shared(subject: System, obligation: Obligation) -> Mapping[str, object]:
-    return subject.axioms if obligation.action is None else subject.hypotheses
+    ours, theirs = (
+        {**(each.system.hypotheses if each.action else each.system.axioms), **each.own} for each in (here, there)
+    )
+    return all(name in ours and ours[name] == theirs.get(name) for name in core)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -410,35 +363,20 @@ def houdini(
 ) -> Houdini:
     """Drop the invariants of ``protocol`` that are not inductive, until a fixpoint.
 
-    Args:
-        protocol: what to prove things about.
-        threat: the threat model whose axioms may be used.
-        baselines: earlier proofs, of the unchanged protocol for instance. An answer of theirs is taken over where its
-            goal and everything in its core are the same here.
-        claims: look only at what these rest on, and stop when all have fallen; by default look at everything.
-        jobs: how many worker processes; 1 stays in this one.
-        rlimit: the budget of each question, in units of the solver's own counter.
-        progress: told of every answer.
-        hints: hypotheses to try first.
-        workers: a pool to use instead of starting one.
+    With ``claims`` only what these rest on is looked at, until all have fallen. The other arguments are those of
+    :func:`prove`.
     """
     started = time.perf_counter()
     search = _Search(system(protocol, threat), baselines)
-    asking = _Asking(load_hints(protocol) if hints is None else hints, rlimit, progress)
+    hints = load_hints(protocol) if hints is None else hints
     wanted = None if claims is None else {protocol.claim(name).checked.name for name in claims}
     rounds = 0
     with workers or Workers(jobs) as pool:
         while open_ := search.open(wanted):
-            rounds += search.drop(open_, asking, pool)
+            answers = answers_to(open_, search.kept(), hints, rlimit, pool)
+            rounds += search.drop(open_, answers, progress)
     proof = search.proof(time.perf_counter() - started)
     return Houdini(proof, search.dropped, rounds, search.asked, complete=not search.open(None))
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    hints: Hints
-    rlimit: int
-    progress: Progress | None
 
 
 class _Search:
@@ -452,12 +390,10 @@ class _Search:
         self.asked = 0
 
     def kept(self) -> System:
-        """The system with the invariants that are left."""
         kept = tuple(each for each in self._subject.invariants if each.name not in self.dropped)
         return replace(self._subject, invariants=kept)
 
     def open(self, wanted: Collection[str] | None) -> list[Obligation]:
-        """The obligations without a proof of what is left, or of that part of it which ``wanted`` rests on so far."""
         looked_at = self._rested_on(wanted)
         return [
             each
@@ -472,30 +408,23 @@ class _Search:
         proof = self.proof(0.0)
         return {used for name in wanted if name in left for used in proof.uses(name)}
 
-    def drop(self, open_: Sequence[Obligation], asking: _Asking, workers: Workers) -> bool:
-        """Try to prove ``open_``; drop the invariants for which that fails, and say whether there were any."""
+    def drop(self, open_: Sequence[Obligation], answers: Iterable[SolverAnswer], progress: Progress | None) -> bool:
         fell: dict[str, list[str]] = {}
-        answers = answers_to(open_, self.kept(), asking.hints, asking.rlimit, workers)
         for done, answer in enumerate(answers, 1):
             if answer.outcome is SolverOutcome.PROVED:
                 self._answers[answer.id] = answer
             else:
                 fell.setdefault(self._obligations[answer.id].invariant.name, []).append(answer.id)
-            if asking.progress:
-                asking.progress(done, len(open_), answer)
+            if progress:
+                progress(done, len(open_), answer)
         self.asked += len(open_)
         self.dropped |= {name: tuple(sorted(ids)) for name, ids in fell.items()}
-        self._answers = _still_valid(self._answers, fell)
+        # Keep the proofs that use nothing dropped: fewer hypotheses cannot harm them
+        gone = {f"inv:{name}" for name in fell}
+        self._answers = {id: answer for id, answer in self._answers.items() if gone.isdisjoint(answer.core)}
         return bool(fell)
 
     def proof(self, seconds: float) -> ProofResult:
-        """The proof of what is left."""
         left = {id: each for id, each in self._obligations.items() if each.invariant.name not in self.dropped}
         answers = {id: self._answers[id] for id in left if id in self._answers}
         return ProofResult(self.kept(), left, answers, seconds)
-
-
-def _still_valid(answers: Mapping[str, SolverAnswer], dropped: Iterable[str]) -> dict[str, SolverAnswer]:
-    """Keep the proofs that use nothing dropped: fewer hypotheses cannot harm them."""
-    gone = {f"inv:{name}" for name in dropped}
-    return {id: answer for id, answer in answers.items() if gone.isdisjoint(answer.core)}

@@ -89,9 +89,8 @@ class _Stages:
         self._possible = [_enabled(action) for action in self._stages]
 
     def missing(self) -> tuple[str, ...]:
-        """Return what keeps fairness of the stages from bringing it about."""
         names = [action.name for action in self._stages]
-        if not self._asked.valid(self._waiting, disjunction(tuple(self._possible))):
+        if not self._asked.held([((self._waiting,), disjunction(tuple(self._possible)))])[0]:
             return (
                 f"{names[0]} is not always possible meanwhile"
                 if len(names) == 1
@@ -123,7 +122,6 @@ class _Stages:
 
 
 def _enabled(action: Action) -> Term:
-    """Return the formula that ``action`` is possible with some elements for its parameters."""
     guards = conjunction((*(guard.formula for guard in action.guards), drawn_apart(action.fresh)))
     return Exists(action.params, guards) if action.params else guards
 
@@ -143,22 +141,16 @@ class _Asked:
         self._workers = workers
 
     def failing(self, wanted: Iterable[Leads]) -> tuple[str, ...]:
-        """Return what is said of each action that may lead elsewhere than it is to lead."""
         asked = [*wanted]
-        held = self._held([self._step(action, before, after) for action, before, after, _ in asked])
+        held = self.held([self._step(action, before, after) for action, before, after, _ in asked])
         return tuple(said for (*_, said), holds in zip(asked, held, strict=True) if not holds)
 
-    def valid(self, given: Term, goal: Term) -> bool:
-        """Whether axioms, or else axioms and invariants, make ``goal`` true wherever what is given holds."""
-        return self._held([((given,), goal)]) == [True]
-
     def _step(self, action: Action, before: Term, after: Term) -> tuple[tuple[Term, ...], Term]:
-        """Return what holds where an action is taken, and what is then to hold of where it leads."""
         ground = with_constants(action)
         given = (before, *(guard.formula for guard in ground.guards), fresh_values_differ(action))
         return given, after_updates(ground.updates)(after)
 
-    def _held(self, wanted: Sequence[tuple[tuple[Term, ...], Term]]) -> list[bool]:
+    def held(self, wanted: Sequence[tuple[tuple[Term, ...], Term]]) -> list[bool]:
         """Say of each goal whether it follows from what is given with it and axioms, or else from invariants, too."""
         subject = self._system
         questions = [self._question(number, given, goal) for number, (given, goal) in enumerate(wanted)]

@@ -115,7 +115,10 @@ class Account:
             for name, axioms_of in axioms.items():
                 found[Element(ASSUMPTION, name)][id] = axioms_of
             for defence in set(each.of_defences.values()):
-                found[Element(DEFENCE, defence)][id] = _of_defence(each, defence)
+                names = frozenset(name for name, id in each.of_defences.items() if id == defence)
+                guards = each.action.guards if each.action else ()
+                drawn = {f"guard:{guard.name}" for guard in guards if guard.kind is GuardKind.FRESH}
+                found[Element(DEFENCE, defence)][id] = names | {FRESH_VALUES_DIFFER} if drawn & names else names
         return found
 
     @cached_property
@@ -146,7 +149,10 @@ class Account:
         while True:
             barred = _Barred(self._hypotheses, elements, lost)
             open_ = [id for id in self._needed(set(wanted) - lost, barred) if self._known_core(id, barred[id]) is None]
-            known = {id: self._known_failure(id, barred[id]) for id in open_}
+            failed = {id: self._failed.get(id, ()) for id in open_}
+            known = {
+                id: next((unsure for fewer, unsure in sets if fewer <= barred[id]), None) for id, sets in failed.items()
+            }
             fell = {id: bool(unsure) for id, unsure in known.items() if unsure is not None}
             if not fell:
                 fell = self._ask(self._one_of_each(open_), barred)
@@ -178,9 +184,6 @@ class Account:
     def _known_core(self, id: str, barred: frozenset[str]) -> frozenset[str] | None:
         return next((core for core in self._cores.get(id, ()) if not core & barred), None)
 
-    def _known_failure(self, id: str, barred: frozenset[str]) -> bool | None:
-        return next((unsure for fewer, unsure in self._failed.get(id, ()) if fewer <= barred), None)
-
     def _ask(self, ids: Sequence[str], barred: _Barred) -> dict[str, bool]:
         """Ask for proofs without what is barred; return which there are not, and whether there was no answer."""
         failed = {}
@@ -201,9 +204,11 @@ class Account:
                     each.id,
                     each.negated_goal,
                     each.own_statements,
-                    _distinct(
-                        tuple(name for name in names if name not in barred[each.id])
-                        for names in attempts(each, shared, hints.get(each.id))
+                    tuple(
+                        dict.fromkeys(
+                            tuple(name for name in names if name not in barred[each.id])
+                            for names in attempts(each, shared, hints.get(each.id))
+                        )
                     ),
                 )
                 for each in asked
@@ -211,18 +216,6 @@ class Account:
             )
             if questions:
                 yield from self.workers.answers(Batch(subject.declarations, shared, questions, BUDGET))
-
-
-def _distinct(attempts: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    return tuple(dict.fromkeys(attempts))
-
-
-def _of_defence(obligation: Obligation, defence: str) -> frozenset[str]:
-    """Return the hypotheses of a defence; that values drawn together differ is one, if it is what draws them."""
-    names = frozenset(name for name, id in obligation.of_defences.items() if id == defence)
-    guards = obligation.action.guards if obligation.action else ()
-    drawn = {f"guard:{guard.name}" for guard in guards if guard.kind is GuardKind.FRESH}
-    return names | {FRESH_VALUES_DIFFER} if drawn & names else names
 
 
 class _Barred:

@@ -18,7 +18,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from carnet_check.exports.smtlib import Declarations, Statement, script, statement
 from carnet_check.made import Purpose, stand_in, switch
@@ -61,6 +61,7 @@ from carnet_spec.language.terms import (
 
 GOAL = "goal"
 FRESH_VALUES_DIFFER = "fresh:values differ"
+Computed = TypeVar("Computed")
 
 
 @dataclass(frozen=True)
@@ -140,51 +141,36 @@ class System:
 
     def symbols(self, invariant: Invariant) -> frozenset[Symbol]:
         """The symbols that an invariant speaks of."""
-        found: frozenset[Symbol] = self._once("symbols", invariant.name, lambda: symbols_of(invariant.body))
-        return found
+        return self._once("symbols", invariant.name, lambda: symbols_of(invariant.body))
 
     def instance(self, invariant: Invariant) -> Term:
         """The invariant at arbitrary constants."""
-        found: Term = self._once("instance", invariant.name, lambda: instance_of(invariant))
-        return found
+        return self._once("instance", invariant.name, lambda: instance_of(invariant))
 
     def goal_at_start(self, invariant: Invariant) -> Term:
         """What the invariant says of the first state."""
-
-        def first() -> Term:
-            return at_start(self.protocol.initial, self.protocol.symbols)(self.instance(invariant))
-
-        found: Term = self._once("start", invariant.name, first)
-        return found
+        first = at_start(self.protocol.initial, self.protocol.symbols)
+        return self._once("start", invariant.name, lambda: first(self.instance(invariant)))
 
     def ground(self, action: Action) -> Action:
         """The action whose parameters are constants."""
-        found: Action = self._once("ground", action.name, lambda: with_constants(action))
-        return found
+        return self._once("ground", action.name, lambda: with_constants(action))
 
     def goal_after(self, ground: Action, invariant: Invariant) -> Term:
         """The invariant's weakest precondition under an action whose parameters are constants."""
-
-        def after() -> Term:
-            return after_updates(ground.updates, switches=True)(self.instance(invariant))
-
-        found: Term = self._once(f"after {ground.name}", invariant.name, after)
-        return found
+        after = after_updates(ground.updates, switches=True)
+        return self._once(f"after {ground.name}", invariant.name, lambda: after(self.instance(invariant)))
 
     def is_kept(self, ground: Action, invariant: Invariant) -> bool:
         """Whether the weakest precondition of an invariant is the invariant itself."""
+        kept = f"kept by {ground.name}"
+        return self._once(kept, invariant.name, lambda: self.goal_after(ground, invariant) == self.instance(invariant))
 
-        def same() -> bool:
-            return self.goal_after(ground, invariant) == self.instance(invariant)
-
-        found: bool = self._once(f"kept by {ground.name}", invariant.name, same)
-        return found
-
-    def _once(self, what: str, name: str, compute: Callable[[], object]) -> Any:
+    def _once(self, what: str, name: str, compute: Callable[[], Computed]) -> Computed:
         key = (what, name)
         if key not in self._computed:
             self._computed[key] = compute()
-        return self._computed[key]
+        return cast(Computed, self._computed[key])
 
     @cached_property
     def axioms(self) -> Mapping[str, Term]:
@@ -202,23 +188,17 @@ class System:
     @cached_property
     def hypotheses(self) -> Mapping[str, Term]:
         """Axioms and invariants, by the names they have in cores."""
-        return {
-            **self.axioms,
-            **{f"inv:{invariant.name}": invariant.formula for invariant in self.invariants},
-        }
+        return {**self.axioms, **{f"inv:{invariant.name}": invariant.formula for invariant in self.invariants}}
 
     @cached_property
     def init_hypotheses(self) -> Mapping[str, Statement]:
         """What may be assumed of the first state."""
-        return self._said(self.axioms)
+        return {name: statement(name, formula, self.declarations) for name, formula in self.axioms.items()}
 
     @cached_property
     def step_hypotheses(self) -> Mapping[str, Statement]:
         """What may be assumed of the state before a step."""
-        return self._said(self.hypotheses)
-
-    def _said(self, formulas: Mapping[str, Term]) -> Mapping[str, Statement]:
-        return {name: statement(name, formula, self.declarations) for name, formula in formulas.items()}
+        return {name: statement(name, formula, self.declarations) for name, formula in self.hypotheses.items()}
 
 
 def system(protocol: Protocol, threat: Threat | None) -> System:
@@ -274,9 +254,7 @@ def obligations_of_action(system: System, action: Action, about: Collection[str]
         guards[FRESH_VALUES_DIFFER] = differ
     for invariant in system.invariants:
         touched = changed & system.symbols(invariant)
-        if not touched or (about is not None and invariant.name not in about):
-            continue
-        if system.is_kept(ground, invariant):
+        if not touched or (about is not None and invariant.name not in about) or system.is_kept(ground, invariant):
             continue
         switches = {
             f"update:{update.name}": switch(update)
@@ -294,7 +272,6 @@ def obligations_of_action(system: System, action: Action, about: Collection[str]
 
 
 def _part(name: str) -> str:
-    """Return a name as one part of an obligation's id, which no other name is written as."""
     return name.replace("%", "%25").replace("/", "%2F")
 
 
@@ -437,16 +414,10 @@ def equal(left: Term, right: Term) -> Term:
         return TRUE
     if isinstance(left, Member) and isinstance(right, Member):
         return FALSE
-    if isinstance(left, IfThenElse):
-        return _equal_to_choice(left, right)
-    if isinstance(right, IfThenElse):
-        return _equal_to_choice(right, left)
+    for choice, other in ((left, right), (right, left)):
+        if isinstance(choice, IfThenElse):  # (if t then a else b) == c is: if t then a == c else b == c
+            return choose(choice.test, equal(choice.then, other), equal(choice.otherwise, other))
     return Equal(left, right)
-
-
-def _equal_to_choice(choice: IfThenElse, other: Term) -> Term:
-    """``(if t then a else b) == c`` is ``if t then a == c else b == c``."""
-    return choose(choice.test, equal(choice.then, other), equal(choice.otherwise, other))
 
 
 def choose(test: Term, then: Term, otherwise: Term) -> Term:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import keep, known, limited_memory
+from carnet_check.engines.proving.solver import keep_answer, known, limited_memory
 from carnet_check.exports.obligation_text import digest
 from carnet_check.exports.smtlib import Declarations, Statement, problem
 from carnet_command.worker import Lost
@@ -119,21 +118,18 @@ def _asked(context: Any, text: str, rlimit: int, minimise: bool) -> Answer:
     import z3
 
     with limited_memory(z3):
-        return _checked(z3, z3.SimpleSolver(ctx=context), text, rlimit, minimise)
-
-
-def _checked(z3: Any, solver: Any, text: str, rlimit: int, minimise: bool) -> Answer:
-    solver.set("rlimit", rlimit)
-    if minimise:
-        solver.set("core.minimize", True)
-    solver.from_string("(set-option :produce-unsat-cores true)\n" + text)
-    result = solver.check()
-    if result == z3.unsat:
-        core = tuple(sorted(str(name.decl().name()) for name in solver.unsat_core()))
-        return SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
-    if result == z3.sat:
-        return SolverOutcome.REFUTED, (), ""
-    return SolverOutcome.UNKNOWN, (), str(solver.reason_unknown())
+        solver = z3.SimpleSolver(ctx=context)
+        solver.set("rlimit", rlimit)
+        if minimise:
+            solver.set("core.minimize", True)
+        solver.from_string("(set-option :produce-unsat-cores true)\n" + text)
+        result = solver.check()
+        if result == z3.unsat:
+            core = sorted(str(name.decl().name()) for name in solver.unsat_core())
+            return SolverOutcome.PROVED, tuple(name for name in core if name != "goal"), ""
+        if result == z3.sat:
+            return SolverOutcome.REFUTED, (), ""
+        return SolverOutcome.UNKNOWN, (), str(solver.reason_unknown())
 
 
 # --------------------------------------------------------------------------------------------------
@@ -145,9 +141,6 @@ def _checked(z3: Any, solver: Any, text: str, rlimit: int, minimise: bool) -> An
 
 BATCH = 8
 """The most questions in one task, however many workers there are: what is asked together may share out a core."""
-PROVED = SolverOutcome.PROVED
-
-
 Solver = Callable[[Batch], Iterable[SolverAnswer]]
 """What a worker runs; a function that a fresh process can import."""
 
@@ -163,7 +156,12 @@ class Workers:
     """
 
     def __init__(
-        self, jobs: int = 2, *, pool: Pool | None = None, answers: Answers | None = None, solver: Solver | None = None
+        self,
+        jobs: int = 2,
+        *,
+        pool: Pool | None = None,
+        answers: AnswerCache | None = None,
+        solver: Solver | None = None,
     ) -> None:
         self._pool = pool or WorkerPool(jobs)
         self._before = answers
@@ -173,10 +171,8 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._pool.__exit__(kind, error, traceback)
+    def __exit__(self, *error: Any) -> None:
+        self._pool.__exit__(*error)
 
     def answers(self, batch: Batch) -> Iterator[SolverAnswer]:
         """Yield the answers to the questions of ``batch``, as they come; equal texts are asked once."""
@@ -189,13 +185,13 @@ class Workers:
             if texts[each.id] not in self._proved:
                 firsts.setdefault(texts[each.id], each)
         for answer in self._unless_kept(replace(batch, questions=tuple(firsts.values()))):
-            if answer.outcome is PROVED and answer.attempt == 0:
+            if answer.outcome is SolverOutcome.PROVED and answer.attempt == 0:
                 self._proved[texts[answer.id]] = answer.core
             yield answer
         rest = [each for each in batch.questions if firsts.get(texts[each.id]) is not each]
         for each in rest:
             if texts[each.id] in self._proved:
-                yield SolverAnswer(each.id, PROVED, self._proved[texts[each.id]], attempt=0)
+                yield SolverAnswer(each.id, SolverOutcome.PROVED, self._proved[texts[each.id]], attempt=0)
         left = tuple(each for each in rest if texts[each.id] not in self._proved)
         yield from self._unless_kept(replace(batch, questions=left))
 
@@ -204,13 +200,17 @@ class Workers:
         if self._before is None:
             yield from self._asked(batch)
             return
-        texts = {question.id: _text(batch, question) for question in batch.questions}
+        # The last attempt has all hypotheses, and the others are parts of it: an answer depends on nothing else.
+        texts = {
+            each.id: json.dumps(each.attempts) + attempt_text(batch, each, each.attempts[-1])
+            for each in batch.questions
+        }
         names = {question.id: question.attempts[-1] for question in batch.questions}
         found = {id: known(self._before, id, text, batch.rlimit, names[id]) for id, text in texts.items()}
         yield from (answer for answer in found.values() if answer is not None)
         rest = replace(batch, questions=tuple(each for each in batch.questions if found[each.id] is None))
         for answer in self._asked(rest):
-            keep(self._before, answer, texts[answer.id], batch.rlimit)
+            keep_answer(self._before, answer, texts[answer.id], batch.rlimit)
             yield answer
 
     def _asked(self, batch: Batch) -> Iterator[SolverAnswer]:
@@ -218,7 +218,9 @@ class Workers:
         for again in (False, True):
             asked = replace(batch, questions=tuple(q for q in batch.questions if q.id in lost)) if again else batch
             lost = {question.id: "" for question in asked.questions}
-            for part, answer in self._pool.results(self._solve, _split(asked, 1 if again else BATCH)):
+            size, every = 1 if again else BATCH, asked.questions
+            parts = [replace(batch, questions=every[begin : begin + size]) for begin in range(0, len(every), size)]
+            for part, answer in self._pool.results(self._solve, parts):
                 if isinstance(answer, Lost):
                     lost.update((question.id, answer.reason) for question in part.questions if question.id in lost)
                 else:
@@ -236,16 +238,3 @@ def ask_apart(text: str) -> Answer:
 
 def _asked_alone(text: str) -> list[Answer]:
     return [ask(text)]
-
-
-def _split(batch: Batch, size: int) -> Sequence[Batch]:
-    questions = batch.questions
-    return [replace(batch, questions=questions[start : start + size]) for start in range(0, len(questions), size)]
-
-
-def _text(batch: Batch, question: Question) -> str:
-    """Return all that the answer to a question depends on: its text with every hypothesis, and which are tried first.
-
-    The last attempt has all hypotheses, and the others are parts of it.
-    """
-    return json.dumps(question.attempts) + attempt_text(batch, question, question.attempts[-1])

@@ -85,7 +85,14 @@ def _save(results: Sequence[ProofResult]) -> None:
 
 
 def _report(result: ProofResult, options: argparse.Namespace) -> None:
-    _summary(result)
+    counts = Counter(str(answer.outcome) for answer in result.answers.values())
+    said = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
+    under = result.threat.id if result.threat else "any threat model"
+    work = sum(answer.seconds for answer in result.answers.values())
+    _say(f"{under}: {said} in {result.seconds:.1f} s ({work:.1f} s of solving; {result.solver})")
+    if result.failed:
+        _say("")
+        _matrix(result.failed)
     if options.smt:
         first = next(iter(result.answers))
         Path(options.smt).write_text(result.obligations[first].smtlib(), encoding="utf-8")
@@ -102,17 +109,6 @@ def _report(result: ProofResult, options: argparse.Namespace) -> None:
         _say(found.text() if found else f"{answer.id}: {answer.outcome}, no state found")
     if options.claims:
         _claims(result)
-
-
-def _summary(result: ProofResult) -> None:
-    counts = Counter(str(answer.outcome) for answer in result.answers.values())
-    said = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
-    under = result.threat.id if result.threat else "any threat model"
-    work = sum(answer.seconds for answer in result.answers.values())
-    _say(f"{under}: {said} in {result.seconds:.1f} s ({work:.1f} s of solving; {result.solver})")
-    if result.failed:
-        _say("")
-        _matrix(result.failed)
 
 
 def _matrix(failed: Sequence[SolverAnswer]) -> None:

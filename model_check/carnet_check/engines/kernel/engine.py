@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import ClassVar, Self
@@ -11,35 +11,34 @@ from typing import ClassVar, Self
 from carnet_check.certificates.file import BadCertificateFile, Certificates, Entry, load_certificates, place_of
 from carnet_check.certificates.judging import (
     Accepted,
-    Asked,
     Bound,
     Follow,
     Identity,
     Judge,
+    LayerObligations,
     in_turn,
     in_workers,
     key_of,
 )
-from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Task
-from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, row_of
+from carnet_check.engines.interface import AnswersObligations, EngineResult, ObligationAnswer, Plan, ProofBasis, Task
+from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, Unbounded
 from carnet_check.engines.runner import Listener
 from carnet_check.loading.families import Source
 from carnet_check.obligations import Layer, Obligation, layers, obligations
-from carnet_check.results import Result, Verdict
+from carnet_check.results import Result
 from carnet_command.text import counted
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Threat
+from carnet_spec.language import Profile, Protocol, SpecificationError
 
 MOST_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Kernel(AnswersObligations):
+class Kernel(Unbounded, AnswersObligations):
     """Has the kernel follow every certificate that a claim rests on; ``most`` is how many tokens one may have."""
 
     name: ClassVar = "kernel"
     purpose: ClassVar = "proofs for any number of parties, by certificates and without a solver"
-    verdicts: ClassVar = (Verdict.PROVED,)
     by_default: ClassVar = False
     believes_no_solver: ClassVar = True
     most: int = MOST_TOKENS
@@ -48,37 +47,29 @@ class Kernel(AnswersObligations):
         """Return the same engine for certificates of at most so many tokens."""
         return replace(self, most=most)
 
-    def expected(self, profile: Profile) -> Verdict:
-        """Return PROVED, whatever the profile."""
-        return Verdict.PROVED
-
     def intention(self, task: Task) -> str:
         """Say that certificates are checked."""
         return "checks the certificates of proofs for any number of everything"
-
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
-        """Say that no size matters."""
-        return (f"{self.name}: unbounded",)
 
     def budget(self, profile: Profile) -> str:
         """Say how long a certificate may be."""
         return f"{self.most:,} tokens to a certificate"
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Check the certificates of what is claimed to hold: where one is refused, nothing is refuted."""
         accepted: Accepted = set()
         with WorkerPool(task.jobs) as pool:
             follow = in_workers(pool)
             told = [each for plan in task.plans for each in self._checked(task, plan, accepted, follow, listener)]
-        bases = {row.key: Basis(proof.layer) for row, proof in told}
-        return Outcome(self.name, tuple(row for row, _ in told), bases=bases)
+        bases = {row.key: ProofBasis(proof.layer) for row, proof in told}
+        return EngineResult(self.name, tuple(row for row, _ in told), bases=bases)
 
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
         """Judge the certificate of every obligation of every layer; one that is not accepted decides nothing."""
         place, judge = place_of(source), Judge(self.most)
         certificates = load_certificates(place) if place else Certificates({})
         for layer in layers(protocol):
-            asked = Asked.of(layer)
+            asked = LayerObligations.of(layer)
             entries = asked.entries(certificates.layers.get(key_of(layer)))
             skipped: dict[str, ObligationAnswer] = {}
             for obligation in obligations(layer):
@@ -96,26 +87,29 @@ class Kernel(AnswersObligations):
     def _checked(
         self, task: Task, plan: Plan, accepted: Accepted, follow: Follow, listener: Listener
     ) -> Iterator[tuple[Result, ClaimProof]]:
-        wanted = [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
+        wanted = plan.to_prove
         if not wanted:
             return
         began, variant = time.monotonic(), plan.protocol.variant
         listener.status(f"{variant}: checking certificates")
-        proofs = _proofs(task.source, plan, wanted, Judge(self.most, accepted), follow)
+        proofs = _proofs(task.source, plan, Judge(self.most, accepted), follow)
         seconds = time.monotonic() - began
         held = sum(proof.proved for proof in proofs)
         listener.line(f"{variant}: {self.name} accepts {held} of {len(wanted)} in {seconds:.1f} s")
         for (_, threat), proof in zip(wanted, proofs, strict=True):
-            yield row_of(self, task, plan, proof, threat, seconds, _detail(proof)), proof
+            rests = f"any number of everything, by certificates; rests on {counted(len(proof.lemmas), 'lemma')}"
+            yield self.row(task, plan, proof, threat, seconds, rests if proof.proved else proof.reason), proof
 
 
-def _proofs(
-    source: Source, plan: Plan, wanted: Sequence[tuple[Claim, Threat]], judge: Judge, follow: Follow
-) -> list[ClaimProof]:
+def _proofs(source: Source, plan: Plan, judge: Judge, follow: Follow) -> list[ClaimProof]:
     """Return the proof of each claim, by certificates."""
+    wanted = plan.to_prove
     needed = {threat.id for _, threat in wanted}
+    place = place_of(source)
     try:
-        certificates = _certificates(source)
+        certificates = load_certificates(place) if place else Certificates({})
+        if not certificates.layers:
+            raise BadCertificateFile(f"no certificates: expected '{place or 'a file'}'; `carnet certify` makes it")
         every = [each for each in layers(plan.protocol) if each.threat is None or each.threat.id in needed]
     except (BadCertificateFile, SpecificationError) as error:
         return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in wanted]
@@ -146,18 +140,25 @@ def composed_of(
     answers: dict[str, SolverAnswer] = {}
     for obligation, entry in asked.items():
         each = bound[obligation]
-        why = _said(each, judge, whys) if isinstance(each, Bound) else each
+        if isinstance(each, str):
+            why = each
+        elif each.identity in judge.accepted:
+            why = ""
+        else:
+            why = whys.get(each.identity, "nobody judged its certificate")
         answers[obligation.id] = _answer(obligation, entry, why)
     return Composition(layers, tuple(asked), answers)
 
 
-def _said(bound: Bound, judge: Judge, whys: Mapping[Identity, str]) -> str:
-    return "" if bound.identity in judge.accepted else whys.get(bound.identity, "nobody judged its certificate")
+def _answer(obligation: Obligation, entry: Entry | None, why: str) -> SolverAnswer:
+    if why or entry is None:
+        return SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
+    return SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)
 
 
 def _entries(layer: Layer, certificates: Certificates) -> Iterator[tuple[Obligation, Entry | None]]:
     """Yield the obligations of a layer, each with its certificate."""
-    asked = Asked.of(layer)
+    asked = LayerObligations.of(layer)
     entries = asked.entries(certificates.layers.get(key_of(layer)))
     yield from ((each, entries.get(each.id)) for each in asked)
 
@@ -167,26 +168,6 @@ def _told(judge: Judge, obligation: Obligation, entry: Entry | None) -> Obligati
     why = judge.why_refused(obligation, entry)
     threat, outcome = obligation.layer.threat.id if obligation.layer.threat else "", "unknown" if why else "proved"
     return ObligationAnswer(threat, obligation.id, outcome, seconds=time.perf_counter() - began, reason=why)
-
-
-def _answer(obligation: Obligation, entry: Entry | None, why: str) -> SolverAnswer:
-    if why or entry is None:
-        return SolverAnswer(obligation.id, SolverOutcome.UNKNOWN, reason=why)
-    return SolverAnswer(obligation.id, SolverOutcome.PROVED, entry.hypotheses)
-
-
-def _certificates(source: Source) -> Certificates:
-    place = place_of(source)
-    found = load_certificates(place) if place else Certificates({})
-    if not found.layers:
-        raise BadCertificateFile(f"no certificates: expected '{place or 'a file'}'; `carnet certify` makes it")
-    return found
-
-
-def _detail(proof: ClaimProof) -> str:
-    if not proof.proved:
-        return proof.reason
-    return f"any number of everything, by certificates; rests on {counted(len(proof.lemmas), 'lemma')}"
 
 
 KERNEL = Kernel()

@@ -39,13 +39,13 @@ from carnet_check.engines.native.tables import (
     NONE,
     NOTHING,
     USED,
-    Alike,
-    Kept,
     Marks,
     Missing,
     Number,
     Numbers,
     Slots,
+    StateTable,
+    SymmetryTable,
     Tables,
     Words,
     Work,
@@ -61,12 +61,12 @@ UNKNOWN, NO_ROOM, NO_CODE = -1, -2, -3
 
 
 @inlined
-def stand(tables: Tables, alike: Alike, work: Work, missing: Missing, counters: Numbers) -> bool:
+def stand(tables: Tables, sym: SymmetryTable, work: Work, missing: Missing, counters: Numbers) -> bool:
     """Change the state that follows into the one that stands for it; return whether that is known."""
-    if not have_shared(work.after, alike):
-        put_in_order(work.after, alike)
+    if not have_shared(work.after, sym):
+        put_in_order(work.after, sym)
         return True
-    content = answer(alike.memo, work.after, tables, work.key, missing, counters)
+    content = answer(sym.memo, work.after, tables, work.key, missing, counters)
     if content < FIRST:
         return False
     edit(content - FIRST, work.after, tables)
@@ -75,14 +75,14 @@ def stand(tables: Tables, alike: Alike, work: Work, missing: Missing, counters: 
 
 @inlined
 def write_after(
-    effect: Number, added: Number, tables: Tables, alike: Alike, work: Work, to: Number, kept: Kept
+    effect: Number, added: Number, tables: Tables, sym: SymmetryTable, work: Work, to: Number, table: StateTable
 ) -> Number:
     """Write the words in which the state that follows differs into its row; return one that has too many values."""
-    if alike.shared.shape[0]:
-        return put_changed(work.state, work.after, work.buffer, to, kept)
+    if sym.shared.shape[0]:
+        return put_changed(work.state, work.after, work.buffer, to, table)
     return max(
-        put_edited(effect, work.after, tables, work.buffer, to, kept),
-        put_edited(added, work.after, tables, work.buffer, to, kept),
+        put_edited(effect, work.after, tables, work.buffer, to, table),
+        put_edited(added, work.after, tables, work.buffer, to, table),
     )
 
 
@@ -90,9 +90,9 @@ def write_after(
 def successors(
     at: Number,
     number: Number,
-    kept: Kept,
+    table: StateTable,
     tables: Tables,
-    alike: Alike,
+    sym: SymmetryTable,
     work: Work,
     fill: Number,
     missing: Missing,
@@ -105,7 +105,7 @@ def successors(
     """
     for word in range(work.state.shape[0]):
         work.state[nth(word)] = work.block[nth(word * BLOCK + number)]
-    row = at * kept.width
+    row = at * table.width
     known = True
     for marked in range(0, work.marks.shape[0], BLOCK):
         marks = work.marks[nth(marked + number)]
@@ -128,15 +128,15 @@ def successors(
                     elif content > FIRST:
                         added = content - FIRST
                         edit(added, work.after, tables)
-                if known and alike.shared.shape[0]:
-                    known = stand(tables, alike, work, missing, counters)
-                to = fill * kept.width
-                copy(kept.rows, row, work.buffer, to, kept.width)
-                crowded = write_after(effect, added, tables, alike, work, to, kept)
+                if known and sym.shared.shape[0]:
+                    known = stand(tables, sym, work, missing, counters)
+                to = fill * table.width
+                copy(table.rows, row, work.buffer, to, table.width)
+                crowded = write_after(effect, added, tables, sym, work, to, table)
                 if crowded != NONE:
                     counters[LONG] = crowded
                     return NO_CODE
-                fill += differ(kept.rows, row, work.buffer, to, kept.width)
+                fill += differ(table.rows, row, work.buffer, to, table.width)
     return fill if known else UNKNOWN
 
 
@@ -166,37 +166,37 @@ def count_visits(fill: Number, tables: Tables, used: Slots) -> None:
 
 
 @inlined
-def hash_all(work: Work, fill: Number, kept: Kept) -> None:
+def hash_all(work: Work, fill: Number, table: StateTable) -> None:
     """Hash the states of the buffer."""
     for number in range(fill):
-        work.hashes[nth(number)] = hashed(work.buffer, number * kept.width, kept)
+        work.hashes[nth(number)] = hashed(work.buffer, number * table.width, table)
 
 
 @inlined
-def add_all(work: Work, begin: Number, end: Number, kept: Kept, counters: Numbers) -> None:
+def add_all(work: Work, begin: Number, end: Number, table: StateTable, counters: Numbers) -> None:
     """Add the states of a part of the buffer that were not found before, at the same cost or less.
 
     Memory is slow and answers many questions at once, so everything is asked for first.
     """
-    width = kept.width
+    width = table.width
     for number in range(begin, end):
-        fetch(kept.slots, home(work.hashes[nth(number)], kept))
+        fetch(table.slots, home(work.hashes[nth(number)], table))
     for number in range(begin, end):
         h = work.hashes[nth(number)]
-        place = likely(h, home(h, kept), kept)
+        place = likely(h, home(h, table), table)
         work.places[nth(number)] = place
-        if kept.slots[nth(place)]:
-            fetch_row(place, kept)
+        if table.slots[nth(place)]:
+            fetch_row(place, table)
     count = counters[COUNT]
     for number in range(begin, end):
         at = number * width
-        place = slot_for(work.hashes[nth(number)], work.places[nth(number)], work.buffer, at, kept)
+        place = slot_for(work.hashes[nth(number)], work.places[nth(number)], work.buffer, at, table)
         if place < 0:
             counters[DOMINATED] += place == CHEAPER
             continue
-        copy(work.buffer, at, kept.rows, count * width, width)
+        copy(work.buffer, at, table.rows, count * width, width)
         count += 1
-        kept.slots[nth(place)] = np.uint32((work.hashes[nth(number)] & ~kept.numbers) | np.uint64(count))
+        table.slots[nth(place)] = np.uint32((work.hashes[nth(number)] & ~table.numbers) | np.uint64(count))
     counters[COUNT] = count
 
 
@@ -204,11 +204,11 @@ def add_all(work: Work, begin: Number, end: Number, kept: Kept, counters: Number
 def expand_block(
     known: Number,
     most: Number,
-    kept: Kept,
+    table: StateTable,
     level: Number,
     idle: Marks,
     tables: Tables,
-    alike: Alike,
+    sym: SymmetryTable,
     work: Work,
     missing: Missing,
     counters: Numbers,
@@ -223,7 +223,7 @@ def expand_block(
         after: Number = 0
         while at < begin + known:
             if not (idle.shape[0] and idle[nth(at - level)]):
-                after = successors(at, at - begin, kept, tables, alike, work, fill, missing, counters)
+                after = successors(at, at - begin, table, tables, sym, work, fill, missing, counters)
                 if after in (NO_ROOM, NO_CODE):
                     break
                 if waiting or after == UNKNOWN:
@@ -233,8 +233,8 @@ def expand_block(
             at += 1
             if not waiting:
                 counters[EXPANDED] = at
-        hash_all(work, fill, kept)
-        add_all(work, 0, fill, kept, counters)
+        hash_all(work, fill, table)
+        add_all(work, 0, fill, table, counters)
         if after == NO_CODE:
             return CROWDED
         if after != NO_ROOM:
@@ -250,11 +250,11 @@ def expand_block(
 def expand(
     end: Number,
     most: Number,
-    kept: Kept,
+    table: StateTable,
     level: Number,
     idle: Marks,
     tables: Tables,
-    alike: Alike,
+    sym: SymmetryTable,
     work: Work,
     missing: Missing,
     counters: Numbers,
@@ -266,9 +266,9 @@ def expand(
     while counters[EXPANDED] < end:
         begin = counters[EXPANDED]
         count = min(BLOCK, end - begin)
-        unpack(begin, count, kept, work.block, BLOCK)
+        unpack(begin, count, table, work.block, BLOCK)
         known = answer_all(tables.moving, count, tables, work, missing, counters)
-        why = expand_block(known, most, kept, level, idle, tables, alike, work, missing, counters)
+        why = expand_block(known, most, table, level, idle, tables, sym, work, missing, counters)
         used: Number = 0
         for number in range(counters[EXPANDED] - begin):
             if not (idle.shape[0] and idle[nth(begin - level + number)]):
@@ -284,7 +284,7 @@ def expand(
 @compiled
 def look(
     end: Number,
-    kept: Kept,
+    table: StateTable,
     looking: Numbers,
     tables: Tables,
     work: Work,
@@ -294,7 +294,7 @@ def look(
     """Look at states up to ``end`` for something that is looked for; say why it comes back."""
     while counters[EXPANDED] < end:
         count = min(BLOCK, end - counters[EXPANDED])
-        unpack(counters[EXPANDED], count, kept, work.block, BLOCK)
+        unpack(counters[EXPANDED], count, table, work.block, BLOCK)
         if answer_all(looking, count, tables, work, missing, counters) < count:
             return MISSING
         for number in range(count):
@@ -309,9 +309,9 @@ def look(
 def predecessor(
     end: Number,
     target: Number,
-    kept: Kept,
+    table: StateTable,
     tables: Tables,
-    alike: Alike,
+    sym: SymmetryTable,
     work: Work,
     missing: Missing,
     counters: Numbers,
@@ -319,10 +319,10 @@ def predecessor(
     """Find the first state that another one follows; say why it comes back."""
     for at in range(counters[EXPANDED], end):
         counters[EXPANDED] = at
-        unpack(at, 1, kept, work.block, BLOCK)
+        unpack(at, 1, table, work.block, BLOCK)
         if not answer_all(tables.moving, 1, tables, work, missing, counters):
             return MISSING
-        after = successors(at, 0, kept, tables, alike, work, 0, missing, counters)
+        after = successors(at, 0, table, tables, sym, work, 0, missing, counters)
         if counters[MISSES]:
             return MISSING
         if after == NO_ROOM:
@@ -330,33 +330,39 @@ def predecessor(
         if after == NO_CODE:
             return CROWDED
         for number in range(after):
-            if not differ(work.buffer, number * kept.width, kept.rows, target * kept.width, kept.width):
+            if not differ(work.buffer, number * table.width, table.rows, target * table.width, table.width):
                 return SIGHTED
     return DONE
 
 
 @compiled
-def pass_over(begin: Number, kept: Kept, idle: Marks, hashes: Words, key: Words) -> None:
+def pass_over(begin: Number, table: StateTable, idle: Marks, hashes: Words, key: Words) -> None:
     """Mark the states of a level that were found at less cost, too: those that are there with at least one less."""
     ahead = hashes.shape[0]
     for first in range(0, idle.shape[0], ahead):
         count = min(ahead, idle.shape[0] - first)
         for number in range(count):
-            h = hashed(kept.rows, (begin + first + number) * kept.width, kept)
+            h = hashed(table.rows, (begin + first + number) * table.width, table)
             hashes[nth(number)] = h
-            fetch(kept.slots, home(h, kept))
+            fetch(table.slots, home(h, table))
         for number in range(count):
-            at = (begin + first + number) * kept.width
-            if spent_in(kept.rows, at, kept):
+            at = (begin + first + number) * table.width
+            if spent_in(table.rows, at, table):
                 h = hashes[nth(number)]
-                copy(kept.rows, at, key, 0, kept.width)
-                key[nth(kept.columns[0])] -= _ONE
-                idle[nth(first + number)] = slot_for(h, home(h, kept), key, 0, kept) < 0
+                copy(table.rows, at, key, 0, table.width)
+                key[nth(table.columns[0])] -= _ONE
+                idle[nth(first + number)] = slot_for(h, home(h, table), key, 0, table) < 0
 
 
 @compiled
 def stand_for(
-    begin: Number, order: np.uint64, kept: Kept, alike: Alike, state: Words, undecided: Marks, halves: Words
+    begin: Number,
+    order: np.uint64,
+    table: StateTable,
+    sym: SymmetryTable,
+    state: Words,
+    undecided: Marks,
+    halves: Words,
 ) -> None:
     """Add up for how many some states stand, with so many permutations, and unmark those that are counted.
 
@@ -364,9 +370,9 @@ def stand_for(
     added up apart, since all together may be more than a word holds.
     """
     for number in range(undecided.shape[0]):
-        unpack(begin + number, 1, kept, state, 1)
-        orders = ties(state, alike)
-        if orders == 1 or not have_shared(state, alike):
+        unpack(begin + number, 1, table, state, 1)
+        orders = ties(state, sym)
+        if orders == 1 or not have_shared(state, sym):
             undecided[nth(number)] = 0
             size = order // orders
             halves[0] += size & _LOWER
@@ -383,78 +389,78 @@ _ZERO = np.uint64(0)
 
 
 @inlined
-def have_shared(state: Words, alike: Alike) -> bool:
+def have_shared(state: Words, sym: SymmetryTable) -> bool:
     """Whether a state says something of several bundles."""
     shared = _ZERO
-    for word in range(alike.shared.shape[0]):
-        shared |= state[nth(word)] & alike.shared[nth(word)]
+    for word in range(sym.shared.shape[0]):
+        shared |= state[nth(word)] & sym.shared[nth(word)]
     return bool(shared != _ZERO)
 
 
 @inlined
-def read_numbers(state: Words, alike: Alike) -> None:
+def read_numbers(state: Words, sym: SymmetryTable) -> None:
     """Read the number of each bundle."""
-    for place in range(alike.numbers.shape[0]):
-        alike.numbers[nth(place)] = _ZERO
-    for bundle in range(alike.order.shape[0]):
-        at = bundle * alike.length
-        for piece in range(alike.pieces[nth(bundle)], alike.pieces[nth(bundle + 1)]):
-            bits = (state[nth(alike.sources[nth(piece)])] >> alike.shifts[nth(piece)]) & alike.fields[nth(piece)]
-            alike.numbers[nth(at + alike.parts[nth(piece)])] |= bits << alike.turns[nth(piece)]
+    for place in range(sym.numbers.shape[0]):
+        sym.numbers[nth(place)] = _ZERO
+    for bundle in range(sym.order.shape[0]):
+        at = bundle * sym.length
+        for piece in range(sym.pieces[nth(bundle)], sym.pieces[nth(bundle + 1)]):
+            bits = (state[nth(sym.sources[nth(piece)])] >> sym.shifts[nth(piece)]) & sym.fields[nth(piece)]
+            sym.numbers[nth(at + sym.parts[nth(piece)])] |= bits << sym.turns[nth(piece)]
 
 
 @inlined
-def compared(one: Number, other: Number, alike: Alike) -> Number:
+def compared(one: Number, other: Number, sym: SymmetryTable) -> Number:
     """Return 1 if the number of a bundle is larger than that of another one, -1 if it is smaller, and 0 otherwise."""
-    for back in range(1, alike.length + 1):
-        first = alike.numbers[nth((one + 1) * alike.length - back)]
-        second = alike.numbers[nth((other + 1) * alike.length - back)]
+    for back in range(1, sym.length + 1):
+        first = sym.numbers[nth((one + 1) * sym.length - back)]
+        second = sym.numbers[nth((other + 1) * sym.length - back)]
         if first != second:
             return 1 if first > second else -1
     return 0
 
 
 @inlined
-def order_bundles(alike: Alike) -> bool:
+def order_bundles(sym: SymmetryTable) -> bool:
     """Put the bundles of each class in the order of their numbers; return whether any are not there already."""
     moved = False
-    for number in range(alike.classes.shape[0] - 1):
-        begin = alike.classes[nth(number)]
-        for bundle in range(begin, alike.classes[nth(number + 1)]):
+    for number in range(sym.classes.shape[0] - 1):
+        begin = sym.classes[nth(number)]
+        for bundle in range(begin, sym.classes[nth(number + 1)]):
             place: Number = bundle
-            while place > begin and compared(bundle, alike.order[nth(place - 1)], alike) > 0:
-                alike.order[nth(place)] = alike.order[nth(place - 1)]
+            while place > begin and compared(bundle, sym.order[nth(place - 1)], sym) > 0:
+                sym.order[nth(place)] = sym.order[nth(place - 1)]
                 place -= 1
                 moved = True
-            alike.order[nth(place)] = bundle
+            sym.order[nth(place)] = bundle
     return moved
 
 
 @inlined
-def put_in_order(state: Words, alike: Alike) -> None:
+def put_in_order(state: Words, sym: SymmetryTable) -> None:
     """Change a state into the one that stands for it."""
-    read_numbers(state, alike)
-    if not order_bundles(alike):
+    read_numbers(state, sym)
+    if not order_bundles(sym):
         return
-    for bundle in range(alike.order.shape[0]):
-        at = alike.order[nth(bundle)] * alike.length
-        for piece in range(alike.pieces[nth(bundle)], alike.pieces[nth(bundle + 1)]):
-            field, shift = alike.fields[nth(piece)], alike.shifts[nth(piece)]
-            bits = (alike.numbers[nth(at + alike.parts[nth(piece)])] >> alike.turns[nth(piece)]) & field
-            word = alike.sources[nth(piece)]
+    for bundle in range(sym.order.shape[0]):
+        at = sym.order[nth(bundle)] * sym.length
+        for piece in range(sym.pieces[nth(bundle)], sym.pieces[nth(bundle + 1)]):
+            field, shift = sym.fields[nth(piece)], sym.shifts[nth(piece)]
+            bits = (sym.numbers[nth(at + sym.parts[nth(piece)])] >> sym.turns[nth(piece)]) & field
+            word = sym.sources[nth(piece)]
             state[nth(word)] = (state[nth(word)] & ~(field << shift)) | (bits << shift)
 
 
 @inlined
-def ties(state: Words, alike: Alike) -> np.uint64:
+def ties(state: Words, sym: SymmetryTable) -> np.uint64:
     """Return in how many orders bundles of the same number can be."""
-    read_numbers(state, alike)
-    order_bundles(alike)
+    read_numbers(state, sym)
+    order_bundles(sym)
     found = np.uint64(1)
-    for number in range(alike.classes.shape[0] - 1):
+    for number in range(sym.classes.shape[0] - 1):
         same = np.uint64(1)
-        for place in range(alike.classes[nth(number)] + 1, alike.classes[nth(number + 1)]):
-            if compared(alike.order[nth(place)], alike.order[nth(place - 1)], alike) == 0:
+        for place in range(sym.classes[nth(number)] + 1, sym.classes[nth(number + 1)]):
+            if compared(sym.order[nth(place)], sym.order[nth(place - 1)], sym) == 0:
                 same += np.uint64(1)
                 found *= same
             else:
@@ -463,10 +469,10 @@ def ties(state: Words, alike: Alike) -> np.uint64:
 
 
 @inlined
-def put_changed(before: Words, after: Words, rows: Words, at: Number, kept: Kept) -> Number:
+def put_changed(before: Words, after: Words, rows: Words, at: Number, table: StateTable) -> Number:
     """Write the words in which a state differs from another one into its row; return one that has too many values."""
     for word in range(after.shape[0]):
-        if after[nth(word)] != before[nth(word)] and not put(word, after[nth(word)], rows, at, kept):
+        if after[nth(word)] != before[nth(word)] and not put(word, after[nth(word)], rows, at, table):
             return word
     return NONE
 
@@ -484,11 +490,11 @@ AT_ONCE = 1 << 9
 @compiled
 def follow(
     end: Number,
-    kept: Kept,
+    table: StateTable,
     level: Number,
     idle: Marks,
     tables: Tables,
-    alike: Alike,
+    sym: SymmetryTable,
     work: Work,
     used: Slots,
     missing: Missing,
@@ -504,12 +510,12 @@ def follow(
     while why == DONE and counters[EXPANDED] < end:
         begin = at = counters[EXPANDED]
         count = min(BLOCK, end - begin)
-        unpack(begin, count, kept, work.block, BLOCK)
+        unpack(begin, count, table, work.block, BLOCK)
         known = answer_all(tables.moving, count, tables, work, missing, counters)
         why = DONE if known == count else MISSING
         while at < begin + known:
             if not (idle.shape[0] and idle[nth(at - level)]):
-                after = successors(at, at - begin, kept, tables, alike, work, fill, missing, counters)
+                after = successors(at, at - begin, table, tables, sym, work, fill, missing, counters)
                 if after < 0:
                     why = NARROW if after == NO_ROOM else MISSING
                     break
@@ -517,15 +523,15 @@ def follow(
                 counters[USED] = note_used(at - begin, work, used, counters[USED])
             at += 1
         counters[EXPANDED] = at
-    hash_all(work, fill, kept)
+    hash_all(work, fill, table)
     counters[FILL] = fill
     return why
 
 
 @compiled
-def enter_followers(kept: Kept, tables: Tables, work: Work, used: Slots, counters: Numbers) -> None:
+def enter_followers(table: StateTable, tables: Tables, work: Work, used: Slots, counters: Numbers) -> None:
     """Add what follows some states, as it was written into a buffer, and count what they were expanded by."""
     fill = counters[FILL]
     for begin in range(0, fill, AT_ONCE):
-        add_all(work, begin, min(begin + AT_ONCE, fill), kept, counters)
+        add_all(work, begin, min(begin + AT_ONCE, fill), table, counters)
     count_visits(counters[USED], tables, used)

@@ -20,9 +20,9 @@ import numpy as np
 from carnet_check.engines.explicit.layout import Layout
 from carnet_check.engines.explicit.memory import Memo
 from carnet_check.engines.explicit.search import Moves, Sighting
-from carnet_check.engines.explicit.symmetry import Standing
+from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.native import kernel
-from carnet_check.engines.native.book import ASKED, Book
+from carnet_check.engines.native.answer_tables import ASKED, AnswerTables
 from carnet_check.engines.native.store import WORD, Store, row_of, state_of
 from carnet_check.engines.native.tables import (
     COUNT,
@@ -34,13 +34,13 @@ from carnet_check.engines.native.tables import (
     MISSES,
     NONE,
     USED,
-    Alike,
-    Kept,
     Marks,
     Missing,
     Number,
     Numbers,
     Slots,
+    StateTable,
+    SymmetryTable,
     Tables,
     Words,
     Work,
@@ -56,18 +56,18 @@ _FULL = 1 << 40
 _NONE_ASKED = Missing(np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
 
-class Known(NamedTuple):
+class ReadTables(NamedTuple):
     """What threads read."""
 
-    kept: Kept
+    table: StateTable
     level: int
     idle: Marks
     tables: Tables
-    alike: Alike
+    sym: SymmetryTable
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Buffer:
     """Where what follows a piece is written: successors, and by which answers they were found."""
 
     work: Work
@@ -75,24 +75,24 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Batch:
     """Some states, and what follows them once the thread is done: ``counters`` say up to which state, and how many."""
 
     end: int
-    room: Room
+    room: Buffer
     counters: Numbers
     done: Future[Number]
 
 
-class Ahead:
+class Prefetcher:
     """Pieces of ``size`` states under way, in the order of their states; no piece without threads."""
 
     def __init__(self, threads: int, size: int) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ahead") if threads else None
         self._most = threads + 1
         self._size = size
-        self._pieces: deque[Piece] = deque()
-        self._rooms: list[Room] = []
+        self._pieces: deque[Batch] = deque()
+        self._rooms: list[Buffer] = []
         self._shape = (0, 0, 0)
         self._width = FOLLOWERS * size
         self._alone, self._next_alone = 0, 1
@@ -102,7 +102,7 @@ class Ahead:
         self._alone = max(0, self._alone - 1)
         return self._pool is not None and not self._alone
 
-    def piece(self, known: Callable[[], Known], begin: int, end: int) -> Piece:
+    def piece(self, known: Callable[[], ReadTables], begin: int, end: int) -> Batch:
         """Return what follows the states from ``begin`` on, and have what comes after them followed, up to ``end``."""
         assert self._pool is not None
         last = self._pieces[-1].end if self._pieces else begin
@@ -120,7 +120,7 @@ class Ahead:
             self._alone, self._next_alone = self._next_alone, min(2 * self._next_alone, MOST_ALONE)
         return piece
 
-    def reuse(self, room: Room) -> None:
+    def reuse(self, room: Buffer) -> None:
         """Let a room be used again, now that what is written there was entered."""
         self._rooms.append(room)
 
@@ -130,38 +130,38 @@ class Ahead:
             self._pieces[0].done.result()
             self._rooms.append(self._pieces.popleft().room)
 
-    def _started(self, known: Known, begin: int, end: int) -> Piece:
+    def _started(self, known: ReadTables, begin: int, end: int) -> Batch:
         room = self._room(known)
         counters = np.zeros(COUNTERS, np.int64)
         counters[EXPANDED] = begin
-        kept = known.kept._replace(used=np.full_like(known.kept.used, _FULL))
-        alike = known.alike._replace(numbers=np.zeros_like(known.alike.numbers), order=np.zeros_like(known.alike.order))
+        table = known.table._replace(used=np.full_like(known.table.used, _FULL))
+        sym = known.sym._replace(numbers=np.zeros_like(known.sym.numbers), order=np.zeros_like(known.sym.order))
         assert self._pool is not None
         given = [
             end,
-            kept,
+            table,
             known.level,
             known.idle,
             known.tables,
-            alike,
+            sym,
             room.work,
             room.used,
             _NONE_ASKED,
             counters,
         ]
         done = self._pool.submit(_followed, given)
-        return Piece(end, room, counters, done)
+        return Batch(end, room, counters, done)
 
-    def _room(self, known: Known) -> Room:
-        words, memos = len(known.kept.columns), len(known.tables.moving)
-        shape = (words, memos, known.kept.width * self._width)
+    def _room(self, known: ReadTables) -> Buffer:
+        words, memos = len(known.table.columns), len(known.tables.moving)
+        shape = (words, memos, known.table.width * self._width)
         if shape != self._shape:
             self._shape = shape
             self._rooms.clear()
         if self._rooms:
             return self._rooms.pop()
-        work = room_to_work(words, memos, known.kept.width, self._width)
-        return Room(work, np.zeros(memos * self._size, np.uint32))
+        work = room_to_work(words, memos, known.table.width, self._width)
+        return Buffer(work, np.zeros(memos * self._size, np.uint32))
 
 
 def _followed(given: list[Any]) -> Number:
@@ -179,7 +179,7 @@ _PART = 1 << 16
 _MOST_COUNTED = (1 << 64) - 1
 """The largest number that the kernel counts to."""
 
-ALONE = Ahead(threads=0, size=1)
+ALONE = Prefetcher(threads=0, size=1)
 """Nobody works ahead."""
 
 
@@ -198,14 +198,14 @@ class Machine:
     def __init__(
         self,
         layout: Layout,
-        standing: Standing | None,
+        canonical: Canonicalizer | None,
         states: Iterable[Words],
         room: int,
         spent: int,
-        ahead: Ahead = ALONE,
+        ahead: Prefetcher = ALONE,
     ) -> None:
         self._layout = layout
-        self._standing = standing
+        self._canonical = canonical
         self._ahead = ahead
         self._words = words_of(layout)
         self._width = BUFFER
@@ -233,7 +233,7 @@ class Machine:
     def pass_over(self, begin: int, end: int) -> Sequence[int]:
         """Leave out the states of a level that are dominated now that it is complete; return which."""
         self._level, self._idle = begin, np.zeros(end - begin, np.uint8)
-        kernel.pass_over(begin, self.states.kept, self._idle, self._work.hashes, self._work.key)
+        kernel.pass_over(begin, self.states.table, self._idle, self._work.hashes, self._work.key)
         places: list[int] = (begin + np.flatnonzero(self._idle)).tolist()
         return places
 
@@ -252,7 +252,7 @@ class Machine:
             why = kernel.expand(
                 end,
                 self.states.most,
-                self.states.kept,
+                self.states.table,
                 self._level,
                 self._idle,
                 self._book.tables,
@@ -267,7 +267,6 @@ class Machine:
         return dominated
 
     def _expand_ahead(self, begin: int, end: int, level_ends: int) -> tuple[int, int]:
-        """Expand states as far as threads know what follows; return up to which, and how many were dominated."""
         dominated = 0
         while begin < end:
             piece = self._ahead.piece(self._known, begin, level_ends)
@@ -277,7 +276,7 @@ class Machine:
                 self.states.make_room(fill)
             counters = self._counters(begin)
             counters[FILL], counters[USED] = fill, piece.counters[USED]
-            kernel.enter_followers(self.states.kept, self._book.tables, piece.room.work, piece.room.used, counters)
+            kernel.enter_followers(self.states.table, self._book.tables, piece.room.work, piece.room.used, counters)
             self.states.size, begin = int(counters[COUNT]), reached
             dominated += int(counters[DOMINATED])
             self._ahead.reuse(piece.room)
@@ -286,8 +285,8 @@ class Machine:
                 break
         return begin, dominated
 
-    def _known(self) -> Known:
-        return Known(self.states.kept, self._level, self._idle, self._book.tables, self._alike)
+    def _known(self) -> ReadTables:
+        return ReadTables(self.states.table, self._level, self._idle, self._book.tables, self._alike)
 
     def sighted(self, begin: int, looking: Callable[[], Sequence[Memo[Sighting]]]) -> Iterator[int]:
         """Yield each state from ``begin`` on at which something that is looked for then is seen."""
@@ -296,7 +295,7 @@ class Machine:
             counters = self._counters(begin)
             why = kernel.look(
                 self.states.size,
-                self.states.kept,
+                self.states.table,
                 self._book.looking,
                 self._book.tables,
                 self._work,
@@ -316,7 +315,7 @@ class Machine:
             why = kernel.predecessor(
                 end,
                 target,
-                self.states.kept,
+                self.states.table,
                 self._book.tables,
                 self._alike,
                 self._work,
@@ -329,22 +328,22 @@ class Machine:
             self._resolve(why, counters)
             counters[MISSES] = 0
 
-    def stand_for(self, standing: Standing, begin: int, end: int) -> int:
+    def stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
         """Return for how many some states stand."""
-        return sum(self._stand_for(standing, at, min(at + _PART, end)) for at in range(begin, end, _PART))
+        return sum(self._stand_for(canonical, at, min(at + _PART, end)) for at in range(begin, end, _PART))
 
-    def _stand_for(self, standing: Standing, begin: int, end: int) -> int:
+    def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
         """Have the kernel count, and count those that it leaves: they differ in little of what permutations move."""
         halves, undecided = np.zeros(2, np.uint64), np.ones(end - begin, np.uint8)
-        if standing.order <= _MOST_COUNTED:
-            order, kept = np.uint64(standing.order), self.states.kept
-            kernel.stand_for(begin, order, kept, self._alike, self._work.state, undecided, halves)
+        if canonical.order <= _MOST_COUNTED:
+            order, table = np.uint64(canonical.order), self.states.table
+            kernel.stand_for(begin, order, table, self._alike, self._work.state, undecided, halves)
         lower, higher = halves.tolist()
-        moving = row_of(standing.moving, self._words)
+        moving = row_of(canonical.moving, self._words)
         words = self.states.words_of(begin + np.flatnonzero(undecided)) & moving
         rows: list[bytes] = words.view(f"V{self.states.bytes_each}").ravel().tolist()
         return (
-            lower + (higher << 32) + sum(standing.size(state_of(row)) * count for row, count in Counter(rows).items())
+            lower + (higher << 32) + sum(canonical.size(state_of(row)) * count for row, count in Counter(rows).items())
         )
 
     def tally(self) -> list[tuple[Moves, int]]:
@@ -358,13 +357,11 @@ class Machine:
     # -- what is missing ---------------------------------------------------------------------------
 
     def _counters(self, begin: int) -> Numbers:
-        """Return counters for a search that goes on at a state."""
         counters = np.zeros(COUNTERS, np.int64)
         counters[COUNT], counters[EXPANDED] = self.states.size, begin
         return counters
 
     def _resolve(self, why: Number, counters: Numbers) -> None:
-        """Provide what the kernel came back for."""
         self._ahead.stop()
         if why == kernel.FULL:
             self.states.make_room(self._width)
@@ -393,21 +390,20 @@ class Machine:
         self._ahead.stop()
         if hasattr(self, "_book"):
             self._tallied = self.tally()
-        self._book = Book(self._words, self._moving, self._looking)
+        self._book = AnswerTables(self._words, self._moving, self._looking)
         self._described = -1
         self._describe()
         self._reserve()
 
     def _describe(self) -> None:
-        """Describe what stands for what, if places got their bits."""
         if self._described != self._layout.bits:
             self._described = self._layout.bits
-            memo = NONE if self._standing is None else self._book.number_of(self._standing.changes)
-            self._alike = described(self._standing, self._words, memo)
+            memo = NONE if self._canonical is None else self._book.number_of(self._canonical.changes)
+            self._alike = described(self._canonical, self._words, memo)
 
     def _reserve(self) -> None:
         most = max(len(self._moving), len(self._looking))
-        self._work = room_to_work(self._words, most, self.states.kept.width, self._width)
+        self._work = room_to_work(self._words, most, self.states.table.width, self._width)
         self._missing = Missing(np.zeros(ASKED, np.int64), np.zeros(ASKED * self._words, np.uint64))
 
 
@@ -417,14 +413,14 @@ Bits = tuple[int, int, int, int, int]
 """A word of the state, a shift and a field there, a word of the number, and a shift there."""
 
 
-def described(standing: Standing | None, words: int, memo: int) -> Alike:
+def described(canonical: Canonicalizer | None, words: int, memo: int) -> SymmetryTable:
     """Describe what stands for what in states of so many words, to a kernel that knows by a number who breaks ties."""
-    classes = [] if standing is None else standing.classes
+    classes = [] if canonical is None else canonical.classes
     bundles = [bundle for each in classes for bundle in each]
     pieces = [list(_pieces(bundle.parts)) for bundle in bundles]
     columns = np.array([piece for each in pieces for piece in each], np.uint64).reshape(-1, 5)
     length = 1 + max((int(part) for part in columns[:, 3]), default=0)
-    return Alike(
+    return SymmetryTable(
         classes=np.array([0, *accumulate(map(len, classes))], np.int64),
         pieces=np.array([0, *accumulate(map(len, pieces))], np.int64),
         sources=columns[:, 0].astype(np.int64),
@@ -433,7 +429,7 @@ def described(standing: Standing | None, words: int, memo: int) -> Alike:
         parts=columns[:, 3].astype(np.int64),
         turns=columns[:, 4].copy(),
         length=length,
-        shared=np.zeros(0, np.uint64) if standing is None else row_of(standing.shared, words),
+        shared=np.zeros(0, np.uint64) if canonical is None else row_of(canonical.shared, words),
         memo=memo,
         numbers=np.zeros(length * len(bundles), np.uint64),
         order=np.zeros(len(bundles), np.int64),

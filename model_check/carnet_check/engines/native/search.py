@@ -13,7 +13,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from carnet_check.engines.checkpoints import Shelf
+from carnet_check.engines.checkpoints import SearchCheckpoint
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import Model
 from carnet_check.engines.explicit.search import (
@@ -26,7 +26,7 @@ from carnet_check.engines.explicit.search import (
     sample_of,
     split,
 )
-from carnet_check.engines.explicit.symmetry import Standing
+from carnet_check.engines.explicit.symmetry import Canonicalizer
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.exploration import Walks
 
@@ -50,11 +50,11 @@ class NativeSearch(PackedSearch):
         *,
         enough: int,
         dominance: bool,
-        shelf: Shelf | None = None,
+        saved: SearchCheckpoint | None = None,
         hand_over_at: int = HAND_OVER_AT,
         threads: int = 1,
     ) -> None:
-        super().__init__(model, watch, enough=enough, dominance=dominance, shelf=shelf)
+        super().__init__(model, watch, enough=enough, dominance=dominance, saved=saved)
         self._hand_over_at = hand_over_at
         self._threads = threads
         self._machine: Any = None  # its module is slow to import
@@ -71,10 +71,10 @@ class NativeSearch(PackedSearch):
         except MemoryError:
             return "memory"
 
-    def _stand_for(self, standing: Standing, begin: int, end: int) -> int:
+    def _stand_for(self, canonical: Canonicalizer, begin: int, end: int) -> int:
         if self._machine is None:
-            return super()._stand_for(standing, begin, end)
-        return int(self._machine.stand_for(standing, begin, end))
+            return super()._stand_for(canonical, begin, end)
+        return int(self._machine.stand_for(canonical, begin, end))
 
     def _origin(self, position: int) -> int:
         """Return the state that one was found from; the kernel expands the chunk again in which that was."""
@@ -92,13 +92,10 @@ class NativeSearch(PackedSearch):
         else:
             self._chunks.append((len(self.found), begin, end))
             self.dominated += self._machine.expand(begin, end, self.level_ends)
-            self._leave_compiling_out()
+            # Count no time in which the kernel was compiled: the first search on a machine has the bounds of others
+            from carnet_check.engines.native.compiling import seconds_compiling
 
-    def _leave_compiling_out(self) -> None:
-        """Count no time in which the kernel was compiled: the first search on a machine has the bounds of others."""
-        from carnet_check.engines.native.compiling import seconds_compiling
-
-        self.watch.leave_out(seconds_compiling())
+            self.watch.leave_out(seconds_compiling())
 
     def _pass_over(self) -> None:
         if self._machine is None:
@@ -127,7 +124,6 @@ class NativeSearch(PackedSearch):
             self._machine.go_by(self.moving, self.looking)
 
     def _hand_over(self) -> None:
-        """Give the states to the kernel."""
         from carnet_check.engines.native.machine import words_of
         from carnet_check.engines.native.store import packed
 
@@ -139,15 +135,13 @@ class NativeSearch(PackedSearch):
         self.seen.clear()
 
     def _start(self, states: Iterable[Any], room: int) -> None:
-        """Let the kernel go on from states, given as words, with room for so many."""
         from carnet_check.engines.native.compiling import seconds_compiling
-        from carnet_check.engines.native.machine import ALONE, Ahead, Machine
+        from carnet_check.engines.native.machine import ALONE, Machine, Prefetcher
 
         seconds_compiling()  # those before this search began are none of its own
-
         size = max(1, CHUNK // PIECES)
-        ahead = ALONE if self._threads == 1 else Ahead(self._threads, size)
-        self._machine = Machine(self.model.layout, self.model.standing, states, room, self.spent, ahead)
+        ahead = ALONE if self._threads == 1 else Prefetcher(self._threads, size)
+        self._machine = Machine(self.model.layout, self.model.canonical, states, room, self.spent, ahead)
         self.found = self._machine.states
         self.chunk = PIECES * size
         self.rearrange_at = len(self.found)
@@ -160,22 +154,22 @@ class NativeSearch(PackedSearch):
             return super()._packed(begin)
         return self._machine.states.bytes_each, (words.tobytes() for words in self._machine.states.words_from(begin))
 
-    def _resume(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
-        super()._resume(shelf, notes)
+    def _resume(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
+        super()._resume(saved, notes)
         if self._machine is not None:
             self._machine.go_by(self.moving, self.looking)
 
-    def _take_states(self, shelf: Shelf, notes: Mapping[str, Any]) -> None:
-        if shelf.items("origins") == shelf.items("states"):
-            super()._take_states(shelf, notes)
+    def _take_states(self, saved: SearchCheckpoint, notes: Mapping[str, Any]) -> None:
+        if saved.items("origins") == saved.items("states"):
+            super()._take_states(saved, notes)
             return
         from carnet_check.engines.native.machine import words_of
         from carnet_check.engines.native.store import widened
 
         words = words_of(self.model.layout)
-        states = (widened(block, each, words) for each, block in shelf.blocks("states", CHUNK))
-        self._start(states, int(ROOM_AGAIN * shelf.items("states")))
-        self._take_origins(shelf)
+        states = (widened(block, each, words) for each, block in saved.blocks("states", CHUNK))
+        self._start(states, int(ROOM_AGAIN * saved.items("states")))
+        self._take_origins(saved)
         self._chunks = [(found, begin, end) for found, begin, end in notes["batches"]]
 
     def _arrange(self) -> None:

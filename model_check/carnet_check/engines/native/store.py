@@ -16,7 +16,7 @@ import numpy as np
 
 from carnet_check.engines.native.compiling import compiled, fetch, nth
 from carnet_check.engines.native.rows import code_of, following, hashed, home, put, unpack
-from carnet_check.engines.native.tables import CODE, NONE, PLACES, Kept, Number, Numbers, Words
+from carnet_check.engines.native.tables import CODE, NONE, PLACES, Number, Numbers, StateTable, Words
 
 LOAD = 0.75
 """How full the table may be."""
@@ -53,7 +53,7 @@ class Store(Sequence[int]):
         self.size = 0
         self._spent = spent
         self._plain = [0] if self._most_places(0) < FEWEST else []
-        self.kept = Kept(
+        self.table = StateTable(
             rows=np.zeros(0, np.uint64),
             **_arranged(words, self._plain, spent),
             values=np.zeros(words << CODE, np.uint64),
@@ -71,82 +71,71 @@ class Store(Sequence[int]):
     def widen(self, words: int) -> None:
         """Give every state more words."""
         room, more, self.words = self._room, words - self.words, words
-        self.kept = self.kept._replace(
-            values=np.append(self.kept.values, np.zeros(more << CODE, np.uint64)),
-            codes=np.append(self.kept.codes, np.zeros(more * PLACES, np.uint16)),
-            last=np.append(self.kept.last, np.full(more, FEWEST - 1)),
-            used=np.append(self.kept.used, np.zeros(more, np.int64)),
+        self.table = self.table._replace(
+            values=np.append(self.table.values, np.zeros(more << CODE, np.uint64)),
+            codes=np.append(self.table.codes, np.zeros(more * PLACES, np.uint16)),
+            last=np.append(self.table.last, np.full(more, FEWEST - 1)),
+            used=np.append(self.table.used, np.zeros(more, np.int64)),
         )
         self._rewrite(room)
         self._enter_all(room)
 
     def make_codes(self, word: int) -> None:
         """Make room for more values of a word; if it has too many for codes, keep it in every state as it is."""
-        places = 2 * (int(self.kept.last[word]) + 1)
+        places = 2 * (int(self.table.last[word]) + 1)
         if places > self._most_places(word):
-            self._spell_out(word)
+            room = self._room
+            self._plain.append(word)
+            self._rewrite(room)
+            self._enter_all(room)
             return
-        self.kept.codes[word * PLACES : (word + 1) * PLACES] = 0
-        self.kept.last[word] = places - 1
-        number_again(word, self.kept)
+        self.table.codes[word * PLACES : (word + 1) * PLACES] = 0
+        self.table.last[word] = places - 1
+        number_again(word, self.table)
 
     def _most_places(self, word: int) -> int:
         """Return for how many codes of a word there are places at most: what was spent takes bits of a code."""
         return MOST >> (0 if word else self._spent.bit_length())
 
-    def _spell_out(self, word: int) -> None:
-        room = self._room
-        self._plain.append(word)
-        self._rewrite(room)
-        self._enter_all(room)
-
     @property
     def most(self) -> int:
         """How many states there may be before more room is made."""
-        return min(self._room, int(len(self.kept.slots) * LOAD))
+        return min(self._room, int(len(self.table.slots) * LOAD))
 
     @property
     def _room(self) -> int:
-        return len(self.kept.rows) // self.kept.width
+        return len(self.table.rows) // self.table.width
 
     def make_room(self, at_least: int) -> None:
-        """Make room for more states, by ``at_least``.
-
-        Raises:
-            MemoryError: there is no more.
-        """
+        """Make room for more states, by ``at_least``; raise MemoryError if there is no more."""
         least = self.size + at_least
         if least > MOST_STATES:
             raise MemoryError
         room = max(min(int(self.size * GROWTH), MOST_STATES), least)
-        self._keep(np.zeros(0, np.uint64))
+        self.table = self.table._replace(rows=np.zeros(0, np.uint64))
         try:
-            self._memory.resize(BYTES * self.kept.width * room)
+            self._memory.resize(BYTES * self.table.width * room)
         except OSError as error:
             raise MemoryError from error
         finally:
-            self._keep(self._mapped())
+            self.table = self.table._replace(rows=self._mapped())
         self._enter_all(room)
 
-    def _keep(self, rows: Words) -> None:
-        self.kept = self.kept._replace(rows=rows)
-
     def _reserve(self, room: int) -> None:
-        self._memory = mmap.mmap(-1, BYTES * self.kept.width * room, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._keep(self._mapped())
+        self._memory = mmap.mmap(-1, BYTES * self.table.width * room, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.table = self.table._replace(rows=self._mapped())
 
     def _pack(self, states: Words) -> None:
-        """Append states, each so many words."""
-        while (crowded := pack(states, self.words, self.size, self.kept)) != NONE:
+        while (crowded := pack(states, self.words, self.size, self.table)) != NONE:
             self.make_codes(int(crowded))
         self.size += len(states) // self.words
 
     def _rewrite(self, room: int) -> None:
         """Write every row anew, as states have more words or other words are spelt out."""
-        old = self.kept
-        self.kept = old._replace(**_arranged(self.words, self._plain, self._spent))
+        old = self.table
+        self.table = old._replace(**_arranged(self.words, self._plain, self._spent))
         self._reserve(room)
-        rows, new = old.rows.reshape(-1, old.width), self.kept
+        rows, new = old.rows.reshape(-1, old.width), self.table
         for begin in range(0, self.size, _PART):
             end = min(begin + _PART, self.size)
             written = new.rows.reshape(-1, new.width)[begin:end]
@@ -168,20 +157,19 @@ class Store(Sequence[int]):
 
     def words_of(self, places: slice | Numbers) -> Words:
         """Return the words of some states, a line for each."""
-        kept = self.kept
-        rows = kept.rows.reshape(-1, kept.width)[places]
+        table = self.table
+        rows = table.rows.reshape(-1, table.width)[places]
         words = np.empty((len(rows), self.words), np.uint64)
         for word in range(self.words):
-            codes = (rows[:, kept.columns[word]] >> kept.shifts[word]) & kept.fields[word]
-            words[:, word] = _decoded(word, codes, kept) if kept.fields[word] != ALL else codes
+            codes = (rows[:, table.columns[word]] >> table.shifts[word]) & table.fields[word]
+            words[:, word] = _decoded(word, codes, table) if table.fields[word] != ALL else codes
         return words
 
     def _enter_all(self, room: int) -> None:
-        """Make a table for so many states, and enter those that are there."""
-        self.kept = self.kept._replace(slots=np.zeros(0, np.uint32))  # the old one goes before the new one comes
+        self.table = self.table._replace(slots=np.zeros(0, np.uint32))  # the old one goes before the new one comes
         slots, numbers = np.zeros(int(room / LOAD) + 1, np.uint32), np.uint64((1 << room.bit_length()) - 1)
-        self.kept = self.kept._replace(slots=slots, numbers=numbers)
-        enter_all(self.size, self.kept, np.zeros(_AHEAD, np.uint64))
+        self.table = self.table._replace(slots=slots, numbers=numbers)
+        enter_all(self.size, self.table, np.zeros(_AHEAD, np.uint64))
 
     def _mapped(self) -> Words:
         """Return the memory as rows, on large pages where there are some: they are looked up at random."""
@@ -200,7 +188,7 @@ class Store(Sequence[int]):
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(self.size))]
         state = np.zeros(self.words, np.uint64)
-        unpacked(place, self.kept, state)
+        unpacked(place, self.table, state)
         return state_of(state.tobytes())
 
     def __iter__(self) -> Iterator[int]:
@@ -217,10 +205,9 @@ def state_of(row: bytes) -> int:
     return int.from_bytes(row, "little")
 
 
-def _decoded(word: int, codes: Words, kept: Kept) -> Words:
-    """Return the values of a word that its codes are of."""
-    numbers = (word << CODE) + (codes >> kept.lifts[word]).astype(np.int64)
-    values: Words = kept.values[numbers] | (codes & kept.lows[word])
+def _decoded(word: int, codes: Words, table: StateTable) -> Words:
+    numbers = (word << CODE) + (codes >> table.lifts[word]).astype(np.int64)
+    values: Words = table.values[numbers] | (codes & table.lows[word])
     return values
 
 
@@ -264,43 +251,43 @@ def packed(states: Iterable[int], words: int) -> Iterator[Words]:
 
 
 @compiled
-def pack(states: Words, words: Number, begin: Number, kept: Kept) -> Number:
+def pack(states: Words, words: Number, begin: Number, table: StateTable) -> Number:
     """Write states of so many words as rows from ``begin`` on; return a word that has too many values, or NONE."""
     for number in range(states.shape[0] // words):
         for word in range(words):
-            if not put(word, states[nth(number * words + word)], kept.rows, (begin + number) * kept.width, kept):
+            if not put(word, states[nth(number * words + word)], table.rows, (begin + number) * table.width, table):
                 return word
     return NONE
 
 
 @compiled
-def number_again(word: Number, kept: Kept) -> None:
+def number_again(word: Number, table: StateTable) -> None:
     """Enter the codes of a word's values into empty places."""
-    for code in range(1, kept.used[nth(word)] + 1):
-        kept.codes[nth(code_of(word, kept.values[nth((word << CODE) + code)], kept))] = code
+    for code in range(1, table.used[nth(word)] + 1):
+        table.codes[nth(code_of(word, table.values[nth((word << CODE) + code)], table))] = code
 
 
 @compiled
-def unpacked(at: Number, kept: Kept, state: Words) -> None:
+def unpacked(at: Number, table: StateTable, state: Words) -> None:
     """Write the words of a state that is kept."""
-    unpack(at, 1, kept, state, 1)
+    unpack(at, 1, table, state, 1)
 
 
 @compiled
-def enter_all(count: Number, kept: Kept, homes: Words) -> None:
+def enter_all(count: Number, table: StateTable, homes: Words) -> None:
     """Enter the states found, all of them different, into empty slots."""
     ahead = homes.shape[0]
     for begin in range(0, count, ahead):
         end = min(begin + ahead, count)
         for at in range(begin, end):
-            homes[nth(at - begin)] = hashed(kept.rows, at * kept.width, kept)
-            fetch(kept.slots, home(homes[nth(at - begin)], kept))
+            homes[nth(at - begin)] = hashed(table.rows, at * table.width, table)
+            fetch(table.slots, home(homes[nth(at - begin)], table))
         for at in range(begin, end):
             h = homes[nth(at - begin)]
-            place = home(h, kept)
-            while kept.slots[nth(place)]:
-                place = following(place, kept)
-            kept.slots[nth(place)] = np.uint32((h & ~kept.numbers) | np.uint64(at + 1))
+            place = home(h, table)
+            while table.slots[nth(place)]:
+                place = following(place, table)
+            table.slots[nth(place)] = np.uint32((h & ~table.numbers) | np.uint64(at + 1))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -46,49 +46,30 @@ class Tables(NamedTuple):
     then the key.
     """
 
-    begins: Numbers
-    """Where the words of each memo's key begin."""
-    lengths: Numbers
-    """How many there are."""
-    pieces: Numbers
-    """For each of them where what is gathered into it begins, and where the next one's does:"""
-    sources: Numbers
-    """from which word of the state,"""
-    masks: Words
-    """which of its bits,"""
-    turns: Words
-    """and by how many these are turned to the left."""
-    bases: Numbers
-    """Where the table of each memo begins among all cells."""
-    sizes: Numbers
-    """How many cells it has, a power of two,"""
-    drops: Words
-    """and how many bits of a hash are left out to get the number of one."""
-    known: Numbers
-    """How many of them are not empty."""
-    cells: Words
-    """All tables."""
-    moving: Numbers
-    """The memos that together have every move."""
+    begins: Numbers  # where the words of each memo's key begin
+    lengths: Numbers  # how many there are
+    pieces: Numbers  # for each of them where what is gathered into it begins, and where the next one's does:
+    sources: Numbers  # from which word of the state,
+    masks: Words  # which of its bits,
+    turns: Words  # and by how many these are turned to the left
+    bases: Numbers  # where the table of each memo begins among all cells
+    sizes: Numbers  # how many cells it has, a power of two,
+    drops: Words  # and how many bits of a hash are left out to get the number of one
+    known: Numbers  # how many of them are not empty
+    cells: Words  # all tables
+    moving: Numbers  # the memos that together have every move
     firsts: Numbers
     """For each answer of moves where its effects begin among all that are listed, and where the next one's do."""
-    visits: Numbers
-    """How often it was used."""
-    effects: Numbers
-    """The effects that answers list, each the number of an edit; many list the same."""
-    edits: Numbers
-    """For each edit where the words that it changes begin, and where the next one's do:"""
-    targets: Numbers
-    """which word,"""
-    touched: Words
-    """what it sets there; the word is then ``(word | touched) ^ cleared``,"""
-    cleared: Words
-    """and what it clears again."""
-    closures: Numbers
-    """For each edit the memo of the deductions that follow, or -1; its answers are edits, too."""
+    visits: Numbers  # how often it was used
+    effects: Numbers  # the effects that answers list, each the number of an edit; many list the same
+    edits: Numbers  # for each edit where the words that it changes begin, and where the next one's do:
+    targets: Numbers  # which word,
+    touched: Words  # what it sets there; the word is then ``(word | touched) ^ cleared``,
+    cleared: Words  # and what it clears again
+    closures: Numbers  # for each edit the memo of the deductions that follow, or -1; its answers are edits, too
 
 
-class Kept(NamedTuple):
+class StateTable(NamedTuple):
     """The states found, each a row of few words, and a table by which they are found again.
 
     Most words of a state have few values in all. These are numbered, and a row has the codes, side by side; a word with
@@ -96,103 +77,65 @@ class Kept(NamedTuple):
     nothing else are found at one place, where the dearer ones are dominated.
     """
 
-    rows: Words
-    """The words of each row."""
-    width: int
-    """How many words a row has."""
-    columns: Numbers
-    """For each word of a state in which word of a row it is."""
-    shifts: Words
-    """By how many bits it is shifted to the left there,"""
-    fields: Words
-    """and which bits it has before that: those of a code, or all."""
-    lifts: Words
-    """How many of its lowest bits are below its code as they are,"""
-    lows: Words
-    """and which: none but those that count what was spent."""
-    spent: np.uint64
-    """The lowest bits of the first word's field, if what was spent matters; none, if it does not."""
-    core: Words
-    """For each word of a row all other bits."""
+    rows: Words  # the words of each row
+    width: int  # how many words a row has
+    columns: Numbers  # for each word of a state in which word of a row it is
+    shifts: Words  # by how many bits it is shifted to the left there,
+    fields: Words  # and which bits it has before that: those of a code, or all
+    lifts: Words  # how many of its lowest bits are below its code as they are,
+    lows: Words  # and which: none but those that count what was spent
+    spent: np.uint64  # the lowest bits of the first word's field, if what was spent matters; none, if it does not
+    core: Words  # for each word of a row all other bits
     values: Words
     """For each word of a state its values by code, without the lowest bits that are kept as they are; code 0 is of
     value 0."""
-    codes: Codes
-    """For each word of a state a table by which the code of a value is found; 0 is an empty place."""
-    last: Numbers
-    """The last place of each of these tables, of which half stay empty."""
-    used: Numbers
-    """The last code that each word of a state has."""
+    codes: Codes  # for each word of a state a table by which the code of a value is found; 0 is an empty place
+    last: Numbers  # the last place of each of these tables, of which half stay empty
+    used: Numbers  # the last code that each word of a state has
     slots: Slots
     """For each place of the table a state's number plus one, or 0, and above it some bits of the row's hash."""
-    numbers: np.uint64
-    """The bits of a slot that are the number."""
+    numbers: np.uint64  # the bits of a slot that are the number
 
 
-class Alike(NamedTuple):
+class SymmetryTable(NamedTuple):
     """Bundles of interchangeable elements, class by class; their own bits make a number for each, of a few words.
 
     A number is read and written piece by piece, each of bits that are side by side in a word of the state and of the
     number.
     """
 
-    classes: Numbers
-    """Where the bundles of each class begin among all, and where those of the next one do."""
-    pieces: Numbers
-    """Where the pieces of each bundle begin, and where those of the next one do:"""
-    sources: Numbers
-    """in which word of the state,"""
-    shifts: Words
-    """by how many bits they are shifted to the left there,"""
-    fields: Words
-    """which bits they have before that,"""
-    parts: Numbers
-    """in which word of the number,"""
-    turns: Words
-    """and by how many bits they are shifted to the left there."""
-    length: int
-    """How many words a number has."""
+    classes: Numbers  # where the bundles of each class begin among all, and where those of the next one do
+    pieces: Numbers  # where the pieces of each bundle begin, and where those of the next one do:
+    sources: Numbers  # in which word of the state,
+    shifts: Words  # by how many bits they are shifted to the left there,
+    fields: Words  # which bits they have before that,
+    parts: Numbers  # in which word of the number,
+    turns: Words  # and by how many bits they are shifted to the left there
+    length: int  # how many words a number has
     shared: Words
     """For each word of a state the bits that say something of several bundles; no words, if no elements are alike."""
-    memo: int
-    """The memo that says what becomes of states that have such bits."""
-    numbers: Words
-    """Where numbers are read,"""
-    order: Numbers
-    """and where bundles are put in order."""
+    memo: int  # the memo that says what becomes of states that have such bits
+    numbers: Words  # where numbers are read,
+    order: Numbers  # and where bundles are put in order
 
 
 class Work(NamedTuple):
     """Where the kernel works. A block has for each word, or each memo, a line of ``BLOCK`` entries, one for a state."""
 
-    block: Words
-    """The words of some states."""
-    keys: Words
-    """The words of their keys for one memo."""
-    sums: Words
-    """The hashes of these."""
-    spots: Numbers
-    """Where the cells for them belong,"""
-    differences: Words
-    """and in which bits the keys differ from what is there."""
-    contents: Slots
-    """What the cells of each memo hold."""
-    marks: Words
-    """For each state the memos whose answer is not the first one, as bits: 64 memos to a line."""
-    used: Slots
-    """The answers that the states of a block were expanded by."""
-    state: Words
-    """A state."""
-    after: Words
-    """One that follows."""
-    key: Words
-    """A key, or a row."""
-    buffer: Words
-    """Rows of successors that were not looked for yet."""
-    hashes: Words
-    """Their hashes."""
-    places: Numbers
-    """Where to begin to look for them."""
+    block: Words  # the words of some states
+    keys: Words  # the words of their keys for one memo
+    sums: Words  # the hashes of these
+    spots: Numbers  # where the cells for them belong,
+    differences: Words  # and in which bits the keys differ from what is there
+    contents: Slots  # what the cells of each memo hold
+    marks: Words  # for each state the memos whose answer is not the first one, as bits: 64 memos to a line
+    used: Slots  # the answers that the states of a block were expanded by
+    state: Words  # a state
+    after: Words  # one that follows
+    key: Words  # a key, or a row
+    buffer: Words  # rows of successors that were not looked for yet
+    hashes: Words  # their hashes
+    places: Numbers  # where to begin to look for them
 
 
 def room_to_work(words: int, memos: int, width: int, successors: int) -> Work:

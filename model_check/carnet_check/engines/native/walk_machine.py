@@ -8,8 +8,8 @@ import numpy as np
 
 from carnet_check.engines.explicit.walking import PackedWalks
 from carnet_check.engines.native import kernel
+from carnet_check.engines.native.answer_tables import ASKED, AnswerTables
 from carnet_check.engines.native.answers import answer, edit
-from carnet_check.engines.native.book import ASKED, Book
 from carnet_check.engines.native.compiling import compiled, inlined, nth
 from carnet_check.engines.native.kernel import DONE, MISSING, NARROW, SIGHTED
 from carnet_check.engines.native.store import WORD, row_of
@@ -33,7 +33,7 @@ class WalkMachine:
     def begin(self) -> None:
         """Begin a book, as wide as states are: it knows nothing that memos have forgotten."""
         self._words = 1 + self._walks.model.layout.bits // WORD
-        self._book = Book(self._words, self._walks.offers.memos, self._looking)
+        self._book = AnswerTables(self._words, self._walks.offers.memos, self._looking)
         self._missing = Missing(np.zeros(ASKED, np.int64), np.zeros(ASKED * self._words, np.uint64))
 
     def go_on(self) -> bool:
@@ -61,7 +61,6 @@ class WalkMachine:
         return bool(why == kernel.SIGHTED)
 
     def _course(self) -> Course:
-        """Return where the walks are."""
         walks = self._walks
         return Course(
             start=row_of(walks.start, self._words),
@@ -77,7 +76,6 @@ class WalkMachine:
         )
 
     def _resolve(self, why: Number, misses: int) -> None:
-        """Provide what the kernel came back for."""
         if why == kernel.NARROW:
             self._order = np.zeros(2 * len(self._order), np.int64)
         elif why == kernel.MISSING and not self._book.work_out(self._missing, misses, self._walks.model.layout):
@@ -106,24 +104,15 @@ _30, _27, _31, _32 = (np.uint64(number) for number in (30, 27, 31, 32))
 class Course(NamedTuple):
     """Where the kernel walks."""
 
-    start: Words
-    """The first state."""
-    state: Words
-    """Where the walk is,"""
-    after: Words
-    """where a step leads,"""
-    changed: Words
-    """and which bits it changes."""
-    key: Words
-    """A key."""
-    chance: Words
-    """One word, which decides all that is drawn from here on."""
-    chosen: Numbers
-    """For each memo of moves its answer about the state."""
-    order: Numbers
-    """The steps that are offered, by number, those first that were not drawn yet."""
-    taken: Numbers
-    """How often each action was taken."""
+    start: Words  # the first state
+    state: Words  # where the walk is,
+    after: Words  # where a step leads,
+    changed: Words  # and which bits it changes
+    key: Words  # a key
+    chance: Words  # one word, which decides all that is drawn from here on
+    chosen: Numbers  # for each memo of moves its answer about the state
+    order: Numbers  # the steps that are offered, by number, those first that were not drawn yet
+    taken: Numbers  # how often each action was taken
     told: Numbers
     """Which walk it is, how many steps of it and of all were taken, and how many the longest took and ended early."""
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import ClassVar
 
-from carnet_check.engines.interface import Engine, Plan, Task
+from carnet_check.engines.interface import Engine, EngineResult, Plan, Task
 from carnet_check.obligations import Layer, Obligation
 from carnet_check.results import Result, Verdict
 from carnet_command.text import counted
-from carnet_spec.language import Claim, GuardKind, Invariant, Threat
-
-# -- What a solver says of one obligation ----------------------------------------------------------
+from carnet_spec.language import Claim, GuardKind, Profile, Threat
 
 
 class SolverOutcome(StrEnum):
@@ -46,10 +45,8 @@ class SolverAnswer:
     reason: str = ""
 
 
-# --------------------------------------------------------------------------------------------------
-# From the answers to obligations to claims: what is proved, what the proof rests on, and what is open.
-
-SATISFIABLE = "satisfiable"
+SHOWN = 3
+"""How many open obligations of a claim are named."""
 NOT_ASKED = SolverAnswer("", SolverOutcome.UNKNOWN, reason="not asked")
 _Key = tuple[str | None, str]
 """A threat model, none for the general layer, and an invariant."""
@@ -65,7 +62,6 @@ class _Member:
 
     @property
     def invariants(self) -> frozenset[str]:
-        """The invariants that are used."""
         return frozenset(name.removeprefix("inv:") for name in self.core if name.startswith("inv:"))
 
 
@@ -88,7 +84,8 @@ class Composition:
     def claim(self, claim: Claim, threat: Threat) -> ClaimProof:
         """Say whether ``claim`` is proved under ``threat``, and what the proof rests on."""
         invariant = claim.checked
-        layer = self._layer(invariant, threat)
+        able = (each for each in self.layers if each.threat is None or each.threat.id == threat.id)
+        layer = next((each for each in able if invariant in each.claims), None)
         if layer is None:
             return ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=f"not claimed under threat model {threat.id}")
         members = self._reached(invariant.name, threat.id)
@@ -96,7 +93,7 @@ class Composition:
         used = frozenset[str]().union(*(member.core for member in rest_on))
         axioms = {name.partition(":")[2] for name in used if name.startswith(("axiom:", "threat:"))}
         missing = tuple(id for member in rest_on for id in member.missing)
-        own = self._needed(invariant.name, threat.id)
+        own = self._of[self._key(invariant.name, threat.id)]
         protocol = layer.protocol
         stated = {axiom.name: axiom.states for axiom in protocol.axioms}
         return ClaimProof(
@@ -111,14 +108,6 @@ class Composition:
             layer=_of_threat(layer) or "",
             satisfiable=tuple(each.id for each in own if self._answer(each).outcome is SolverOutcome.REFUTED),
         )
-
-    def _layer(self, invariant: Invariant, threat: Threat) -> Layer | None:
-        """Return the layer that proves ``invariant`` under ``threat``."""
-        able = (each for each in self.layers if each.threat is None or each.threat.id == threat.id)
-        return next((each for each in able if invariant in each.claims), None)
-
-    def _needed(self, invariant: str, threat: str) -> Sequence[Obligation]:
-        return self._of[self._key(invariant, threat)]
 
     def _key(self, invariant: str, threat: str) -> _Key:
         general = None, invariant
@@ -135,7 +124,6 @@ class Composition:
         return self._members[key]
 
     def _reached(self, invariant: str, threat: str) -> tuple[str, ...]:
-        """Return the invariants that the proof of ``invariant`` rests on, itself included, sorted."""
         reached = {invariant}
         waiting = [invariant]
         while waiting:
@@ -171,21 +159,14 @@ class Composition:
         if not missing:
             return ""
         found = sorted((self.answers.get(id, NOT_ASKED).outcome is not SolverOutcome.REFUTED, id) for id in missing)
-        told = [f"{id} ({self.answers.get(id, NOT_ASKED).reason if unsure else SATISFIABLE})" for unsure, id in found]
+        told = [f"{id} ({self.answers.get(id, NOT_ASKED).reason if unsure else 'satisfiable'})" for unsure, id in found]
         more = ", …" if len(told) > SHOWN else ""
         return f"{counted(len(told), 'obligation')} open: {', '.join(told[:SHOWN])}{more}"
-
-
-SHOWN = 3
-"""How many open obligations of a claim are named."""
 
 
 def _of_threat(layer: Layer) -> str | None:
     """Return the threat model that a layer is proved under; the general layer has none, not one without a name."""
     return layer.threat.id if layer.threat else None
-
-
-# -- What a proof says of one claim, however its obligations were answered -------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,25 +202,32 @@ class ClaimProof:
         return self.outcome is SolverOutcome.PROVED
 
 
-# --------------------------------------------------------------------------------------------------
-# From the proof of a claim to the row that tells of it, the same for every engine that proves.
+class Unbounded(Engine):
+    """Proves claims for instances of any size; whatever it cannot prove is UNKNOWN."""
 
+    verdicts: ClassVar = (Verdict.PROVED,)
 
-def row_of(
-    engine: Engine, task: Task, plan: Plan, proof: ClaimProof, threat: Threat, seconds: float, detail: str
-) -> Result:
-    """Return what ``engine`` says of a claim: PROVED or UNKNOWN, and everything that a proof rests on."""
-    return Result(
-        protocol=task.source.family.id,
-        variant=plan.protocol.variant,
-        claim=proof.claim,
-        threat=threat.id,
-        engine=engine.name,
-        verdict=Verdict.PROVED if proof.proved else Verdict.UNKNOWN,
-        expected=engine.expected(task.profile),
-        detail=detail,
-        seconds=seconds,
-        assumptions=plan.protocol.resting_on(proof.assumptions),
-        defences=proof.defences,
-        lemmas=proof.lemmas,
-    )
+    def expected(self, profile: Profile) -> Verdict:
+        """Return PROVED, whatever the profile."""
+        return Verdict.PROVED
+
+    def strength(self, task: Task, outcome: EngineResult) -> tuple[str, ...]:
+        """Say that no size matters."""
+        return (f"{self.name}: unbounded",)
+
+    def row(self, task: Task, plan: Plan, proof: ClaimProof, threat: Threat, seconds: float, detail: str) -> Result:
+        """Return the row of a claim, with everything that its proof rests on."""
+        return Result(
+            protocol=task.source.family.id,
+            variant=plan.protocol.variant,
+            claim=proof.claim,
+            threat=threat.id,
+            engine=self.name,
+            verdict=Verdict.PROVED if proof.proved else Verdict.UNKNOWN,
+            expected=self.expected(task.profile),
+            detail=detail,
+            seconds=seconds,
+            assumptions=plan.protocol.resting_on(proof.assumptions),
+            defences=proof.defences,
+            lemmas=proof.lemmas,
+        )

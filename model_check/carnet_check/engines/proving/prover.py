@@ -9,34 +9,39 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.certificates.file import BadCertificateFile, Certificates, load_certificates, place_of
-from carnet_check.certificates.judging import Asked, key_of
-from carnet_check.engines.interface import AnswersObligations, Basis, ObligationAnswer, Outcome, Plan, Shares, Task
-from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, row_of
-from carnet_check.engines.proving.solver import keep, known, load_hints
-from carnet_check.engines.runner import Listener, Portion, Runner, Shard
+from carnet_check.certificates.judging import LayerObligations, key_of
+from carnet_check.engines.interface import (
+    AnswersObligations,
+    EngineResult,
+    ObligationAnswer,
+    Plan,
+    ProofBasis,
+    Shares,
+    Task,
+)
+from carnet_check.engines.proving.composition import ClaimProof, Composition, SolverAnswer, SolverOutcome, Unbounded
+from carnet_check.engines.proving.solver import keep_answer, known, load_hints
+from carnet_check.engines.runner import Listener, Runner, Shard, ShardReport
 from carnet_check.errors import UsageError
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.loading.families import Source
 from carnet_check.obligations import GOAL, Layer, Obligation, layers, obligations
-from carnet_check.results import Result, Verdict
+from carnet_check.results import Result
 from carnet_command.progress import Pace
 from carnet_command.text import counted
-from carnet_spec.language import Claim, Profile, Protocol, SpecificationError, Symbol, Threat
+from carnet_spec.language import Profile, Protocol, SpecificationError, Symbol
 from carnet_spec.language.terms import Term, symbols_of
 
 
 @dataclass(frozen=True)
-class Prover(AnswersObligations, Shares):
+class Prover(Unbounded, AnswersObligations, Shares):
     """Proves each obligation of a layer by itself; ``most`` is its budget for each, in units of its own work."""
 
-    verdicts: ClassVar = (Verdict.PROVED,)
     by_default: ClassVar = False
-    unit: ClassVar[str]
-    """What its budget counts."""
-    fewer: ClassVar[int]
-    """How many times less is spent on a text with few hypotheses, if others follow."""
+    unit: ClassVar[str]  # what its budget counts
+    fewer: ClassVar[int]  # how many times less is spent on a text with few hypotheses, if others follow
     most: int
 
     @abstractmethod
@@ -67,51 +72,39 @@ class Prover(AnswersObligations, Shares):
         """Return the engine with another budget for each obligation."""
         return replace(self, most=most)
 
-    def expected(self, profile: Profile) -> Verdict:
-        """Return PROVED, whatever the profile."""
-        return Verdict.PROVED
-
     def intention(self, task: Task) -> str:
         """Say that no size matters, and who answers."""
         return f"every unsimplified obligation, for any number of everything, by {self.version()}"
-
-    def strength(self, task: Task, outcome: Outcome) -> tuple[str, ...]:
-        """Say that no size matters."""
-        return (f"{self.name}: unbounded",)
 
     def budget(self, profile: Profile) -> str:
         """Say what the solver may take."""
         return f"{self.most:,} {self.unit} to an obligation"
 
     def require_runnable(self, task: Task) -> None:
-        """Refuse to run without the solver.
-
-        Raises:
-            UsageError: it is not installed, or fails its self-test.
-        """
+        """Refuse to run without the solver; raise UsageError if it is not installed, or fails its self-test."""
         if lacking := self.missing():
             raise UsageError(f"the engine '{self.name}' needs {lacking}")
         self.require_trusted()
 
     # -- claims ------------------------------------------------------------------------------------
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         """Prove what is claimed to hold, one variant after the other."""
-        bases: dict[tuple[str, str, str, str, str], Basis] = {}
+        bases: dict[tuple[str, str, str, str, str], ProofBasis] = {}
         rows: list[Result] = []
-        before = self._before(task.runner)
+        before = task.runner.answers(self.name, self.version())
         for plan in task.plans:
             for row, proof in self._judged(task, plan, listener, before):
                 rows.append(row)
-                bases[row.key] = Basis(proof.layer, proof.satisfiable)
-        return Outcome(self.name, tuple(rows), notes=before.used.notes if before else (), bases=bases)
+                bases[row.key] = ProofBasis(proof.layer, proof.satisfiable)
+        return EngineResult(self.name, tuple(rows), notes=before.used.notes if before else (), bases=bases)
 
-    def share(self, task: Task, shard: Shard, listener: Listener) -> Portion:
+    def share(self, task: Task, shard: Shard, listener: Listener) -> ShardReport:
         """Answer the obligations that fall to ``shard``: one text falls to one part, however many share it."""
-        before = self._before(task.runner)
+        before = task.runner.answers(self.name, self.version())
         done, of = 0, 0
         open_: dict[str, str] = {}
-        for plan in filter(_wanted, task.plans):
+        for plan in (plan for plan in task.plans if plan.to_prove):
             variant = plan.protocol.variant
             try:
                 made, listed = _listed(plan)
@@ -124,41 +117,31 @@ class Prover(AnswersObligations, Shares):
                 listener.status(f"{variant}: {self.name}, {done} obligations of shard {shard}")
                 if found.answer.outcome is SolverOutcome.UNKNOWN:
                     open_[f"{variant}: {found.obligation.id}"] = found.answer.reason
-        return Portion(self.name, "obligation", done, of, open_, notes=before.used.notes if before else ())
-
-    def _before(self, runner: Runner) -> Answers | None:
-        return runner.answers(self.name, self.version())
+        return ShardReport(self.name, "obligation", done, of, open_, notes=before.used.notes if before else ())
 
     def _judged(
-        self, task: Task, plan: Plan, listener: Listener, before: Answers | None
+        self, task: Task, plan: Plan, listener: Listener, before: AnswerCache | None
     ) -> Iterator[tuple[Result, ClaimProof]]:
-        wanted = _wanted(plan)
+        wanted = plan.to_prove
         if not wanted:
             return
         began = time.monotonic()
         variant = plan.protocol.variant
         listener.status(f"{variant}: writing down proof obligations")
-        proofs = self._proofs(task, plan, wanted, listener, before)
+        proofs = self._proofs(task, plan, listener, before)
         seconds = time.monotonic() - began
         held = sum(proof.proved for proof in proofs)
         listener.line(f"{variant}: {self.name} proves {held} of {len(wanted)} in {seconds:.1f} s")
         for (_, threat), proof in zip(wanted, proofs, strict=True):
             rests = f"any number of everything; rests on {counted(len(proof.lemmas), 'lemma')}; {self.version()}"
-            told = rests if proof.proved else proof.reason
-            yield row_of(self, task, plan, proof, threat, seconds, told), proof
+            detail = rests if proof.proved else proof.reason
+            yield self.row(task, plan, proof, threat, seconds, detail), proof
 
-    def _proofs(
-        self,
-        task: Task,
-        plan: Plan,
-        wanted: Sequence[tuple[Claim, Threat]],
-        listener: Listener,
-        before: Answers | None,
-    ) -> list[ClaimProof]:
+    def _proofs(self, task: Task, plan: Plan, listener: Listener, before: AnswerCache | None) -> list[ClaimProof]:
         try:
             made, listed = _listed(plan)
         except SpecificationError as error:
-            return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in wanted]
+            return [ClaimProof(claim.name, SolverOutcome.UNKNOWN, reason=str(error)) for claim, _ in plan.to_prove]
         pace = Pace()
         answers: dict[str, SolverAnswer] = {}
         for done, found in enumerate(self._answered(task.source, made, listed, task.runner, before), 1):
@@ -166,7 +149,7 @@ class Prover(AnswersObligations, Shares):
             progress = f"{done} of {len(listed)} obligations{pace.left(done, len(listed))}"
             listener.status(f"{plan.protocol.variant}: {self.name}, {progress}")
         composed = Composition(made, listed, answers)
-        return [composed.claim(claim, threat) for claim, threat in wanted]
+        return [composed.claim(claim, threat) for claim, threat in plan.to_prove]
 
     def obligation_answers(self, source: Source, protocol: Protocol, jobs: int) -> Iterator[ObligationAnswer]:
         """Answer every obligation of every layer."""
@@ -184,14 +167,19 @@ class Prover(AnswersObligations, Shares):
         made: Sequence[Layer],
         listed: Sequence[Obligation],
         runner: Runner,
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
         shard: Shard | None = None,
     ) -> Iterator[Answered]:
         cores = likely_cores(source, made, listed)
-        mine = falling_to(shard, listed, cores) if shard else listed
+        mine = listed
+        if shard:  # obligations with one first text fall to one part
+            writer = Writer()
+            mine = [each for each in listed if shard.owns(digest(writer.text(each, next(attempts(each, cores)))))]
         return asked(mine, cores, lambda questions: self._solved(questions, runner, before))
 
-    def _solved(self, questions: Sequence[Question], runner: Runner, before: Answers | None) -> Iterator[SolverAnswer]:
+    def _solved(
+        self, questions: Sequence[Question], runner: Runner, before: AnswerCache | None
+    ) -> Iterator[SolverAnswer]:
         """Answer questions, those that were answered before from the cache."""
         self.require_trusted()
         if before is None:
@@ -208,13 +196,8 @@ class Prover(AnswersObligations, Shares):
             else:
                 yield answer
         for answer in self.solve(rest, runner):
-            keep(before, answer, texts[answer.id], budgets[answer.id])
+            keep_answer(before, answer, texts[answer.id], budgets[answer.id])
             yield answer
-
-
-def _wanted(plan: Plan) -> list[tuple[Claim, Threat]]:
-    """Return what is to be proved: what is expected to fall has no proof."""
-    return [(claim, threat) for claim, threat in plan.pairs if not plan.falls(claim.name, threat.id)]
 
 
 def _listed(plan: Plan) -> tuple[list[Layer], list[Obligation]]:
@@ -234,10 +217,14 @@ Cores = Mapping[str, tuple[str, ...]]
 
 def likely_cores(source: Source, layers: Sequence[Layer], obligations: Iterable[Obligation]) -> Cores:
     """Return what is known of obligations of a protocol's layers: texts that are certified come first then."""
-    certificates = _certificates(source)
+    place = place_of(source)
+    try:
+        certificates = load_certificates(place) if place else Certificates({})
+    except BadCertificateFile:
+        certificates = Certificates({})
     found: dict[str, tuple[str, ...]] = {}
     for layer in layers:
-        entries = Asked.of(layer).entries(certificates.layers.get(key_of(layer)))
+        entries = LayerObligations.of(layer).entries(certificates.layers.get(key_of(layer)))
         found |= {id: entry.hypotheses for id, entry in entries.items() if entry is not None}
     hints = load_hints(layers[0].protocol)
     for each in obligations:
@@ -246,14 +233,6 @@ def likely_cores(source: Source, layers: Sequence[Layer], obligations: Iterable[
             drawn = tuple(h.name for h in each.hypotheses if h.name.startswith("fresh:")) if FRESH in hint else ()
             found[each.id] = (*hint, *drawn)
     return found
-
-
-def _certificates(source: Source) -> Certificates:
-    place = place_of(source)
-    try:
-        return load_certificates(place) if place else Certificates({})
-    except BadCertificateFile:
-        return Certificates({})
 
 
 # --------------------------------------------------------------------------------------------------
@@ -287,7 +266,7 @@ class Question:
 
 
 Solve = Callable[[Sequence[Question]], Iterable[SolverAnswer]]
-"""Answers questions in any order, by their digests."""
+"""AnswerCache questions in any order, by their digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,15 +299,7 @@ def attempts(obligation: Obligation, cores: Cores) -> Iterator[tuple[str, ...] |
 
 @functools.cache
 def _changing(formula: Term) -> frozenset[Symbol]:
-    """Return the symbols of ``formula`` that steps change."""
     return frozenset(symbol for symbol in symbols_of(formula) if symbol.mutable)
-
-
-def falling_to(shard: Shard, obligations: Iterable[Obligation], cores: Cores) -> list[Obligation]:
-    """Return the obligations that fall to a part of the work; those with one first text fall to one part."""
-    writer = Writer()
-    texts = ((each, writer.text(each, next(attempts(each, cores)))) for each in obligations)
-    return [each for each, text in texts if shard.owns(digest(text))]
 
 
 def asked(obligations: Iterable[Obligation], cores: Cores, solve: Solve) -> Iterator[Answered]:

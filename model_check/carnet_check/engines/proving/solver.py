@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from carnet_check.cache import Answers, NotAnAnswerError
+from carnet_check.cache import AnswerCache, NotAnAnswerError
 from carnet_check.engines.interface import Tool
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
 from carnet_check.errors import UsageError
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from carnet_check.engines.proving.composition import SolverAnswer
 
 
-# --------------------------------------------------------------------------------------------------
-# Z3 as all engines have it: whether it is there, its version, and how much memory it may take.
+# -- Z3 as all engines have it: whether it is there, its version, and how much memory it may take ---
 
 Z3 = Tool("z3", "proofs, and runs of any size", "pip install carnet", ("z3-solver",), required=True)
 MEGABYTES = 1536
@@ -63,17 +62,13 @@ def solver_version() -> str:
 
 @functools.cache
 def require_trusted() -> None:
-    """Refuse a Z3 that answers a question wrongly whose answer is known.
-
-    Raises:
-        UsageError: it does.
-    """
+    """Refuse a Z3 that answers a question wrongly whose answer is known (UsageError)."""
     import z3
 
     require_sound(f"{solver_version()} at {z3.__file__}", functools.partial(_known, z3))
 
 
-def _known(z3: Any, known: Known) -> Answer:
+def _known(z3: Any, known: KnownQuestion) -> Answer:
     solver = z3.SimpleSolver(ctx=z3.Context())
     solver.set("rlimit", FEW_UNITS)
     solver.from_string(known.smtlib)
@@ -98,7 +93,7 @@ Answer = tuple[SolverOutcome, Collection[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownQuestion:
     """A question as SMT-LIB and as TPTP have it, and the one right answer."""
 
     name: str
@@ -111,7 +106,7 @@ class Known:
 _HEAD = "(set-option :produce-unsat-cores true)\n(set-logic ALL)\n(declare-sort S 0)\n"
 _TAIL = "(check-sat)\n(get-unsat-core)\n"
 QUESTIONS = (
-    Known(
+    KnownQuestion(
         "a theorem",
         f"""{_HEAD}(declare-fun p (S) Bool)
 (declare-fun c () S)
@@ -122,7 +117,7 @@ QUESTIONS = (
         SolverOutcome.PROVED,
         ("all of them",),
     ),
-    Known(
+    KnownQuestion(
         "a formula that is no theorem",
         f"""{_HEAD}(declare-fun p (S) Bool)
 (declare-fun q (S) Bool)
@@ -133,7 +128,7 @@ QUESTIONS = (
         "fof('one of them', hypothesis, p(c) | q(c)).\nfof(goal, hypothesis, ~ p(c)).\n",
         SolverOutcome.REFUTED,
     ),
-    Known(
+    KnownQuestion(
         "a search without an end",
         f"""{_HEAD}(declare-fun r (S S) Bool)
 (declare-fun f (S) S)
@@ -150,7 +145,7 @@ fof(goal, hypothesis, ![X]: ~ r(X, X)).
 )
 
 
-def require_sound(solver: str, ask: Callable[[Known], Answer]) -> None:
+def require_sound(solver: str, ask: Callable[[KnownQuestion], Answer]) -> None:
     """Refuse a solver that answers a known question in another way; ``solver`` says which one it is, and where.
 
     Raises:
@@ -222,13 +217,13 @@ def decoded(content: Any) -> Hints:
 
 
 # --------------------------------------------------------------------------------------------------
-# Answers of solvers in a cache: what is kept of one, and what is believed when it is read back.
+# AnswerCache of solvers in a cache: what is kept of one, and what is believed when it is read back.
 
 DEFINITE = (SolverOutcome.PROVED, SolverOutcome.REFUTED)
 """What is kept; ``unknown`` says what happened in one run, and is asked again in the next."""
 
 
-def known(answers: Answers, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:
+def known(answers: AnswerCache, id: str, text: str, budget: int, hypotheses: Collection[str]) -> SolverAnswer | None:
     """Return what was answered to ``text`` with this budget, if that was definite; a core names only hypotheses."""
 
     def read(kept: Mapping[str, Any]) -> SolverAnswer:
@@ -242,7 +237,7 @@ def known(answers: Answers, id: str, text: str, budget: int, hypotheses: Collect
     return answers.known(text, str(budget), read)
 
 
-def keep(answers: Answers, answer: SolverAnswer, text: str, budget: int) -> None:
+def keep_answer(answers: AnswerCache, answer: SolverAnswer, text: str, budget: int) -> None:
     """Keep what was answered to ``text``, if it is definite."""
     if answer.outcome in DEFINITE:
         kept = {"outcome": str(answer.outcome), "core": list(answer.core), "attempt": answer.attempt}

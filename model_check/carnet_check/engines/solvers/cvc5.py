@@ -39,7 +39,7 @@ def ask(text: str, rlimit: int) -> tuple[SolverOutcome, tuple[str, ...], str]:
         solver.setOption(name, value)
     said = _said(cvc5, solver, text)
     if said[:1] == ["unsat"]:
-        core = sorted(_unquoted(name) for name in said[1].strip("()\n").split("\n"))
+        core = sorted(name.strip().removeprefix("|").removesuffix("|") for name in said[1].strip("()\n").split("\n"))
         return SolverOutcome.PROVED, tuple(name for name in core if name != GOAL), ""
     if said[:1] == ["sat"]:
         return SolverOutcome.REFUTED, (), ""
@@ -47,7 +47,6 @@ def ask(text: str, rlimit: int) -> tuple[SolverOutcome, tuple[str, ...], str]:
 
 
 def _said(cvc5: Any, solver: Any, text: str) -> list[str]:
-    """Carry out the commands of ``text`` until one says something that ends it, and return what they say."""
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")
     symbols = parser.getSymbolManager()
@@ -60,10 +59,6 @@ def _said(cvc5: Any, solver: Any, text: str) -> list[str]:
     return found
 
 
-def _unquoted(name: str) -> str:
-    return name.strip().removeprefix("|").removesuffix("|")
-
-
 def version() -> str:
     """Return the name and version of the solver."""
     from importlib import metadata
@@ -73,11 +68,7 @@ def version() -> str:
 
 @functools.cache
 def require_trusted() -> None:
-    """Refuse a cvc5 that answers a question wrongly whose answer is known.
-
-    Raises:
-        UsageError: it does.
-    """
+    """Refuse a cvc5 that answers a question wrongly whose answer is known (UsageError)."""
     import cvc5
 
     where = getattr(cvc5, "__file__", "built in")

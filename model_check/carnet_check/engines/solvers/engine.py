@@ -68,8 +68,7 @@ class EProver(Prover):
     )
     fewer: ClassVar = eprover.FEWER
     most: int = eprover.DEFAULT_CLAUSES
-    seconds: int = eprover.SECONDS
-    """After so long E is ended; budgets are clauses."""
+    seconds: int = eprover.SECONDS  # after so long E is ended; budgets are clauses
 
     def solve(self, questions: Sequence[Question], runner: Runner) -> Iterator[SolverAnswer]:
         """Ask E every text, and where that comes to nothing each part of a goal with several."""
@@ -91,7 +90,7 @@ class EProver(Prover):
     ) -> Iterator[SolverAnswer]:
         """Ask questions with other goals than their own, all of which have to be refuted."""
         asked = [
-            eprover.Asked(
+            eprover.ProverInput(
                 each.digest,
                 tuple(tptp(each.obligation, each.kept, goal) for goal in goals),
                 self.allowed(each),

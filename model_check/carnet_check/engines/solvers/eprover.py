@@ -22,7 +22,7 @@ from math import prod
 from pathlib import Path
 
 from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
-from carnet_check.engines.proving.solver import Known, require_sound
+from carnet_check.engines.proving.solver import KnownQuestion, require_sound
 from carnet_check.errors import UsageError
 from carnet_check.obligations import GOAL, Obligation
 from carnet_command.files import reason
@@ -98,7 +98,7 @@ _USED = re.compile(r"file\('[^']*', '((?:[^'\\]|\\.)*)'\)\)\.$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProverInput:
     """An obligation, as texts that all have to be proved, and what may be spent on each try."""
 
     digest: str
@@ -108,7 +108,7 @@ class Asked:
     program: str = PROGRAM
 
 
-def answer(asked: Asked) -> Iterator[SolverAnswer]:
+def answer(asked: ProverInput) -> Iterator[SolverAnswer]:
     """Answer an obligation: what is proved is that all its texts are."""
     assert asked.texts, "nothing was asked"
     began = time.perf_counter()
@@ -123,8 +123,7 @@ def answer(asked: Asked) -> Iterator[SolverAnswer]:
     yield SolverAnswer(asked.digest, outcome, tuple(sorted(core)), time.perf_counter() - began, 0, why)
 
 
-def _told(asked: Asked, text: str) -> tuple[SolverOutcome, tuple[str, ...], str]:
-    """Ask whether the formulas of ``text`` contradict one another."""
+def _told(asked: ProverInput, text: str) -> tuple[SolverOutcome, tuple[str, ...], str]:
     found: tuple[SolverOutcome, tuple[str, ...], str] = (SolverOutcome.UNKNOWN, (), "nothing was tried")
     for options in TRIES:
         found = _tried(asked, text, options)
@@ -133,7 +132,7 @@ def _told(asked: Asked, text: str) -> tuple[SolverOutcome, tuple[str, ...], str]
     return found
 
 
-def _tried(asked: Asked, text: str, options: tuple[str, ...]) -> tuple[SolverOutcome, tuple[str, ...], str]:
+def _tried(asked: ProverInput, text: str, options: tuple[str, ...]) -> tuple[SolverOutcome, tuple[str, ...], str]:
     command = (
         asked.program,
         *options,
@@ -209,16 +208,12 @@ def _greeting(program: str) -> str:
 
 @functools.cache
 def require_trusted(program: str) -> None:
-    """Refuse a program that is no E, or that answers a question wrongly whose answer is known.
-
-    Raises:
-        UsageError: it is such a program.
-    """
+    """Refuse a program that is no E, or that answers a question wrongly whose answer is known (UsageError)."""
     if not _number(program):
         raise UsageError(f"{program} is not believed: E says 'E' and its version, and this said '{_greeting(program)}'")
 
-    def ask(known: Known) -> tuple[SolverOutcome, tuple[str, ...], str]:
-        return _tried(Asked("", (), FEW_CLAUSES, 1, program), known.tptp, TRIES[0])
+    def ask(known: KnownQuestion) -> tuple[SolverOutcome, tuple[str, ...], str]:
+        return _tried(ProverInput("", (), FEW_CLAUSES, 1, program), known.tptp, TRIES[0])
 
     require_sound(f"{program} (E {_number(program)})", ask)
 

@@ -65,36 +65,25 @@ def denied(condition: Condition) -> Condition:
             return Every(tuple(denied(part) for part in parts))
 
 
-def every(parts: Iterable[Condition]) -> Condition:
-    """Join conditions by and, without those that are true, twice there, or follow from another fact."""
-    listed = _merged(parts, Every)
-    if listed is None:
-        return False
-    return listed[0] if len(listed) == 1 else Every(tuple(listed)) if listed else True
-
-
 def some(parts: Iterable[Condition]) -> Condition:
     """Join conditions by or, without those that are false, twice there, or imply another fact."""
-    listed = _merged((denied(part) for part in parts), Every)
-    if listed is None:
-        return True
-    return denied(listed[0] if len(listed) == 1 else Every(tuple(listed)) if listed else True)
+    return denied(every(denied(part) for part in parts))
 
 
-def _merged(parts: Iterable[Condition], kind: type[Every]) -> list[Condition] | None:
-    """Return the parts of a conjunction, flat; nothing if two of them exclude each other."""
+def every(parts: Iterable[Condition]) -> Condition:
+    """Join conditions by and, flat and without those that are true, twice there, or follow from another fact."""
     known: dict[Place, list[Fact]] = {}
     listed: dict[Condition, None] = {}
     for part in parts:
-        for each in part.parts if isinstance(part, kind) else (part,):
+        for each in part.parts if isinstance(part, Every) else (part,):
             if each is False:
-                return None
+                return False
             if each is True or each in listed:
                 continue
             if isinstance(each, Fact):
                 before = known.setdefault(each.place, [])
                 if any(_decides(other, each) is False for other in before):
-                    return None
+                    return False
                 if any(_decides(other, each) for other in before):
                     continue
                 for weaker in [other for other in before if _decides(each, other)]:
@@ -102,7 +91,7 @@ def _merged(parts: Iterable[Condition], kind: type[Every]) -> list[Condition] | 
                     del listed[weaker]
                 before.append(each)
             listed[each] = None
-    return list(listed)
+    return next(iter(listed)) if len(listed) == 1 else Every(tuple(listed)) if listed else True
 
 
 def _decides(known: Fact, asked: Fact) -> bool | None:
@@ -150,15 +139,3 @@ def assuming(condition: Condition, known: Known) -> Condition:
             return some(assuming(part, known) for part in parts)
         case _:
             return condition
-
-
-def tightened(condition: Condition) -> Condition:
-    """Return a conjunction whose facts are worked into its other parts, as long as that says something new."""
-    while True:
-        facts = [part for part in conjuncts(condition) if isinstance(part, Fact)]
-        others = [part for part in conjuncts(condition) if not isinstance(part, Fact)]
-        known = known_from(every(facts))
-        after = every([*facts, *(assuming(part, known) for part in others)])
-        if after == condition:
-            return after
-        condition = after

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import networkx
 
@@ -148,8 +149,9 @@ class _Writer:
         self._protocol = reaching.protocol
 
     def written(self, claims: Iterable[Invariant]) -> Ground:
-        pairs = Pairs(self._reaching.possible, [_move(taken) for taken in self._taken()])
-        self._reaching.restrict(pairs.possible)
+        moves = [Move(each.when, tuple(change for _, change in each.step.changes)) for each in self._taken()]
+        pairs = Pairs(self._reaching.possible, moves)
+        self._reaching.possible.update(pairs.possible)
         taken = [each for each in self._taken() if pairs.may_hold(each.when)]
         steps = [each for each in taken if pairs.may_hold(every((each.when, denied(each.stray))))]
         values = {place: tuple(held) for place, held in self._reaching.possible.items() if len(held) > 1}
@@ -176,7 +178,9 @@ class _Writer:
             if guard.kind is not GuardKind.FRESH:
                 for part in conjuncts(self._reaching.reading.condition(guard.formula, env)):
                     left = part if isinstance(part, Fact) else assuming(part, known)
-                    if left is not True and left not in told and not _follows(left, known):
+                    other = known.get(left.place) if isinstance(left, Fact) else None
+                    says_less = other is not None and other.wanted and other != left
+                    if left is not True and left not in told and not says_less:
                         told.add(left)
                         yield guard.name, left
         fresh = [guard.name for guard in action.guards if guard.kind is GuardKind.FRESH]
@@ -205,14 +209,7 @@ class _Writer:
         return [each for each in changes if not _idle(each[1], known)], some(strays)
 
 
-def _follows(condition: Condition, known: Known) -> bool:
-    """Whether a fact says less than what is known of its place."""
-    other = known.get(condition.place) if isinstance(condition, Fact) else None
-    return other is not None and other.wanted and other != condition
-
-
 def _after(change: Change, value: Value, when: Condition) -> Change:
-    """Return a change followed by a write."""
     kept = ((held, every((before, denied(when)))) for held, before in change.cases)
     cases = [*((held, before) for held, before in kept if before is not False), (value, when)]
     return replace(change, cases=tuple(cases), keeps=every((change.keeps, denied(when))))
@@ -227,12 +224,7 @@ def _idle(change: Change, known: Known) -> bool:
     return all(value == held for value, _ in change.cases)
 
 
-def _move(taken: _Taken) -> Move:
-    return Move(taken.when, tuple(change for _, change in taken.step.changes))
-
-
 def _clauses(steps: Iterable[Step]) -> dict[Place, tuple[Clause, ...]]:
-    """Return what each fact follows from; a deduction that needs the fact itself adds nothing."""
     found: dict[Place, list[Clause]] = {}
     for step in steps:
         for _, change in step.changes:
@@ -388,7 +380,11 @@ class Pairs:
         self._reached: Bits = ALWAYS
         for place, values in self._possible.items():
             self._join(self._bits[place, values[0]], first)
-        self._until_nothing_is_new(moves)
+        self._grew = True
+        while self._grew:
+            self._grew = False
+            for move in moves:
+                self._take(move)
 
     @property
     def possible(self) -> dict[Place, list[Value]]:
@@ -402,13 +398,6 @@ class Pairs:
     def may_hold(self, condition: Condition) -> bool:
         """Whether a condition may hold in some state, as far as pairs say."""
         return bool(self._beside(condition, self._reached))
-
-    def _until_nothing_is_new(self, moves: Sequence[Move]) -> None:
-        self._grew = True
-        while self._grew:
-            self._grew = False
-            for move in moves:
-                self._take(move)
 
     def _take(self, move: Move) -> None:
         around = self._beside(move.when, self._reached)
@@ -439,7 +428,6 @@ class Pairs:
                 self._with[other] |= bit
 
     def _beside(self, condition: Condition, within: Bits) -> Bits:
-        """Return the values, of those ``within``, that may be held where a condition holds."""
         match condition:
             case bool():
                 return within if condition else 0
@@ -489,27 +477,22 @@ Written = Iterator[tuple[Place, Value, Condition]]
 
 
 class Reaching:
-    """What may be reached in one protocol on one instance from a first state."""
+    """What may be reached in one protocol on one instance from a first state.
+
+    Attributes:
+        possible: the values that each place may hold, the first one first.
+    """
 
     def __init__(self, protocol: Protocol, instance: Instance, start: State, changing: Set[Place] | None) -> None:
         """Work out what may be reached; where it is said which places are ``changing``, all others are constants."""
         self.protocol = protocol
         self.instance = instance
         self._told_apart = told_apart(protocol, instance)
-        self._possible = _first(start, protocol, instance)
-        self._changing = self._possible.keys() if changing is None else changing
-        self.reading = Reading(instance, self._possible)
+        self.possible = _first(start, protocol, instance)
+        self._changing = self.possible.keys() if changing is None else changing
+        self.reading = Reading(instance, self.possible)
         self._orders = {action.name: _order(action) for action in protocol.actions}
         self._reach()
-
-    @property
-    def possible(self) -> Possible:
-        """The values that each place may hold, the first one first."""
-        return self._possible
-
-    def restrict(self, possible: Possible) -> None:
-        """Take note that places hold fewer values than was thought."""
-        self._possible.update({place: list(values) for place, values in possible.items()})
 
     def steps(self, action: Action) -> Iterator[tuple[Env, Condition]]:
         """Yield the elements with which an action may be taken, and when it can be."""
@@ -567,7 +550,7 @@ class Reaching:
 
     def _used(self, sort: Sort, element: str, *, wanted: bool) -> Condition:
         place = Place(used_symbol(sort).name, (element,))
-        values = self._possible[place]
+        values = self.possible[place]
         return Fact(place, True, wanted) if len(values) > 1 else values[0] is wanted
 
     def _reach(self) -> None:
@@ -586,18 +569,17 @@ class Reaching:
         for env, _ in list(self.steps(action)):
             for update in action.updates:
                 for place, value, _ in list(self.written(update, env)):
-                    if place in self._changing and value not in self._possible[place]:
-                        self._possible[place].append(value)
+                    if place in self._changing and value not in self.possible[place]:
+                        self.possible[place].append(value)
                         grown.add(place.symbol)
         return grown
 
 
-class _Order:
+class _Order(NamedTuple):
     """In which order parameters are chosen, and what can be looked at once so many of them are."""
 
-    def __init__(self, variables: Sequence[Var], checks: Sequence[Sequence[Term]]) -> None:
-        self.variables = variables
-        self.checks = checks
+    variables: Sequence[Var]
+    checks: Sequence[Sequence[Term]]
 
 
 def _order(action: Action) -> _Order:
@@ -632,7 +614,6 @@ def _parts(term: Term) -> Iterator[Term]:
 
 
 def _reads(action: Action) -> frozenset[str]:
-    """Return the names of the mutable symbols that an action reads."""
     read = {symbol.name for term in terms_of_action(action) for symbol in symbols_of(term) if symbol.mutable}
     return frozenset(read | {used_symbol(var.sort).name for var in action.fresh})
 

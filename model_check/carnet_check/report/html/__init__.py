@@ -8,10 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from carnet_check.report.artefacts import make_folder, write_text
 from carnet_check.report.html import views
-from carnet_check.report.html.views import drawn
+from carnet_check.report.html.views import layout_graph
 from carnet_check.report.run_folder import Run
+from carnet_command.files import make_folder, write_text
 from carnet_command.printable import printable_lines, printable_values
 
 STATIC = ("report.css", "report.js")
@@ -79,7 +79,7 @@ def _index(run: Run, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "unproved": views.without_proof(run),
         "declared": run.run["summary"]["declared"],
         "notes": run.run["notes"],
-        "graphs": [drawn(graph) for graph in run.graphs],
+        "graphs": [layout_graph(graph) for graph in run.graphs],
         "tables": [views.table(each) for each in tables],
     }
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from carnet_check.report.lemmas import UNREACHED, cti_lines, unproved
 from carnet_check.report.run_folder import Run
+from carnet_check.verification.outcome import UNREACHED, cti_lines, unproved
 from carnet_check.wording import as_file_name, attack_name, file_name
 from carnet_command.text import counted
 
@@ -403,7 +403,7 @@ MARGIN = 24
 RADIUS = 13
 
 
-def drawn(graph: Mapping[str, Any]) -> dict[str, Any]:
+def layout_graph(graph: Mapping[str, Any]) -> dict[str, Any]:
     """Return a state graph with a place for each state and end points for each step.
 
     A state is named, under its circle, by the phase that is entered there.

@@ -37,8 +37,7 @@ class Optimisation(Enum):
 class Fastrack:
     """Which optimisations are on, how wide authentication is, and what each chunk costs extra for each of them.
 
-    Raises:
-        QuantityError: authentication is less than one wide.
+    Raises QuantityError if authentication is less than one wide.
     """
 
     optimisations: frozenset[Optimisation]
@@ -106,10 +105,8 @@ def _later(fixed: Duration, overhead: Duration) -> Duration:
 def break_even_overhead(transfer: Transfer, costs: Costs, fastrack: Fastrack) -> Duration:
     """Return the overhead per chunk and optimisation at which the optimised path takes as long as the base path.
 
-    The optimised time is monotone in the overhead, so bisection finds it.
-
-    Raises:
-        QuantityError: no optimisation is on, so there is nothing to break even.
+    The optimised time is monotone in the overhead, so bisection finds it. Raises QuantityError if no optimisation is
+    on, so there is nothing to break even.
     """
     if not fastrack.optimisations:
         raise QuantityError("the base path has no overhead to break even")

@@ -20,8 +20,7 @@ from carnet_ref.datapath.schedule import Schedule, ScheduleBuilder, Stage
 class Ring:
     """A gradient, the buckets it is sent in, and who takes part.
 
-    Raises:
-        QuantityError: fewer than two ranks, or no bucket.
+    Raises QuantityError if fewer than two ranks, or no bucket.
     """
 
     ranks: int

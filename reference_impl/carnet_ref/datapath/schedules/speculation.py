@@ -126,8 +126,7 @@ def speculative(
 ) -> Schedule:
     """Return the schedule of serving ``requests``: each waits for the computation before it, and is computed on.
 
-    Raises:
-        QuantityError: nothing is asked for, or a block is empty.
+    Raises QuantityError if nothing is asked for, or a block is empty.
     """
     if not requests or block == NO_BYTES:
         raise QuantityError("serving needs at least one request for a block of at least one byte")
@@ -140,8 +139,6 @@ def speculative(
 
 class _Layout:
     """Moves laid out as tasks."""
-
-    __slots__ = ("_block", "_costs", "_sealed", "_turn", "_workers", "builder", "computed")
 
     def __init__(self, builder: ScheduleBuilder, block: Size, costs: Costs, speculation: Speculation) -> None:
         self.builder = builder

@@ -19,8 +19,7 @@ MOST_SAMPLES = 1_000_000
 def points(box: Mapping[str, Interval], samples: int, seed: int) -> Iterator[dict[str, float]]:
     """Yield ``samples`` points of the box, the same ones for the same seed.
 
-    Raises:
-        QuantityError: fewer than one sample is asked for, or more than `MOST_SAMPLES`.
+    Raises QuantityError if fewer than one sample is asked for, or more than `MOST_SAMPLES`.
     """
     import numpy as np
 
@@ -33,11 +32,7 @@ def points(box: Mapping[str, Interval], samples: int, seed: int) -> Iterator[dic
 
 
 def check_samples(samples: int) -> None:
-    """Insist that ``samples`` is a sane number of points.
-
-    Raises:
-        QuantityError: it is not.
-    """
+    """Insist that ``samples`` is a sane number of points. Raises QuantityError if it is not."""
     if not 1 <= samples <= MOST_SAMPLES:
         raise QuantityError(f"a box is sampled at least once and at most {MOST_SAMPLES:,} times, not {samples} times")
 

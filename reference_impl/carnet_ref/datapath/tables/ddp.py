@@ -131,8 +131,7 @@ def fit() -> tuple[Duration, Duration]:
 def least_benchmarks(average: float, largest: float) -> int:
     """Return how many ratios of at least 1 it takes to have that average when one of them is ``largest``.
 
-    Raises:
-        QuantityError: the average is not above 1.
+    Raises QuantityError if the average is not above 1.
     """
     if average <= 1:
         raise QuantityError(f"an average of ratios of at least 1 is above 1, not {average}")

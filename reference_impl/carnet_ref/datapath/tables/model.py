@@ -119,8 +119,7 @@ def solve(function: Callable[[float], float], target: float, low: float, high: f
 
     Source: M. Dowell, P. Jarratt, BIT 11 (1971).
 
-    Raises:
-        QuantityError: it does not.
+    Raises QuantityError if it does not.
     """
     left, right = function(low) - target, function(high) - target
     if left * right > 0:

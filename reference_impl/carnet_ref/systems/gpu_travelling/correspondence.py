@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+HERE: Final = "carnet_ref.systems.gpu_travelling."
+ROLES: Final = f"{HERE}roles."
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -22,82 +25,66 @@ class Named:
 
 ELEMENTS: Final[Mapping[str, Named]] = MappingProxyType(
     {
-        "Address": Named("`the buffer`, or `elsewhere`", "carnet_ref.systems.gpu_travelling.names.address_name"),
-        "Agent": Named(
-            "the holder's name, `orchestrator` or `platform`",
-            "carnet_ref.systems.gpu_travelling.roles.holder.HolderSetup",
-        ),
-        "Custody": Named(
-            "not named: a state of the orchestrator", "carnet_ref.systems.gpu_travelling.roles.job.Custody"
-        ),
-        "Data": Named(
-            "`alice's chunk 2`: the second chunk of a hand-over",
-            "carnet_ref.systems.gpu_travelling.device.commands.Write",
-        ),
-        "Gpu": Named("the GPU's name", "carnet_ref.systems.gpu_travelling.roles.gpu.Gpu"),
+        "Address": Named("`the buffer`, or `elsewhere`", f"{HERE}names.address_name"),
+        "Agent": Named("the holder's name, `orchestrator` or `platform`", f"{ROLES}holder.HolderSetup"),
+        "Custody": Named("not named: a state of the orchestrator", f"{ROLES}job.Custody"),
+        "Data": Named("`alice's chunk 2`: the second chunk of a hand-over", f"{HERE}orders.Write"),
+        "Gpu": Named("the GPU's name", f"{ROLES}gpu.Gpu"),
         "Key": Named("`session/epoch`: epochs of a session are counted from 0", "carnet_ref.keys.LinkKeys"),
         "Mode": Named("`CONFIDENTIAL`, `OPEN`, `DEBUG` or `OUTDATED`", "carnet_ref.device.Mode"),
-        "Order": Named("not named: the kind of step says it", "carnet_ref.systems.gpu_travelling.device.orders.Order"),
-        "Phase": Named(
-            "not named: the orchestrator's state", "carnet_ref.systems.gpu_travelling.roles.states.OrchestratorState"
-        ),
-        "Session": Named(
-            "a digest of the key exchange, which both ends see",
-            "carnet_ref.systems.gpu_travelling.roles.ports.SessionEnd",
-        ),
+        "Order": Named("not named: the kind of step says it", f"{HERE}orders.Order"),
+        "Phase": Named("not named: the orchestrator's state", f"{ROLES}states.OrchestratorState"),
+        "Session": Named("a digest of the key exchange, which both ends see", f"{ROLES}attestation.SessionEnd"),
         "Slot": Named(
             "the message counter of the IV, the channel counter, or an order's number in its epoch, from 0",
             "carnet_ref.keys.IvCounter",
         ),
-        "Version": Named(
-            "the model's digest, and the epoch that it was trained in",
-            "carnet_ref.systems.gpu_travelling.names.version_name",
-        ),
+        "Version": Named("the model's digest, and the epoch that it was trained in", f"{HERE}names.version_name"),
     }
 )
 """Elements, by the sorts of the specification."""
 
 STEPS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "open_session": "carnet_ref.systems.gpu_travelling.roles.setup.Setup.handshake",
-        "answer_session": "carnet_ref.systems.gpu_travelling.roles.gpu.AwaitsSession",
-        "lose_session": "carnet_ref.systems.gpu_travelling.roles.gpu.Gpu.handle",
-        "give_report": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.on_session",
-        "accept_gpu": "carnet_ref.systems.gpu_travelling.roles.setup.Setup.accept",
-        "attest_orchestrator": "carnet_ref.systems.gpu_travelling.roles.appraising.accept_orchestrator",
-        "prove_enrolment": "carnet_ref.systems.gpu_travelling.roles.appraising.prove_enrolment",
-        "admit": "carnet_ref.systems.gpu_travelling.roles.facts.enrolled",
+        "open_session": f"{ROLES}setup.Setup.handshake",
+        "answer_session": f"{ROLES}gpu.AwaitsSession",
+        "lose_session": f"{ROLES}gpu.Gpu.handle",
+        "give_report": f"{ROLES}gpu.InSession.on_session",
+        "accept_gpu": f"{ROLES}setup.Setup.accept",
+        "attest_orchestrator": f"{ROLES}attestation.accept_orchestrator",
+        "prove_enrolment": f"{ROLES}attestation.prove_enrolment",
+        "admit": f"{ROLES}facts.enrolled",
         "switch_mux": "carnet_ref.transport.platform.Platform.route",
-        "rotate_out": "carnet_ref.systems.gpu_travelling.roles.custody.Lending.order_rotation",
-        "gpu_rotate_out": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.obey",
-        "rotated_out": "carnet_ref.systems.gpu_travelling.roles.custody.Lending.rotated_out",
-        "grant": "carnet_ref.systems.gpu_travelling.roles.custody.Lending.grant",
-        "accept_grant": "carnet_ref.systems.gpu_travelling.roles.holder.AwaitsGrant.on_grant",
-        "provision": "carnet_ref.systems.gpu_travelling.roles.holder.Provides.on_proceed",
-        "gpu_receive": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.on_link",
-        "give_back": "carnet_ref.systems.gpu_travelling.roles.holder.Provides.on_proceed",
-        "take_back": "carnet_ref.systems.gpu_travelling.roles.custody.Lending.take_back",
-        "evict": "carnet_ref.systems.gpu_travelling.roles.custody.Lending.evict",
-        "rotate_in": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.rotate_in",
-        "gpu_rotate_in": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.obey",
-        "rotated_in": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.rotated_in",
-        "send_fence": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.fence",
-        "exec_fence": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.obey",
-        "fenced": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.fenced",
-        "upload": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.upload",
-        "exec_upload": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.on_link",
-        "send_read_back": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.read_back",
-        "exec_read_back": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.obey",
-        "verified": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.verified",
-        "send_train": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.train",
-        "exec_train": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.obey",
-        "trained": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.trained",
-        "send_save": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.save",
-        "exec_save": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.obey",
-        "saved": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.saved",
-        "send_scrub": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.scrub",
-        "exec_scrub": "carnet_ref.systems.gpu_travelling.roles.gpu.InSession.obey",
-        "scrubbed": "carnet_ref.systems.gpu_travelling.roles.returning.Returning.scrubbed",
+        "rotate_out": f"{ROLES}custody.Lending.order_rotation",
+        "gpu_rotate_out": f"{ROLES}gpu.InSession.obey",
+        "rotated_out": f"{ROLES}custody.Lending.rotated_out",
+        "grant": f"{ROLES}custody.Lending.grant",
+        "accept_grant": f"{ROLES}holder.AwaitsGrant.on_grant",
+        "provision": f"{ROLES}holder.Provides.on_proceed",
+        "gpu_receive": f"{ROLES}gpu.InSession.on_link",
+        "give_back": f"{ROLES}holder.Provides.on_proceed",
+        "take_back": f"{ROLES}custody.Lending.take_back",
+        "evict": f"{ROLES}custody.Lending.evict",
+        "rotate_in": f"{ROLES}returning.Returning.rotate_in",
+        "gpu_rotate_in": f"{ROLES}gpu.InSession.obey",
+        "rotated_in": f"{ROLES}returning.Returning.rotated_in",
+        "send_fence": f"{ROLES}returning.Returning.fence",
+        "exec_fence": f"{ROLES}gpu.InSession.obey",
+        "fenced": f"{ROLES}returning.Returning.fenced",
+        "upload": f"{ROLES}returning.Returning.upload",
+        "exec_upload": f"{ROLES}gpu.InSession.on_link",
+        "send_read_back": f"{ROLES}returning.Returning.read_back",
+        "exec_read_back": f"{ROLES}gpu.InSession.obey",
+        "verified": f"{ROLES}returning.Returning.verified",
+        "send_train": f"{ROLES}returning.Returning.train",
+        "exec_train": f"{ROLES}gpu.InSession.obey",
+        "trained": f"{ROLES}returning.Returning.trained",
+        "send_save": f"{ROLES}returning.Returning.save",
+        "exec_save": f"{ROLES}gpu.InSession.obey",
+        "saved": f"{ROLES}returning.Returning.saved",
+        "send_scrub": f"{ROLES}returning.Returning.scrub",
+        "exec_scrub": f"{ROLES}gpu.InSession.obey",
+        "scrubbed": f"{ROLES}returning.Returning.scrubbed",
     }
 )
 """Steps that roles record, by the actions of the specification, and what takes them."""

@@ -110,8 +110,7 @@ class Checks:
     def require(self, defence: str, requirement: str, holds: bool, *, saw: Seen = (), otherwise: str) -> None:
         """Insist on what ``requirement`` asks for; ``otherwise`` says what was found instead.
 
-        Raises:
-            ProtocolError: it does not hold.
+        Raises ProtocolError if it does not hold.
         """
         if not self.passes(defence, requirement, holds, saw=saw):
             raise ProtocolError(f"{otherwise} ({requirement})")
@@ -119,8 +118,7 @@ class Checks:
     def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
         """Return what was ``found``, which is of the ``kind`` that ``requirement`` asks for.
 
-        Raises:
-            ProtocolError: it is of another kind.
+        Raises ProtocolError if it is of another kind.
         """
         _logged(defence, requirement, saw, isinstance(found, kind))
         if not isinstance(found, kind):
@@ -138,10 +136,7 @@ class Checks:
     ) -> _Result:
         """Return what ``opened`` returns: the content of a message whose authenticity ``requirement`` asks for.
 
-        ``sender`` says who sent it, once it is open.
-
-        Raises:
-            CryptoError: it does not verify.
+        ``sender`` says who sent it, once it is open. Raises CryptoError if it does not verify.
         """
         try:
             result = opened()

@@ -11,16 +11,10 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from carnet_ref import spdm
+from carnet_ref.attestation import composite
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.attestation.composite import (
-    Binding,
-    CompositeEvidence,
-    Expected,
-    Verifier,
-    appraise_composite,
-    nonce_in_session,
-)
 from carnet_ref.attestation.intel.policy import Policy as TdPolicy
 from carnet_ref.attestation.nvidia import appraisal as nvidia
 from carnet_ref.attestation.nvidia.policy import STEPS, Firmware
@@ -33,22 +27,12 @@ from carnet_ref.crypto.certificate_path import PathError, check_path, parse_pem_
 from carnet_ref.crypto.primitives import Random, sha384
 from carnet_ref.device import Mode
 from carnet_ref.marks import enforces
-from carnet_ref.spdm import (
-    BlockReporter,
-    MeasurementRequest,
-    Requester,
-    RequesterConfig,
-    Responder,
-    ResponderConfig,
-    UnexpectedMessageError,
-    UntrustedChainError,
-)
 from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.messages import ALL_MEASUREMENTS, KeyExchange, Summary
 from carnet_ref.spdm.secured import SPDM
 from carnet_ref.spdm.session import key_bytes
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
 from carnet_ref.wire import MalformedError
 
 FIRST_EPOCH: Final = 0
@@ -63,12 +47,10 @@ _CODE_AT = 2
 """Where the request code stands in a message, behind the transport's type and the version."""
 
 
-class LabelledRequester(Requester):
+class LabelledRequester(spdm.Requester):
     """A requester whose session has a name as soon as the key exchange is sent."""
 
-    __slots__ = ("_label",)
-
-    def __init__(self, config: RequesterConfig) -> None:
+    def __init__(self, config: spdm.RequesterConfig) -> None:
         super().__init__(config)
         self._label = ""
 
@@ -90,12 +72,11 @@ class LabelledRequester(Requester):
     def report_nonce(self, drawn: bytes) -> bytes:
         """Return the nonce that commits to the session's transcript and to ``drawn``.
 
-        Raises:
-            SpdmError: there is no session.
+        Raises SpdmError if there is no session.
         """
         if self.session is None:
-            raise UnexpectedMessageError("an open session", "a request for a report")
-        return nonce_in_session(self.session, drawn)
+            raise spdm.UnexpectedMessageError("an open session", "a request for a report")
+        return composite.nonce_in_session(self.session, drawn)
 
     def take_evidence(self, message: bytes) -> GpuEvidence:
         """Return the report that came inside the session, with the responder's chain."""
@@ -103,12 +84,10 @@ class LabelledRequester(Requester):
         return GpuEvidence(taken.report, pem_chain(taken.session.responder.certificates))
 
 
-class LabelledResponder(Responder):
+class LabelledResponder(spdm.Responder):
     """A responder whose session has a name as soon as the key exchange came."""
 
-    __slots__ = ("_label",)
-
-    def __init__(self, config: ResponderConfig) -> None:
+    def __init__(self, config: spdm.ResponderConfig) -> None:
         super().__init__(config)
         self._label = ""
 
@@ -146,7 +125,7 @@ class GpuReporter:
     gpu: SimulatedGpu
     random: Random
 
-    def report(self, asked: MeasurementRequest) -> bytes:
+    def report(self, asked: spdm.MeasurementRequest) -> bytes:
         """Return the MEASUREMENTS that answer a request."""
         whole = asked.signed and asked.message.operation == ALL_MEASUREMENTS
         if whole and asked.message.version is Version.V1_1 and not asked.before:
@@ -157,14 +136,14 @@ class GpuReporter:
         """Return the digest of all measurements, or of those that the GPU is rooted in."""
         return self._blocks().summary(kind)
 
-    def _blocks(self) -> BlockReporter:
-        return BlockReporter(self.gpu.key, lambda: self.gpu.blocks, self.random, self.gpu.opaque)
+    def _blocks(self) -> spdm.BlockReporter:
+        return spdm.BlockReporter(self.gpu.key, lambda: self.gpu.blocks, self.random, self.gpu.opaque)
 
 
 def gpu_responder(gpu: SimulatedGpu, random: Random) -> LabelledResponder:
     """Return the GPU's end of a new session."""
     certificates = tuple(reversed(gpu.certificates))
-    return LabelledResponder(ResponderConfig(certificates, gpu.key, GpuReporter(gpu, random), random))
+    return LabelledResponder(spdm.ResponderConfig(certificates, gpu.key, GpuReporter(gpu, random), random))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +174,7 @@ class GpuVerifier:
 
     def requester(self, random: Random) -> LabelledRequester:
         """Return the orchestrator's end of a new session."""
-        return LabelledRequester(RequesterConfig(self.trust, random))
+        return LabelledRequester(spdm.RequesterConfig(self.trust, random))
 
     def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
         """Appraise a report: its signer, its nonce, the firmware that was measured, and the modes that it states."""
@@ -287,16 +266,15 @@ class GpuVerifier:
     def trust(self, certificates: tuple[x509.Certificate, ...]) -> None:
         """Insist that the responder's chain ends in the vendor's root, and is valid now.
 
-        Raises:
-            UntrustedChainError: it does not, or is not.
+        Raises UntrustedChainError if it does not, or is not.
         """
         try:
             check_path(tuple(reversed(certificates)), self.anchors.of(AnchorRole.NVIDIA_DEVICE))
         except PathError as error:
-            raise UntrustedChainError(str(error)) from error
+            raise spdm.UntrustedChainError(str(error)) from error
         begins, ends = validity(certificates)
         if not begins <= self.clock() <= ends:
-            raise UntrustedChainError(f"valid from {begins} to {ends}")
+            raise spdm.UntrustedChainError(f"valid from {begins} to {ends}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,8 +287,10 @@ class TdQuoter:
     def evidence(self, exporter: bytes, nonce: bytes, manifest: bytes, gpu: GpuEvidence) -> bytes:
         """Return a quote over everything it is bound to, and what of that the holder cannot know."""
         report = sha384(gpu.report)
-        binding = Binding(ORCHESTRATOR, exporter, report, nonce, FIRST_EPOCH, sha384(manifest), self.instance)
-        return CompositeEvidence(binding, self.td.quote(binding.report_data()), gpu.report, gpu.chain).encode()
+        binding = composite.Binding(ORCHESTRATOR, exporter, report, nonce, FIRST_EPOCH, sha384(manifest), self.instance)
+        return composite.CompositeEvidence(
+            binding, self.td.quote(binding.report_data()), gpu.report, gpu.chain
+        ).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,10 +307,10 @@ class TdVerifier:
     def appraise(self, evidence: bytes, exporter: bytes, nonce: bytes, manifest: bytes) -> Appraisal:
         """Appraise a quote and what it is bound to; the GPU is the attested orchestrator's business."""
         policy = TdPolicy(require=QUOTE_STEPS, measurements=self.measured())
-        return appraise_composite(
+        return composite.appraise_composite(
             evidence,
-            self.expected(evidence, Expected(ORCHESTRATOR, exporter, nonce, FIRST_EPOCH, sha384(manifest))),
-            Verifier(self.anchors, policy, collateral=self.collateral),
+            self.expected(evidence, composite.Expected(ORCHESTRATOR, exporter, nonce, FIRST_EPOCH, sha384(manifest))),
+            composite.Verifier(self.anchors, policy, collateral=self.collateral),
             at=self.clock(),
         )
 
@@ -339,7 +319,7 @@ class TdVerifier:
         """Return the measurements that the quote has to state."""
         return (("mrtd", frozenset({self.measurement})),)
 
-    def expected(self, evidence: bytes, known: Expected) -> Expected:
+    def expected(self, evidence: bytes, known: composite.Expected) -> composite.Expected:
         """Return what the quote has to be bound to: what the holder knows, and nothing that the evidence says."""
         del evidence
         return known

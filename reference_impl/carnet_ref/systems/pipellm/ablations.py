@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from carnet_ref.crypto.primitives import TAG_BYTES, AesGcm
-from carnet_ref.systems.pipellm.channel import NOP, SCRATCH, Channel, Keys, Message, encrypt, iv
-from carnet_ref.systems.pipellm.errors import ChannelError
-from carnet_ref.systems.pipellm.flushing import FlushingRuntime
-from carnet_ref.systems.pipellm.gpu import Gpu
-from carnet_ref.systems.pipellm.memory import Memory
-from carnet_ref.systems.pipellm.predictors import Predictor
-from carnet_ref.systems.pipellm.runtime import Guess, Runtime, Tactics
+from carnet_ref.systems.pipellm.channel import NOP, SCRATCH, Channel, ChannelError, Gpu, Keys, Message, encrypt, iv
+from carnet_ref.systems.pipellm.runtime import FlushingRuntime, Guess, Memory, Predictor, Runtime, Tactics
 
 
 class GivesAgain(Channel):
@@ -131,7 +126,7 @@ class EncryptsAgain(FlushingRuntime):
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Message):
+class AddressedMessage(Message):
     """A message with what the host says of it, which nobody asked it for."""
 
     iv: int
@@ -142,14 +137,14 @@ class TakesAnyIv(Gpu):
     """Decrypts under the IV that the host names."""
 
     def _iv(self, message: Message) -> int:
-        return message.iv if isinstance(message, Told) else super()._iv(message)
+        return message.iv if isinstance(message, AddressedMessage) else super()._iv(message)
 
 
 class TakesAnyCommand(Gpu):
     """Takes a command of the number that the host names."""
 
     def _number(self, message: Message) -> int:
-        return message.number if isinstance(message, Told) else super()._number(message)
+        return message.number if isinstance(message, AddressedMessage) else super()._number(message)
 
 
 class TakesAnyBytes(Gpu):

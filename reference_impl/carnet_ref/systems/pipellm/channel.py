@@ -1,4 +1,4 @@
-"""A channel: two keys that the two ends alone have, IVs that are counted and never sent, and what a message is.
+"""A channel: two keys that the two ends alone have, IVs that are counted and never sent, and the GPU that receives.
 
 A ciphertext and a command have one number, and a key each. The ciphertext says nothing of where its block goes, since
 it may be made before anybody knows; the command says it.
@@ -7,12 +7,34 @@ it may be made before anybody knows; the command says it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NoReturn
 
-from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, AesGcm, AuthenticationError, Random, hkdf_sha384
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
-from carnet_ref.systems.pipellm.errors import ChannelError
 from carnet_ref.wire import number, to_number
+
+
+class PipeLlmError(Exception):
+    """Something that the protocol refuses."""
+
+
+class CopyError(PipeLlmError):
+    """A write or a copy that the application may not make; nothing has changed."""
+
+    def __init__(self, page: int, reason: str) -> None:
+        super().__init__(f"page {page}: {reason}")
+        self.page = page
+        self.reason = reason
+
+
+class ChannelError(PipeLlmError):
+    """A channel that has ended, or that cannot be had."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(f"message {number}: {reason}")
+        self.number = number
+        self.reason = reason
+
 
 MAX_BLOCK: Final = 2**20
 """The most bytes that are encrypted under one IV. Source: PipeLLM's repository, pipellm.h."""
@@ -44,25 +66,17 @@ class Message:
 class Channel:
     """A channel with keys that were never used, for one sender and one GPU."""
 
-    def __init__(self, random: Random) -> None:
-        drawn = hkdf_sha384(random(KEY_BYTES), b"", _KEYS, 2 * KEY_BYTES)
-        self._keys = Keys(drawn[:KEY_BYTES], drawn[KEY_BYTES:])
+    def __init__(self, random: primitives.Random) -> None:
+        drawn = primitives.hkdf_sha384(random(primitives.KEY_BYTES), b"", _KEYS, 2 * primitives.KEY_BYTES)
+        self._keys = Keys(drawn[: primitives.KEY_BYTES], drawn[primitives.KEY_BYTES :])
         self._taken: set[str] = set()
 
     def for_tenant(self) -> Keys:
-        """Return the tenant's end, once.
-
-        Raises:
-            ChannelError: somebody has it already.
-        """
+        """Return the tenant's end, once. Raises ChannelError if somebody has it already."""
         return self._take("tenant")
 
     def for_gpu(self) -> Keys:
-        """Return the GPU's end, once.
-
-        Raises:
-            ChannelError: somebody has it already.
-        """
+        """Return the GPU's end, once. Raises ChannelError if somebody has it already."""
         return self._take("GPU")
 
     @enforces("REQ-KEY-01", "REQ-KEY-02", "own-key", "new-key")
@@ -75,45 +89,96 @@ class Channel:
 
 
 def iv(count: int) -> bytes:
-    """Return the IV of the message that so many came before.
-
-    Raises:
-        ChannelError: the channel has no further one.
-    """
+    """Return the IV of the message that so many came before. Raises ChannelError if the channel has no further one."""
     if not 0 <= count < MESSAGES:
         raise ChannelError(count, "the channel has no IV left")
-    return count.to_bytes(NONCE_BYTES, "big")
+    return count.to_bytes(primitives.NONCE_BYTES, "big")
 
 
 def encrypt(keys: Keys, count: int, block: bytes) -> bytes:
     """Return the ciphertext and the tag of a block under the IV of a message."""
-    return AesGcm(keys.blocks).encrypt(iv(count), block)
+    return primitives.AesGcm(keys.blocks).encrypt(iv(count), block)
 
 
 def decrypt(keys: Keys, count: int, ciphertext: bytes) -> bytes:
-    """Return the block in a message.
-
-    Raises:
-        AuthenticationError: it was not encrypted under this key and this IV.
-    """
+    """Return the block in a message. Raises AuthenticationError if it was not encrypted under this key and this IV."""
     try:
-        return AesGcm(keys.blocks).decrypt(iv(count), ciphertext)
-    except AuthenticationError:
-        raise AuthenticationError("the tag of the block") from None
+        return primitives.AesGcm(keys.blocks).decrypt(iv(count), ciphertext)
+    except primitives.AuthenticationError:
+        raise primitives.AuthenticationError("the tag of the block") from None
 
 
 def seal_command(keys: Keys, count: int, copy: int) -> bytes:
     """Return the command of a message: which copy it is, or that it goes to scratch memory."""
-    return AesGcm(keys.commands).encrypt(iv(count), number(copy), _COMMAND)
+    return primitives.AesGcm(keys.commands).encrypt(iv(count), number(copy), _COMMAND)
 
 
 def open_command(keys: Keys, count: int, command: bytes) -> int:
     """Return which copy the message of this number is.
 
-    Raises:
-        AuthenticationError: it is the command of no message, or of another one.
+    Raises AuthenticationError if it is the command of no message, or of another one.
     """
     try:
-        return to_number(AesGcm(keys.commands).decrypt(iv(count), command, _COMMAND), "command", "copy")
-    except AuthenticationError:
-        raise AuthenticationError("the command") from None
+        return to_number(primitives.AesGcm(keys.commands).decrypt(iv(count), command, _COMMAND), "command", "copy")
+    except primitives.AuthenticationError:
+        raise primitives.AuthenticationError("the command") from None
+
+
+class Gpu:
+    """The GPU's end of one channel."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._counter = 0
+        self._ended = False
+        self._landed: dict[int, bytes] = {}
+
+    @property
+    def counter(self) -> int:
+        """How many messages were decrypted, which is the IV of the next."""
+        return self._counter
+
+    @property
+    def landed(self) -> dict[int, bytes]:
+        """What kernels read: copies by their number, in the order in which they came."""
+        return dict(self._landed)
+
+    def receive(self, message: Message) -> None:
+        """Decrypt the next message, whatever the host says that it is.
+
+        Raises ChannelError if the channel has ended, or ends with this message; nothing of the message is kept.
+        """
+        if self._ended:
+            raise ChannelError(self._counter, "the channel has ended")
+        try:
+            copy = open_command(self._keys, self._number(message), message.command)
+            block = self._block(self._iv(message), message.ciphertext)
+        except primitives.AuthenticationError as error:
+            self._end(str(error))
+        self._counter += 1
+        if copy != SCRATCH:
+            self._landed[copy] = block
+
+    @enforces("REQ-RECEIVE-01", "implicit-counter")
+    def _iv(self, message: Message) -> int:
+        """Return the IV that a message is decrypted under, which is the counter's: nothing in the message names one."""
+        del message
+        return self._counter
+
+    @enforces("REQ-RECEIVE-03", "command-counted")
+    def _number(self, message: Message) -> int:
+        """Return the number of the command that is expected with a message."""
+        del message
+        return self._counter
+
+    @enforces("REQ-RECEIVE-02", "tag-checked")
+    def _block(self, iv: int, ciphertext: bytes) -> bytes:
+        if len(ciphertext) < primitives.TAG_BYTES:
+            self._end(f"{len(ciphertext)} bytes have no tag")
+        return decrypt(self._keys, iv, ciphertext)
+
+    @enforces("REQ-RECEIVE-04", "fail-closed")
+    def _end(self, reason: str) -> NoReturn:
+        """End the channel: nobody knows what the host will send next, or what was lost."""
+        self._ended = True
+        raise ChannelError(self._counter, reason)

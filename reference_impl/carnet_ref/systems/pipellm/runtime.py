@@ -2,15 +2,119 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from carnet_ref.marks import enforces
-from carnet_ref.systems.pipellm.channel import MESSAGES, NOP, SCRATCH, Keys, Message, encrypt, iv, seal_command
-from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
-from carnet_ref.systems.pipellm.memory import Memory
-from carnet_ref.systems.pipellm.predictors import Predictor
+from carnet_ref.systems.pipellm import channel
+
+Watcher = Callable[[int], None]
+"""Is told of a page that is about to be written, and may refuse."""
+
+
+class Memory:
+    """Pages by their number, none of which the host can see."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, bytes] = {}
+        self._watchers: list[Watcher] = []
+
+    def __contains__(self, page: int) -> bool:
+        return page in self._pages
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have ``watcher`` told of each write before it is made."""
+        self._watchers.append(watcher)
+
+    def read(self, page: int) -> bytes:
+        """Return what a page holds. Raises CopyError if there is no such page."""
+        if page not in self._pages:
+            raise channel.CopyError(page, "was never written")
+        return self._pages[page]
+
+    def write(self, page: int, data: bytes) -> None:
+        """Let a page hold something else.
+
+        Raises CopyError if it is too much for a page, or a copy of the page is pending.
+        """
+        if not 0 < len(data) <= channel.MAX_BLOCK:
+            raise channel.CopyError(page, f"{len(data)} bytes are no page")
+        for watcher in self._watchers:
+            watcher(page)
+        self._pages[page] = bytes(data)
+
+
+class Predictor(Protocol):
+    """Sees pages leave the GPU and return to it, and guesses which return next."""
+
+    def left(self, page: int) -> None:
+        """Note that a page was copied out of the GPU."""
+
+    def returned(self, page: int) -> None:
+        """Note that a copy of a page to the GPU was asked for."""
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Return up to ``count`` pages, the next one first."""
+
+
+class Repeat:
+    """Layers: the pages are asked for in a cycle, again and again."""
+
+    def __init__(self, longest: int = 1024) -> None:
+        self._longest = longest
+        self._seen: list[int] = []
+
+    def left(self, page: int) -> None:
+        """Pages that are copied out say nothing of the cycle."""
+
+    def returned(self, page: int) -> None:
+        """Add a page to what was seen, and forget what no cycle reaches."""
+        self._seen.append(page)
+        del self._seen[: -2 * self._longest]
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Go on in the shortest cycle that was seen twice."""
+        for length in range(1, len(self._seen) // 2 + 1):
+            once = self._seen[-length:]
+            if once == self._seen[-2 * length : -length]:
+                return list(itertools.islice(itertools.cycle(once), count))
+        return []
+
+
+class _Swapped:
+    """Pages that left, in the order in which they did."""
+
+    def __init__(self) -> None:
+        self._away: list[int] = []
+
+    def left(self, page: int) -> None:
+        """Put a page behind all others."""
+        self.returned(page)
+        self._away.append(page)
+
+    def returned(self, page: int) -> None:
+        """Take a page out, wherever it is."""
+        if page in self._away:
+            self._away.remove(page)
+
+
+class Fifo(_Swapped):
+    """Requests that wait: what left first returns first."""
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Return what left first, first."""
+        return self._away[:count]
+
+
+class Lifo(_Swapped):
+    """Requests that were pre-empted: what left last returns first."""
+
+    def guess(self, count: int) -> Sequence[int]:
+        """Return what left last, first."""
+        return self._away[::-1][:count]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +152,9 @@ class Counts:
 class Runtime:
     """The tenant's end of one channel."""
 
-    def __init__(self, keys: Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None) -> None:
+    def __init__(
+        self, keys: channel.Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None
+    ) -> None:
         self._keys, self._memory, self._predictor = keys, memory, predictor
         self._tactics = tactics or Tactics()
         self._due = 0
@@ -71,11 +177,7 @@ class Runtime:
     # -- the application ---------------------------------------------------------------------------------------------
 
     def ask(self, page: int) -> int:
-        """Ask for a copy of a page, and return the number of the copy.
-
-        Raises:
-            CopyError: there is no such page.
-        """
+        """Ask for a copy of a page, and return the number of the copy. Raises CopyError if there is no such page."""
         self._memory.read(page)
         copy = self._asked
         self._pending.append((copy, page))
@@ -86,8 +188,7 @@ class Runtime:
     def swapped_out(self, page: int, data: bytes) -> None:
         """Take a page that the GPU had no room for.
 
-        Raises:
-            CopyError: it is too much for a page, or a copy of the page is pending.
+        Raises CopyError if it is too much for a page, or a copy of the page is pending.
         """
         self._memory.write(page, data)
         self._predictor.left(page)
@@ -99,7 +200,7 @@ class Runtime:
     @enforces("REQ-WRITE-02", "write-waits")
     def _refuse_while_pending(self, page: int) -> None:
         if any(page == waiting for _, waiting in self._pending):
-            raise CopyError(page, "a copy of it is pending")
+            raise channel.CopyError(page, "a copy of it is pending")
 
     @enforces("REQ-WRITE-01", "write-invalidates")
     def _drop(self, page: int) -> None:
@@ -112,12 +213,12 @@ class Runtime:
         first = self._due + len(self._pending) + self._tactics.gap
         guessed = self._predictor.guess(self._tactics.window)
         for count, page in enumerate(guessed[: self._tactics.window], first):
-            if count < MESSAGES and page in self._memory:
+            if count < channel.MESSAGES and page in self._memory:
                 self._guess(count, page)
 
     def _guess(self, count: int, page: int) -> None:
         if count not in self._staged or self._staged[count].page != page:
-            self._stage(count, Guess(page, encrypt(self._keys, count, self._memory.read(page))))
+            self._stage(count, Guess(page, channel.encrypt(self._keys, count, self._memory.read(page))))
 
     @enforces("REQ-STAGE-01", "private-staging")
     def _stage(self, count: int, guess: Guess) -> None:
@@ -126,41 +227,39 @@ class Runtime:
 
     # -- sending -----------------------------------------------------------------------------------------------------
 
-    def send(self) -> list[Message]:
+    def send(self) -> list[channel.Message]:
         """Return the messages of all pending copies, in the order in which they were asked for.
 
-        Raises:
-            ChannelError: the channel has no IV left, even for the first; what is pending stays so.
+        Raises ChannelError if the channel has no IV left, even for the first; what is pending stays so.
         """
-        messages: list[Message] = []
+        messages: list[channel.Message] = []
         while self._pending:
             try:
                 messages += self.send_next()
-            except ChannelError:
+            except channel.ChannelError:
                 if not messages:
                     raise
                 break
         return messages
 
     @enforces("REQ-ORDER-01", "in-order")
-    def send_next(self) -> list[Message]:
+    def send_next(self) -> list[channel.Message]:
         """Return the messages of the pending copy that was asked for first.
 
-        Raises:
-            ChannelError: the channel has no IV left for it, or no copy is pending; what is pending stays so.
+        Raises ChannelError if the channel has no IV left for it, or no copy is pending; what is pending stays so.
         """
         if not self._pending:
-            raise ChannelError(self._due, "no copy is pending")
+            raise channel.ChannelError(self._due, "no copy is pending")
         messages = self._serve(*self._pending[0])
         self._pending.popleft()
         return messages
 
-    def _serve(self, copy: int, page: int) -> list[Message]:
+    def _serve(self, copy: int, page: int) -> list[channel.Message]:
         """Return the messages of one copy; if there is no IV for it, nothing has changed."""
-        iv(self._due)
+        channel.iv(self._due)
         return list(self._messages(copy, page))
 
-    def _messages(self, copy: int, page: int) -> Iterator[Message]:
+    def _messages(self, copy: int, page: int) -> Iterator[channel.Message]:
         count = self._guessed(page)
         if count is None:
             self.counts.misses += 1
@@ -182,25 +281,67 @@ class Runtime:
     def _is_of(self, count: int, page: int) -> bool:
         return count in self._staged and self._staged[count].page == page
 
-    def _anew(self, copy: int, page: int) -> Message:
-        return self._message(encrypt(self._keys, self._due, self._memory.read(page)), copy)
+    def _anew(self, copy: int, page: int) -> channel.Message:
+        return self._message(channel.encrypt(self._keys, self._due, self._memory.read(page)), copy)
 
     @enforces("REQ-SEND-03", "pad-first")
-    def _pad(self, count: int) -> Iterator[Message]:
+    def _pad(self, count: int) -> Iterator[channel.Message]:
         """Yield NOPs until an IV is due."""
         while self._due < count:
             self.counts.nops += 1
             yield self._nop()
 
     @enforces("REQ-PAD-01", "pad-discarded")
-    def _nop(self) -> Message:
+    def _nop(self) -> channel.Message:
         """Return a message that says nothing and goes nowhere."""
-        return self._message(encrypt(self._keys, self._due, NOP), SCRATCH)
+        return self._message(channel.encrypt(self._keys, self._due, channel.NOP), channel.SCRATCH)
 
     @enforces("REQ-SEND-04", "miss-advances", "pad-advances")
-    def _message(self, ciphertext: bytes, copy: int) -> Message:
+    def _message(self, ciphertext: bytes, copy: int) -> channel.Message:
         """Return a message that takes the IV that is due, with which every guess for it is gone."""
-        message = Message(ciphertext, seal_command(self._keys, self._due, copy))
+        message = channel.Message(ciphertext, channel.seal_command(self._keys, self._due, copy))
         self._staged.pop(self._due, None)
         self._due += 1
         return message
+
+
+class FlushingRuntime(Runtime):
+    """The tenant's end of a channel on which the host sees guesses, and an IV encrypts once."""
+
+    def __init__(
+        self, keys: channel.Keys, memory: Memory, predictor: Predictor, tactics: Tactics | None = None
+    ) -> None:
+        super().__init__(keys, memory, predictor, tactics)
+        self._spent: dict[int, bytes] = {}
+
+    @property
+    def shared(self) -> dict[int, bytes]:
+        """What the host sees of guesses: ciphertexts, by the number of the message that they are for."""
+        return dict(self._spent)
+
+    @enforces("REQ-FLUSH-01")
+    def _guess(self, count: int, page: int) -> None:
+        """Leave an IV alone that encrypted something, even if that was dropped."""
+        if count not in self._spent:
+            super()._guess(count, page)
+
+    def _stage(self, count: int, guess: Guess) -> None:
+        self._spent[count] = guess.ciphertext
+        self._staged[count] = guess
+
+    @enforces("REQ-FLUSH-01")
+    def _serve(self, copy: int, page: int) -> list[channel.Message]:
+        """Flush what was guessed wrong, before a page is encrypted anew under an IV that encrypted nothing."""
+        if self._guessed(page) is not None:
+            return super()._serve(copy, page)
+        free = next(number for number in itertools.count(self._due) if number not in self._spent)
+        channel.iv(free)
+        return [*self._pad(free), *super()._serve(copy, page)]
+
+    @enforces("REQ-FLUSH-01")
+    def _nop(self) -> channel.Message:
+        """Return what was encrypted ahead for this number, to be discarded; or a NOP, if nothing was."""
+        flushed = self._spent.get(self._due)
+        return self._message(
+            channel.encrypt(self._keys, self._due, channel.NOP) if flushed is None else flushed, channel.SCRATCH
+        )

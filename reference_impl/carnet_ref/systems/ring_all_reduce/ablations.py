@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES
-from carnet_ref.systems.ring_all_reduce.errors import AlarmError, ReportError
-from carnet_ref.systems.ring_all_reduce.exchange import Report, ReportCheck, verify_report
-from carnet_ref.systems.ring_all_reduce.messages import Label
-from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
-from carnet_ref.systems.ring_all_reduce.schedule import Phase
-
-_FIRST_COUNTER: Final = (2).to_bytes(4, "big")
-"""The counter of the first block of plaintext; the one before masks the tag (SP 800-38D, section 7.1)."""
-
+from carnet_ref.systems.devices import decrypt_message_unverified, exclusive_or
+from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, Report, ReportCheck, ReportError, verify_report
+from carnet_ref.systems.ring_all_reduce.rank import Label, Phase, Rank, Vector
 
 # -- what a rank asks of a report ------------------------------------------------------------------------------------
 
 
-class Informed(ReportCheck):
+class ReportCheckWithExchanges(ReportCheck):
     """A check that is told which exchanges there are; the real one has no use for that."""
 
     def __init__(self, root: ec.EllipticCurvePublicKey, code: bytes) -> None:
@@ -35,7 +26,7 @@ class Informed(ReportCheck):
         self.exchanges: list[bytes] = []
 
 
-class AnyExchange(Informed):
+class AnyExchange(ReportCheckWithExchanges):
     """Takes a report that names any exchange."""
 
     def names_exchange(self, report: Report, exchange: bytes) -> None:
@@ -120,36 +111,21 @@ class LateCheck(Rank):
     """Adds what arrives, and looks at the tag never."""
 
     def _verified(self, label: Label, message: bytes) -> Vector:
-        stream = Cipher(AES(self._incoming), CTR(message[:NONCE_BYTES] + _FIRST_COUNTER)).decryptor()
-        return self._parsed(label, stream.update(vector(message)) + stream.finalize())
+        return self._parsed(label, decrypt_message_unverified(self._incoming, message))
 
 
-class AnyIteration(Rank):
-    """Binds no iteration."""
+def binding_no(**part: Any) -> type[Rank]:
+    """Return ranks that do not bind a part of the label: whatever it is, they bind this in its place."""
 
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, iteration=0))
+    class BindsLess(Rank):
+        def _bound(self, label: Label) -> bytes:
+            return super()._bound(replace(label, **part))
 
-
-class AnyPhase(Rank):
-    """Binds no phase."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, phase=Phase.REDUCE))
+    return BindsLess
 
 
-class AnyStep(Rank):
-    """Binds no sub-step."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, step=0))
-
-
-class AnyChunk(Rank):
-    """Binds no chunk."""
-
-    def _bound(self, label: Label) -> bytes:
-        return super()._bound(replace(label, chunk=0))
+AnyIteration, AnyPhase = binding_no(iteration=0), binding_no(phase=Phase.REDUCE)
+AnyStep, AnyChunk = binding_no(step=0), binding_no(chunk=0)
 
 
 class AddsAgain(Rank):
@@ -196,11 +172,6 @@ RANKS: Final[Mapping[str, type[Rank]]] = {
 }
 
 
-def vector(message: bytes) -> bytes:
-    """Return the ciphertext of a message without its IV and its tag."""
-    return message[NONCE_BYTES:-TAG_BYTES]
-
-
 def summed(one: bytes, other: bytes) -> bytes:
     """Return the sum of two messages' ciphertexts: that of the plaintexts, if the IV is the same."""
-    return bytes(a ^ b for a, b in zip(vector(one), vector(other), strict=True))
+    return exclusive_or(one[NONCE_BYTES:-TAG_BYTES], other[NONCE_BYTES:-TAG_BYTES])

@@ -1,32 +1,57 @@
-"""Key exchange of a hop: a rank and the next one agree on a key, and each takes the other's report for it only."""
+"""Key exchange of a hop: a rank and the next one agree on a key, and each accepts the other's report for it only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    AuthenticationError,
-    KeyMaterialError,
-    Random,
-    X25519Share,
-    hkdf_sha384,
-    sign_p384,
-    verify_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
-from carnet_ref.systems.ring_all_reduce.errors import ReportError
+from carnet_ref.systems import devices
+from carnet_ref.systems.devices import point, refused_as, verify_under
 from carnet_ref.wire import MalformedError, join, number, split, to_number
+
+
+class RingError(Exception):
+    """Something that the protocol refuses."""
+
+
+class ReportError(RingError):
+    """A report that a rank does not take."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the report is not taken: {reason}")
+        self.reason = reason
+
+
+class TurnError(RingError):
+    """A step that a rank does not take, because it would take it twice or too early."""
+
+    def __init__(self, rank: int, reason: str) -> None:
+        super().__init__(f"rank {rank}: {reason}")
+        self.rank = rank
+        self.reason = reason
+
+
+class AlarmError(RingError):
+    """The alarm of a rank: a message failed or did not come, and the rank takes no further part."""
+
+    def __init__(self, rank: int, reason: str) -> None:
+        super().__init__(f"rank {rank} raised the alarm: {reason}")
+        self.rank = rank
+        self.reason = reason
+
 
 CONFIDENTIAL: Final = b"confidential"
 OPEN: Final = b"open"
 _REPORT: Final = b"carnet ring all-reduce report"
 _DEVICE: Final = b"carnet ring all-reduce device"
 _KEY: Final = b"carnet ring all-reduce hop"
+certify: Final = partial(devices.certify, _DEVICE)
+"""Returns the certificate of a device, from the vendor's key and the device's."""
 _FIELDS: Final = ("share", "mode", "code", "place", "signature", "device", "certificate")
 
 
@@ -57,18 +82,10 @@ class Half:
 
     @staticmethod
     def decoded(data: bytes) -> Half:
-        """Return what came over a link.
-
-        Raises:
-            ReportError: it is no half of an exchange.
-        """
-        try:
-            share, mode, code, place, signature, device, certificate = split(data, "exchange", *_FIELDS)
-            return Half(
-                share, Report(mode, code, to_number(place, "exchange", "place"), signature, device, certificate)
-            )
-        except MalformedError as error:
-            raise ReportError(str(error)) from None
+        """Return what came over a link. Raises ReportError if it is no half of an exchange."""
+        with refused_as(ReportError, MalformedError):
+            share, mode, code, place, *rest = split(data, "exchange", *_FIELDS)
+            return Half(share, Report(mode, code, to_number(place, "exchange", "place"), *rest))
 
 
 class Device:
@@ -84,8 +101,8 @@ class Device:
     def report(self, exchange: bytes) -> Report:
         """Return a report that names an exchange, and what this GPU is."""
         named = _named(exchange, self._mode, self._code, self.place)
-        signature = sign_p384(self._identity, named)
-        return Report(self._mode, self._code, self.place, signature, _point(self._identity), self._certificate)
+        signature = primitives.sign_p384(self._identity, named)
+        return Report(self._mode, self._code, self.place, signature, point(self._identity), self._certificate)
 
 
 class ReportCheck:
@@ -109,10 +126,8 @@ class ReportCheck:
     @enforces("REQ-SETUP-04", "gpu-certificate")
     def certificate(self, report: Report) -> None:
         """Refuse a signer that the vendor did not certify."""
-        try:
-            verify_p384(self._root, report.certificate, join(_DEVICE, report.device), "certificate")
-        except AuthenticationError as error:
-            raise ReportError(str(error)) from None
+        with refused_as(ReportError, primitives.AuthenticationError):
+            primitives.verify_p384(self._root, report.certificate, join(_DEVICE, report.device), "certificate")
 
     @enforces("REQ-SETUP-03", "report-bound")
     def names_exchange(self, report: Report, exchange: bytes) -> None:
@@ -141,29 +156,26 @@ class ReportCheck:
 class HopOpening:
     """The sending end of a hop, while its exchange is open."""
 
-    def __init__(self, device: Device, random: Random) -> None:
-        self._share = X25519Share(random(KEY_BYTES))
+    def __init__(self, device: Device, random: primitives.Random) -> None:
+        self._share = primitives.X25519Share(random(primitives.KEY_BYTES))
         self.half = Half(self._share.public, device.report(self._share.public))
 
     @enforces("REQ-SETUP-01", "hop-key")
     def take(self, answer: Half, check: ReportCheck, after: int) -> bytes:
-        """Return the key of the hop to the rank after this one.
-
-        Raises:
-            ReportError: the answer is not from there.
-        """
+        """Return the key of the hop to the rank after this one. Raises ReportError if the answer is not from there."""
         check.take(answer.report, self._share.public + answer.share, after)
         return _key(self._share, answer.share, self._share.public + answer.share)
 
 
-def answer_hop(device: Device, opening: Half, check: ReportCheck, before: int, random: Random) -> tuple[Half, bytes]:
+def answer_hop(
+    device: Device, opening: Half, check: ReportCheck, before: int, random: primitives.Random
+) -> tuple[Half, bytes]:
     """Return the answer of the receiving end of a hop, and the key of the hop from the rank before it.
 
-    Raises:
-        ReportError: the opening is not from there.
+    Raises ReportError if the opening is not from there.
     """
     check.take(opening.report, opening.share, before)
-    share = X25519Share(random(KEY_BYTES))
+    share = primitives.X25519Share(random(primitives.KEY_BYTES))
     exchange = opening.share + share.public
     return Half(share.public, device.report(exchange)), _key(share, opening.share, exchange)
 
@@ -171,32 +183,17 @@ def answer_hop(device: Device, opening: Half, check: ReportCheck, before: int, r
 def verify_report(report: Report, exchange: bytes) -> None:
     """Verify the signature of a report over the exchange that it is to name.
 
-    Raises:
-        ReportError: it does not verify.
+    Raises ReportError if it does not verify.
     """
     named = _named(exchange, report.mode, report.code, report.place)
-    try:
-        key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), report.device)
-        verify_p384(key, report.signature, named, "report")
-    except (AuthenticationError, ValueError) as error:
-        raise ReportError(str(error)) from None
-
-
-def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the vendor's certificate of a device."""
-    return sign_p384(root, join(_DEVICE, _point(identity)))
-
-
-def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+    with refused_as(ReportError, primitives.AuthenticationError, ValueError):
+        verify_under(report.device, report.signature, named, "report")
 
 
 def _named(exchange: bytes, mode: bytes, code: bytes, place: int) -> bytes:
     return join(_REPORT, exchange, mode, code, number(place))
 
 
-def _key(share: X25519Share, other: bytes, exchange: bytes) -> bytes:
-    try:
-        return hkdf_sha384(share.agree(other), exchange, _KEY, KEY_BYTES)
-    except KeyMaterialError as error:
-        raise ReportError(str(error)) from None
+def _key(share: primitives.X25519Share, other: bytes, exchange: bytes) -> bytes:
+    with refused_as(ReportError, primitives.KeyMaterialError):
+        return primitives.hkdf_sha384(share.agree(other), exchange, _KEY, primitives.KEY_BYTES)

@@ -1,17 +1,107 @@
-"""A rank: adds its own contribution to partial sums and keeps whole ones, or raises the alarm."""
+"""A rank: adds its own contribution to partial sums and keeps whole ones, or raises the alarm.
+
+A bucket of gradients has as many chunks as there are ranks, and each chunk begins at the rank of its number. Chunks of
+all buckets are numbered through. The IV is sent with a message. A receiver opens it with the label that it expects, and
+so takes nothing that was sealed for another iteration, phase, sub-step or chunk.
+
+Source: Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations (2009).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from carnet_ref.crypto.primitives import AuthenticationError
+from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
 from carnet_ref.marks import enforces
-from carnet_ref.systems.ring_all_reduce.errors import AlarmError, TurnError
-from carnet_ref.systems.ring_all_reduce.messages import Label, seal, unseal
-from carnet_ref.systems.ring_all_reduce.schedule import Phase, receives, sends
+from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, TurnError
+from carnet_ref.wire import join, number
+
+
+class Phase(Enum):
+    """A half of all-reduce."""
+
+    REDUCE = 0
+    GATHER = 1
+
+
+def steps(ranks: int) -> range:
+    """Return the sub-steps of each phase: one fewer than there are ranks."""
+    return range(ranks - 1)
+
+
+def turns(ranks: int, buckets: int) -> Iterator[tuple[int, Phase, int]]:
+    """Yield bucket, phase and sub-step in the order in which every rank takes them."""
+    for bucket in range(buckets):
+        for phase in Phase:
+            for step in steps(ranks):
+                yield bucket, phase, step
+
+
+def sends(rank: int, ranks: int, bucket: int, phase: Phase, step: int) -> int:
+    """Return the chunk that a rank sends."""
+    begins = rank if phase is Phase.REDUCE else rank + 1
+    return bucket * ranks + (begins - step) % ranks
+
+
+def receives(rank: int, ranks: int, bucket: int, phase: Phase, step: int) -> int:
+    """Return the chunk that a rank gets: what the rank before it sends."""
+    return sends((rank - 1) % ranks, ranks, bucket, phase, step)
+
+
+MAX_ITERATIONS = 2**56
+MAX_CHUNKS = 2**32
+_LABEL = b"carnet ring all-reduce vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Where a message belongs."""
+
+    iteration: int
+    phase: Phase
+    step: int
+    chunk: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.iteration < MAX_ITERATIONS and self.step >= 0 and 0 <= self.chunk < MAX_CHUNKS):
+            raise ValueError(f"no sub-step {self.step} of chunk {self.chunk} in iteration {self.iteration}")
+
+    def __str__(self) -> str:
+        phase = "reduce-scatter" if self.phase is Phase.REDUCE else "all-gather"
+        return f"chunk {self.chunk}, sub-step {self.step} of {phase} in iteration {self.iteration}"
+
+    @property
+    def nonce(self) -> bytes:
+        """The IV: seven bytes of the iteration, one of the phase and four of the chunk."""
+        return self.iteration.to_bytes(7, "big") + bytes([self.phase.value]) + self.chunk.to_bytes(4, "big")
+
+    @property
+    @enforces("REQ-SEND-01", "bound-iteration", "bound-phase", "bound-step", "bound-chunk")
+    def bound(self) -> bytes:
+        """The associated data: iteration, phase, sub-step and chunk."""
+        return join(_LABEL, *map(number, (self.iteration, self.phase.value, self.step, self.chunk)))
+
+
+def seal(key: bytes, nonce: bytes, bound: bytes, vector: bytes) -> bytes:
+    """Return IV, ciphertext and tag of a vector."""
+    return nonce + AesGcm(key).encrypt(nonce, vector, bound)
+
+
+def unseal(key: bytes, bound: bytes, message: bytes) -> bytes:
+    """Return the vector of a message.
+
+    Raises AuthenticationError if the tag does not verify for what is expected, or there is none.
+    """
+    if len(message) < NONCE_BYTES + TAG_BYTES:
+        raise AuthenticationError(f"a message of {len(message)} bytes")
+    return AesGcm(key).decrypt(message[:NONCE_BYTES], message[NONCE_BYTES:], bound)
+
 
 Vector = npt.NDArray[np.float32]
 _WIRE = np.dtype("<f4")

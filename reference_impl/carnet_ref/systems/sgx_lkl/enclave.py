@@ -9,11 +9,8 @@ from enum import Enum
 from carnet_ref.crypto.primitives import CryptoError
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.sgx_lkl.calls import Call, pieces
-from carnet_ref.systems.sgx_lkl.errors import AnswerError, PaddingError, ShapeError, TurnError
-from carnet_ref.systems.sgx_lkl.frames import Frame, Sealer, opened, unverified
-from carnet_ref.systems.sgx_lkl.padding import padded, unpadded
-from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
+from carnet_ref.systems.devices import decrypt_message_unverified
+from carnet_ref.systems.sgx_lkl import frames
 
 FRAMES, ANSWERS, RESULT = b"carnet sgx-lkl frame", b"carnet sgx-lkl answer", b"carnet sgx-lkl result"
 
@@ -54,98 +51,92 @@ class Enclave:
 
     def __init__(
         self,
-        shape: Shape,
+        shape: frames.Shape,
         keys: Keys,
         checks: Checks = EVERY,
-        filled: frozenset[Operation] = frozenset(),
+        filled: frozenset[frames.Operation] = frozenset(),
         order: Callable[[int], int] = int,
     ) -> None:
         self.shape, self._keys, self._checks = shape, keys, checks
         self._filled, self._order = filled, order
-        self._sealer = Sealer(keys.out, FRAMES, checks)
-        self.carried: dict[int, Call | None] = {}
+        self._sealer = frames.Sealer(keys.out, FRAMES, checks)
+        self.carried: dict[int, frames.Call | None] = {}
         self._answered: set[int] = set()
-        self.waiting: list[Call] = []
-        self.taken: list[tuple[Call, bytes]] = []
+        self.waiting: list[frames.Call] = []
+        self.taken: list[tuple[frames.Call, bytes]] = []
         self.failed = self.over = False
 
-    def ask(self, call: Call) -> None:
-        """Keep a call until it was served.
-
-        Raises:
-            ShapeError: it is about a block that the disk does not have.
-        """
+    def ask(self, call: frames.Call) -> None:
+        """Keep a call until it was served. Raises ShapeError if it is about a block that the disk does not have."""
         if not 0 <= call.block < self.shape.blocks:
-            raise ShapeError(f"no block {call.block} of {self.shape.blocks}")
-        self.waiting += pieces(call, self.shape, self._checks)
+            raise frames.ShapeError(f"no block {call.block} of {self.shape.blocks}")
+        self.waiting += frames.pieces(call, self.shape, self._checks)
 
     @enforces("REQ-ORDER-01", "REQ-ADDRESS-01", "fixed-order", "fixed-scan")
-    def has_turn(self, tick: int, call: Call) -> bool:
+    def has_turn(self, tick: int, call: frames.Call) -> bool:
         """Whether the schedule lets a call leave in a tick: its operation and its block have their turn."""
         ordered = call.operation is self.shape.turn(tick) or not self._checks.insist_on("fixed-order")
         swept = call.block == self.shape.sweep(tick) or not self._checks.insist_on("fixed-scan")
         return ordered and swept
 
-    def due(self, tick: int) -> Call | None:
+    def due(self, tick: int) -> frames.Call | None:
         """Return the call that leaves in a tick: the first that waits, is not on its way, and has its turn."""
         return next((call for call in self.waiting if self.may_emit(tick, call)), None)
 
     @property
-    def on_the_way(self) -> list[Call]:
+    def on_the_way(self) -> list[frames.Call]:
         """The calls that are in frames which nobody answered yet."""
         return [call for tick, call in self.carried.items() if call is not None and tick not in self._answered]
 
     @enforces("REQ-COUNT-01", "REQ-COUNT-02", "CLAIM-COUNT", "CLAIM-KEPT", "dummy-calls")
-    def may_emit(self, tick: int, call: Call | None) -> bool:
+    def may_emit(self, tick: int, call: frames.Call | None) -> bool:
         """Whether a frame leaves in a tick that carries this call, or none."""
         if call is not None:
             free = self.waiting.count(call) > self.on_the_way.count(call)
             return free and self.has_turn(tick, call)
         return self._checks.insist_on("dummy-calls") or self.shape.turn(tick) in self._filled
 
-    def emit(self, tick: int, call: Call | None) -> Frame:
+    def emit(self, tick: int, call: frames.Call | None) -> frames.Frame:
         """Return the frame of a tick, which carries a call that waits, or a dummy.
 
-        Raises:
-            TurnError: the run is over, a frame left in the tick, or there is nothing that may leave.
+        Raises TurnError if the run is over, a frame left in the tick, or there is nothing that may leave.
         """
         if self.over or not 0 <= tick < self.shape.ticks or tick in self.carried:
-            raise TurnError(tick, "no frame is due")
+            raise frames.TurnError(tick, "no frame is due")
         if not self.may_emit(tick, call):
-            raise TurnError(tick, "there is nothing to say")
+            raise frames.TurnError(tick, "there is nothing to say")
         self.carried[tick] = call
         return self._frame(tick, call)
 
     @enforces("REQ-SIZE-01", "REQ-TIME-01", "pad-frames", "constant-rate")
-    def _frame(self, tick: int, call: Call | None) -> Frame:
+    def _frame(self, tick: int, call: frames.Call | None) -> frames.Frame:
         content = b"" if call is None else call.content
         fits = len(content) <= self.shape.room
         if self._checks.insist_on("pad-frames") and fits:
-            content = padded(content, self.shape.block_bytes)
+            content = frames.padded(content, self.shape.block_bytes)
         work = 0 if call is None else call.work
         moment = self.shape.edge if self._checks.insist_on("constant-rate") else work
         body = self._sealer.seal(tick, content)
-        return Frame(tick, self._operation(tick, call), self._address(tick, call), moment, body)
+        return frames.Frame(tick, self._operation(tick, call), self._address(tick, call), moment, body)
 
-    def _operation(self, tick: int, call: Call | None) -> Operation:
+    def _operation(self, tick: int, call: frames.Call | None) -> frames.Operation:
         if self._checks.insist_on("fixed-order"):
             return self.shape.turn(tick)
-        return Operation.PACKET if call is None else call.operation
+        return frames.Operation.PACKET if call is None else call.operation
 
-    def _address(self, tick: int, call: Call | None) -> int:
+    def _address(self, tick: int, call: frames.Call | None) -> int:
         if self._checks.insist_on("fixed-scan"):
             return self.shape.sweep(tick)
         return self._order(self.shape.blocks if call is None else call.block)
 
     @enforces("REQ-REFUSAL-01", "retry-alike")
-    def refused(self, tick: int) -> Frame | None:
+    def refused(self, tick: int) -> frames.Frame | None:
         """Seal a frame that the host refused again; ``None`` if nothing is sent again.
 
-        Raises:
-            TurnError: the run is over, there is no such frame, or it was answered.
+        Raises TurnError if the run is over, there is no such frame, or it was answered.
         """
         if self.over:
-            raise TurnError(tick, "the run is over")
+            raise frames.TurnError(tick, "the run is over")
         call = self._unanswered(tick)
         if call is None and not self._checks.insist_on("retry-alike"):
             return None
@@ -155,8 +146,7 @@ class Enclave:
     def answered(self, tick: int, answer: bytes) -> None:
         """Take the answer to a frame: verified whatever the frame carried, and used only if that carried a call.
 
-        Raises:
-            TurnError: there is no such frame, or it was answered.
+        Raises TurnError if there is no such frame, or it was answered.
         """
         call = self._unanswered(tick)
         self._answered.add(tick)
@@ -164,7 +154,7 @@ class Enclave:
             return
         try:
             content = self._content(tick, answer)
-        except AnswerError:
+        except frames.AnswerError:
             self.failed = True
             return
         if call is not None:
@@ -174,15 +164,15 @@ class Enclave:
     @enforces("REQ-ERROR-01", "CLAIM-VERIFIED", "verify-answer")
     def _content(self, tick: int, answer: bytes) -> bytes:
         if not self._checks.insist_on("verify-answer"):
-            return unverified(self._keys.back, answer)
+            return decrypt_message_unverified(self._keys.back, answer)
         try:
-            return unpadded(opened(self._keys.back, ANSWERS, tick, answer))
-        except (CryptoError, PaddingError):
-            raise AnswerError(tick) from None
+            return frames.unpadded(frames.opened(self._keys.back, ANSWERS, tick, answer))
+        except (CryptoError, frames.PaddingError):
+            raise frames.AnswerError(tick) from None
 
-    def _unanswered(self, tick: int) -> Call | None:
+    def _unanswered(self, tick: int) -> frames.Call | None:
         if tick not in self.carried or tick in self._answered:
-            raise TurnError(tick, "no frame waits for an answer")
+            raise frames.TurnError(tick, "no frame waits for an answer")
         return self.carried[tick]
 
     @enforces("REQ-END-01", "CLAIM-END", "fixed-end")
@@ -201,8 +191,8 @@ class Enclave:
             ShapeError: the result does not fit.
         """
         if self.over or not self.may_finish(tick):
-            raise TurnError(tick, "the run does not end here")
-        content = padded(result, self.shape.block_bytes)
+            raise frames.TurnError(tick, "the run does not end here")
+        content = frames.padded(result, self.shape.block_bytes)
         self.over = True
         bad = self.failed if self._checks.insist_on("uniform-status") else bool(self.waiting)
         if not self._checks.insist_on("pad-result"):

@@ -1,23 +1,146 @@
-"""Frames: what the host sees, and what is sealed inside it."""
+"""Frames: what the host sees, and what is sealed inside it, padded to one length."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, sha256
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.sgx_lkl.shape import Operation
 from carnet_ref.wire import join, number
+
+
+class ObliviousError(Exception):
+    """Something that the interface refuses."""
+
+
+class ShapeError(ObliviousError):
+    """Data that the public shape has no room for, or a shape that no run has."""
+
+
+class TurnError(ObliviousError):
+    """A step whose turn it is not."""
+
+    def __init__(self, tick: int, reason: str) -> None:
+        super().__init__(f"tick {tick}: {reason}")
+        self.tick = tick
+        self.reason = reason
+
+
+class AnswerError(ObliviousError):
+    """An answer that does not verify, or is for another tick; nothing of it is used."""
+
+    def __init__(self, tick: int) -> None:
+        super().__init__(f"the answer for tick {tick} does not verify")
+        self.tick = tick
+
+
+class PaddingError(ObliviousError):
+    """What was sealed is no padded content."""
+
+
+_LENGTH = 4
+
+
+def room(size: int) -> int:
+    """Return how many bytes of content fit what is padded to ``size``."""
+    return size - _LENGTH
+
+
+def padded(content: bytes, size: int) -> bytes:
+    """Return the content with its length before it, and zeros up to ``size``. Raises ShapeError if it does not fit."""
+    if len(content) > room(size):
+        raise ShapeError(f"{len(content)} bytes do not fit {room(size)}")
+    return (len(content).to_bytes(_LENGTH, "big") + content).ljust(size, b"\0")
+
+
+def unpadded(block: bytes) -> bytes:
+    """Return the content of what was padded.
+
+    Raises PaddingError if the length is longer than what is there, or the padding is not zeros.
+    """
+    length = int.from_bytes(block[:_LENGTH], "big")
+    content, rest = block[_LENGTH : _LENGTH + length], block[_LENGTH + length :]
+    if len(block) < _LENGTH or len(content) < length or any(rest):
+        raise PaddingError(f"{len(block)} bytes hold no content of {length}")
+    return content
+
+
+def cut(content: bytes, size: int) -> tuple[bytes, ...]:
+    """Return the content in pieces of at most ``size`` bytes; no content is one empty piece."""
+    return tuple(content[at : at + size] for at in range(0, max(1, len(content)), size))
+
+
+class Operation(Enum):
+    """What the host is asked for."""
+
+    READ = "read"
+    WRITE = "write"
+    PACKET = "packet"
+
+
+TURNS = tuple(Operation)
+MAX_TICKS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many chunks a hand-over has, how many ticks a run, and how long everything is.
+
+    ``chunks`` is the bound of the manifest. Ticks of a run are counted from 0, and so are blocks of the disk. ``edge``
+    is the moment at which a tick ends, in units of work. Raises ShapeError if no run has such a shape.
+    """
+
+    chunks: int = 1
+    ticks: int = 3
+    block_bytes: int = 256
+    blocks: int = 2
+    edge: int = 1000
+
+    def __post_init__(self) -> None:
+        if not (0 < self.chunks <= MAX_TICKS and 0 < self.ticks <= MAX_TICKS and self.blocks > 0 and self.edge > 0):
+            raise ShapeError(f"no run has {self.chunks} chunks, {self.ticks} ticks and {self.blocks} blocks")
+        if room(self.block_bytes) < 1:
+            raise ShapeError(f"{self.block_bytes} bytes have no room for content")
+
+    @property
+    def room(self) -> int:
+        """The bytes of content that a frame, a chunk or the result has room for."""
+        return room(self.block_bytes)
+
+    def turn(self, tick: int) -> Operation:
+        """Return what a tick is for."""
+        return TURNS[tick % len(TURNS)]
+
+    def sweep(self, tick: int) -> int:
+        """Return the block whose turn it is."""
+        return tick % self.blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, or a piece of one: what it asks for, about which block, and how much work it is to make."""
+
+    name: str
+    operation: Operation
+    block: int
+    content: bytes = field(repr=False)
+    work: int = 0
+    piece: int = 0
+
+
+@enforces("REQ-SIZE-02", "cut-to-frames")
+def pieces(call: Call, shape: Shape, checks: Checks = EVERY) -> tuple[Call, ...]:
+    """Return the call as pieces that fit a frame each."""
+    if not checks.insist_on("cut-to-frames"):
+        return (call,)
+    parts = cut(call.content, shape.room)
+    return tuple(replace(call, content=part, piece=number) for number, part in enumerate(parts))
+
 
 SEALED_BYTES = NONCE_BYTES + TAG_BYTES
 """What sealing adds."""
-_FIRST_COUNTER = (2).to_bytes(4, "big")
 
 
 class Direction(Enum):
@@ -39,7 +162,7 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FrameMetadata:
     """What the host sees of a frame apart from its bytes, which mean nothing to it."""
 
     tick: int
@@ -50,9 +173,9 @@ class Seen:
     size: int
 
 
-def seen(frame: Frame, direction: Direction = Direction.OUT) -> Seen:
+def seen(frame: Frame, direction: Direction = Direction.OUT) -> FrameMetadata:
     """Return what the host sees of a frame."""
-    return Seen(frame.tick, direction, frame.operation.value, frame.address, frame.moment, len(frame.body))
+    return FrameMetadata(frame.tick, direction, frame.operation.value, frame.address, frame.moment, len(frame.body))
 
 
 @dataclass(slots=True)
@@ -84,18 +207,8 @@ def bound(label: bytes, tick: int) -> bytes:
 
 
 def opened(key: bytes, label: bytes, tick: int, body: bytes) -> bytes:
-    """Return what was sealed for a tick.
-
-    Raises:
-        AuthenticationError: it does not verify.
-    """
+    """Return what was sealed for a tick. Raises AuthenticationError if it does not verify."""
     return AesGcm(key).decrypt(body[:NONCE_BYTES], body[NONCE_BYTES:], bound(label, tick))
-
-
-def unverified(key: bytes, body: bytes) -> bytes:
-    """Decrypt bytes without verification; only a design that leaves it out uses this."""
-    decryptor = Cipher(AES(key), CTR(body[:NONCE_BYTES] + _FIRST_COUNTER)).decryptor()
-    return decryptor.update(body[NONCE_BYTES:-TAG_BYTES]) + decryptor.finalize()
 
 
 def equal(one: Frame, other: Frame) -> bool:

@@ -6,14 +6,108 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from carnet_ref.crypto.primitives import KEY_BYTES, Random
+from carnet_ref.crypto.primitives import KEY_BYTES, CryptoError, Random
+from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.sgx_lkl.calls import Call
 from carnet_ref.systems.sgx_lkl.enclave import ANSWERS, Enclave, End, Keys
-from carnet_ref.systems.sgx_lkl.frames import Direction, Frame, Sealer, Seen, equal, seen
-from carnet_ref.systems.sgx_lkl.holder import Holder, collected
-from carnet_ref.systems.sgx_lkl.padding import padded
-from carnet_ref.systems.sgx_lkl.shape import Shape
+from carnet_ref.systems.sgx_lkl.frames import (
+    AnswerError,
+    Call,
+    Direction,
+    Frame,
+    FrameMetadata,
+    Operation,
+    PaddingError,
+    Sealer,
+    Shape,
+    ShapeError,
+    TurnError,
+    cut,
+    equal,
+    opened,
+    padded,
+    seen,
+    unpadded,
+)
+
+CHUNKS = b"carnet sgx-lkl chunk"
+
+
+@enforces("REQ-HAND-OVER-01", "REQ-HAND-OVER-02")
+def padded_dataset(dataset: bytes, chunks: int, chunk_bytes: int) -> tuple[bytes, ...]:
+    """Return a dataset as that many chunks of one size, with filler after the data.
+
+    Raises ShapeError if it does not fit.
+    """
+    shape = Shape(chunks, block_bytes=chunk_bytes)
+    parts = cut(dataset, shape.room)
+    if len(parts) > chunks:
+        raise ShapeError(f"{len(dataset)} bytes do not fit {chunks} chunks of {shape.room}")
+    return tuple(padded(part, chunk_bytes) for part in (*parts, *(b"",) * (chunks - len(parts))))
+
+
+@dataclass(slots=True)
+class Holder:
+    """One holder's end of a hand-over. Raises ShapeError if the dataset does not fit the manifest's bound."""
+
+    shape: Shape
+    key: bytes
+    dataset: bytes = field(repr=False)
+    checks: Checks = EVERY
+    _parts: tuple[bytes, ...] = field(init=False, repr=False)
+    _sent: set[int] = field(default_factory=set)
+    _sealer: Sealer = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        padded_dataset(self.dataset, self.shape.chunks, self.shape.block_bytes)
+        self._parts = cut(self.dataset, self.shape.room)
+        self._sealer = Sealer(self.key, CHUNKS, self.checks)
+
+    @enforces("REQ-HAND-OVER-01", "CLAIM-HAND-OVER-COUNT", "fill-chunks")
+    def may_send(self, place: int) -> bool:
+        """Whether a chunk is sent for a place: up to the manifest's bound, whatever data there is."""
+        if place in self._sent or not 0 <= place < self.shape.chunks:
+            return False
+        return place < len(self._parts) or self.checks.insist_on("fill-chunks")
+
+    @enforces("REQ-HAND-OVER-02", "pad-chunks")
+    def send(self, place: int) -> Frame:
+        """Return the chunk for a place: of one size, with data or filler.
+
+        Raises TurnError if no chunk is sent for it.
+        """
+        if not self.may_send(place):
+            raise TurnError(place, "no chunk is due")
+        self._sent.add(place)
+        content = self._parts[place] if place < len(self._parts) else b""
+        if self.checks.insist_on("pad-chunks"):
+            content = padded(content, self.shape.block_bytes)
+        body = self._sealer.seal(place, content)
+        return Frame(place, Operation.PACKET, self.shape.sweep(place), self.shape.edge, body)
+
+    @enforces("REQ-HAND-OVER-03", "CLAIM-HAND-OVER-END", "fixed-hand-over")
+    def may_begin(self, place: int) -> bool:
+        """Whether the hand-over is over when this many chunks had their turn."""
+        bound = self.shape.chunks if self.checks.insist_on("fixed-hand-over") else len(self._parts)
+        return place >= bound
+
+
+def collected(shape: Shape, key: bytes, frames: Sequence[Frame]) -> bytes:
+    """Return the dataset that was handed over in these chunks: all of it, or an error and nothing.
+
+    Raises:
+        ShapeError: there are not as many chunks as the manifest says.
+        AnswerError: one is not what was sealed for its place.
+    """
+    if len(frames) != shape.chunks:
+        raise ShapeError(f"{len(frames)} chunks, and not {shape.chunks}")
+    parts = []
+    for place, frame in enumerate(frames):
+        try:
+            parts.append(unpadded(opened(key, CHUNKS, place, frame.body)))
+        except (CryptoError, PaddingError):
+            raise AnswerError(place) from None
+    return b"".join(parts)
 
 
 class Reaction(Enum):
@@ -40,10 +134,10 @@ class Peer:
 
 
 @dataclass(slots=True)
-class Performance:
+class RunRecord:
     """What became of a run, and all that the host saw of it."""
 
-    view: list[Seen] = field(default_factory=list)
+    view: list[FrameMetadata] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
     dataset: bytes = b""
     served: int = 0
@@ -68,7 +162,7 @@ class Performance:
         self.view.append(seen(frame))
 
 
-def performed(
+def perform_run(
     shape: Shape,
     random: Random,
     dataset: bytes,
@@ -76,15 +170,14 @@ def performed(
     host: Host = lambda _tick: Reaction.SERVE,
     checks: Checks = EVERY,
     result: bytes = b"done",
-) -> Performance:
+) -> RunRecord:
     """Perform a run: hand the dataset over, and let the application ask for everything at once.
 
-    Raises:
-        ObliviousError: a design that lacks a defence has nothing to send, or the dataset does not fit.
+    Raises ObliviousError if a design that lacks a defence has nothing to send, or the dataset does not fit.
     """
     keys, hand_over_key = Keys(random(KEY_BYTES), random(KEY_BYTES)), random(KEY_BYTES)
     holder, enclave = Holder(shape, hand_over_key, dataset, checks), Enclave(shape, keys, checks)
-    peer, done = Peer(shape, keys), Performance()
+    peer, done = Peer(shape, keys), RunRecord()
     for place in range(shape.chunks):
         if holder.may_send(place):
             done.note(holder.send(place))
@@ -100,7 +193,7 @@ def performed(
     return done
 
 
-def _tick(done: Performance, enclave: Enclave, peer: Peer, tick: int, reaction: Reaction) -> None:
+def _tick(done: RunRecord, enclave: Enclave, peer: Peer, tick: int, reaction: Reaction) -> None:
     call = enclave.due(tick)
     if enclave.over or not enclave.may_emit(tick, call):
         return

@@ -1,7 +1,7 @@
 """The custody log: what a primary appends counts once every member has logged it, and a next primary goes on from it.
 
 The three calls of a journal are here, on a chain of replicas in place of a disk. ``found`` opens the first chain, and
-``take_over`` the next one, with the members that still answer.
+``take_over`` the next one, with the members that still answer. A holder takes only a grant that is meant for it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from carnet_ref.systems.teechain.errors import SilentMemberError, TeechainError
-from carnet_ref.systems.teechain.plans import Plan, fields
+from carnet_ref.crypto.primitives import sign_p384
+from carnet_ref.marks import enforces
+from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.devices import refused_as
+from carnet_ref.systems.teechain.chain import Plan, check_signature, fields
 from carnet_ref.systems.teechain.primary import Primary
-from carnet_ref.wire import join
+from carnet_ref.systems.teechain.replica import read_said
+from carnet_ref.systems.teechain.tee import ChainError, Policy, Quote, QuoteError, SilentMemberError, TeechainError
+from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 Carry = Callable[[str, bytes], bytes]
 """Carries a message to a member and returns its answer; raises ``ConnectionError`` if there is none."""
@@ -148,11 +153,7 @@ def gather(primary: Primary, carry: Carry) -> CustodyLog:
 
 
 def ask(carry: Carry, member: str, message: bytes) -> bytes:
-    """Return a member's answer.
-
-    Raises:
-        SilentMemberError: there is none.
-    """
+    """Return a member's answer. Raises SilentMemberError if there is none."""
     try:
         return carry(member, message)
     except ConnectionError:
@@ -162,3 +163,62 @@ def ask(carry: Carry, member: str, message: bytes) -> bytes:
 def _parted(entry: bytes) -> tuple[str, bytes]:
     kind, payload = fields(entry, "entry")
     return kind.decode(), payload
+
+
+_GRANT = b"carnet teechain grant"
+
+
+def entry_for(holder: str) -> bytes:
+    """Return the entry that says whom an epoch is for, as the custody log keeps it under the kind ``grant``."""
+    return join(b"grant", holder.encode())
+
+
+@enforces("REQ-ISSUE-04")
+def grant(primary: Primary, at: int, holder: str) -> bytes:
+    """Return the grant of an entry that counts, to the holder whom the entry names.
+
+    Raises ChainError if it does not count yet, or is for another holder.
+    """
+    if at not in primary.acknowledged:
+        raise ChainError(f"entry {at} does not count yet")
+    if primary.seat.log[at].entry != entry_for(holder):
+        raise ChainError(f"entry {at} is not for {holder}")
+    return sign_grant(primary, at, holder)
+
+
+def sign_grant(primary: Primary, at: int, holder: str) -> bytes:
+    """Return a grant under the head's key, whether or not the entry counts."""
+    body = join(_GRANT, primary.plan.name, number(at), holder.encode())
+    return join(body, primary.call(), sign_p384(primary.seat.key, body))
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A holder of custody, and whose quotes it takes."""
+
+    name: str
+    policy: Policy
+    checks: Checks = EVERY
+
+    @enforces("REQ-HOLDER-01", "REQ-HOLDER-02", "grant-holder", "holder-check")
+    def take(self, granted: bytes) -> int:
+        """Return the epoch that a grant is for.
+
+        Raises:
+            QuoteError: the head's quote is not taken.
+            ChainError: the head did not sign the grant, or it names another holder.
+        """
+        with refused_as(ChainError, MalformedError):
+            body, call, signature = split(granted, "grant", "body", "call", "signature")
+            label, chain, at, named = split(body, "grant", "label", "chain", "number", "holder")
+            epoch = to_number(at, "grant", "number")
+            said_chain, _, key, _ = read_said(call)
+            quote = Quote.decode(split(call, "call", "kind", "plan", "start", "quote")[3])
+        if self.checks.insist_on("holder-check"):
+            self.policy.check(quote)
+        if chain != said_chain or label != _GRANT:
+            raise QuoteError("it is of another chain")
+        check_signature(key, signature, body, "the grant")
+        if named != self.name.encode() and self.checks.insist_on("grant-holder"):
+            raise ChainError(f"the grant is for {named.decode(errors='replace')}")
+        return epoch

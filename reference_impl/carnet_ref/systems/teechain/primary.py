@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    AesGcm,
-    X25519Share,
-    sha256,
-    sign_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
-from carnet_ref.systems.teechain.errors import ChainError, QuoteError
-from carnet_ref.systems.teechain.plans import FIRST, Plan
-from carnet_ref.systems.teechain.replica import ANSWER, CALL, FREEZE, ROSTER, WELCOME, Replica, link_key
-from carnet_ref.systems.teechain.seats import Seat, draw_key
-from carnet_ref.systems.teechain.tee import Quote, point
-from carnet_ref.systems.teechain.words import (
+from carnet_ref.systems.devices import point, refused_as
+from carnet_ref.systems.teechain.chain import (
+    FIRST,
     VOTE,
     Log,
+    Plan,
+    Seat,
     Update,
     check_signature,
     check_word,
+    draw_key,
     encode_log,
     open_entry,
     open_log,
     seal_entry,
     word,
 )
+from carnet_ref.systems.teechain.replica import ANSWER, CALL, FREEZE, ROSTER, WELCOME, Replica, link_key
+from carnet_ref.systems.teechain.tee import ChainError, Quote, QuoteError
 from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 
@@ -51,9 +46,9 @@ class Primary:
         follows: Plan | None = None,
     ) -> None:
         self.replica, self._checks = replica, replica.checks
-        self._key, self._share = draw_key(replica.random), X25519Share(replica.random(KEY_BYTES))
+        self._key, self._share = draw_key(replica.random), primitives.X25519Share(replica.random(primitives.KEY_BYTES))
         before = FIRST if follows is None else follows.name
-        self.plan = Plan(sha256(point(self._key)), before, (replica.name, *members), recovery_quorum)
+        self.plan = Plan(primitives.sha256(point(self._key)), before, (replica.name, *members), recovery_quorum)
         self._polled: dict[str, Log] = {}
         self._ends: dict[str, int] = {}
         self._acknowledged: set[int] = set()
@@ -62,8 +57,7 @@ class Primary:
     def again(cls, replica: Replica, chain: bytes) -> Primary:
         """Return the head of a chain that a replica took up again; what it logged has to be acknowledged anew.
 
-        Raises:
-            ChainError: it is not the head of such a chain.
+        Raises ChainError if it is not the head of such a chain.
         """
         seat = replica.seat(chain)
         if seat.plan.head != replica.name:
@@ -81,8 +75,7 @@ class Primary:
     def found(self, agreed: bytes) -> None:
         """Open the first chain, which holders agreed on by its name.
 
-        Raises:
-            ChainError: this is not it, or it is open.
+        Raises ChainError if this is not it, or it is open.
         """
         if self.plan.name != agreed or self.plan.follows != FIRST:
             raise ChainError("this is not the first chain that was agreed on")
@@ -100,12 +93,10 @@ class Primary:
             ChainError: the replica is no member of the chain before, or the vote is not by one, or not for this chain.
         """
         before = self.replica.seat(self.plan.follows)
-        try:
+        with refused_as(ChainError, MalformedError, UnicodeDecodeError):
             outer, label, sealed, signature = split(vote, "vote", "kind", "label", "log", "signature")
             kind, chain, named, voted_for, end = split(label, "vote", "kind", "chain", "member", "next", "number")
             ends, member = to_number(end, "vote", "number"), named.decode()
-        except (MalformedError, UnicodeDecodeError) as error:
-            raise ChainError(str(error)) from None
         if {outer, kind} != {VOTE} or chain != self.plan.follows:
             raise ChainError("no vote in the chain before this one")
         check_signature(before.listed(member), signature, join(label, sealed), f"the vote of {member}")
@@ -120,8 +111,7 @@ class Primary:
     def take_over(self) -> None:
         """Open the chain with the votes of a quorum, after the newest log among them.
 
-        Raises:
-            ChainError: there is no quorum, or the chain is open.
+        Raises ChainError if there is no quorum, or the chain is open.
         """
         before = self.replica.seat(self.plan.follows)
         if not before.plan.has_quorum(frozenset(self._polled)) and self._checks.insist_on("quorum"):
@@ -134,13 +124,9 @@ class Primary:
         self.open_after(start, history)
 
     def open_after(self, start: int, history: Log) -> None:
-        """Open the chain after an entry, whatever the chain before says.
-
-        Raises:
-            ChainError: it is open.
-        """
+        """Open the chain after an entry, whatever the chain before says. Raises ChainError if it is open."""
         seat = Seat(self.plan, self.replica.name, self._key, start, history=history)
-        seat.secret, seat.roster[seat.member] = self.replica.random(KEY_BYTES), seat.point
+        seat.secret, seat.roster[seat.member] = self.replica.random(primitives.KEY_BYTES), seat.point
         self.replica.take_seat(seat)
 
     def call(self) -> bytes:
@@ -156,13 +142,11 @@ class Primary:
             QuoteError: its quote is not taken.
             ChainError: it is no member, or is listed already.
         """
-        try:
+        with refused_as(ChainError, MalformedError, UnicodeDecodeError):
             kind, chain, named, key, share, quoted = split(
                 answer, "answer", "kind", "chain", "name", "key", "share", "quote"
             )
             member = named.decode()
-        except (MalformedError, UnicodeDecodeError) as error:
-            raise ChainError(str(error)) from None
         seat, quote = self.seat, Quote.decode(quoted)
         if kind != ANSWER or chain != self.plan.name or member not in self.plan.members:
             raise ChainError(f"{member} is no member of this chain")
@@ -177,20 +161,19 @@ class Primary:
         if self._checks.insist_on("increment-first"):
             self.replica.count(chain)
         inside = join(seat.secret, encode_log(seat.history))
-        return join(WELCOME, chain, AesGcm(link).encrypt(bytes(NONCE_BYTES), inside, chain))
+        return join(WELCOME, chain, primitives.AesGcm(link).encrypt(bytes(primitives.NONCE_BYTES), inside, chain))
 
     def roster(self) -> bytes:
         """Return the list of keys so far, under the head's own."""
         listed = join(*(part for name, key in self.seat.roster.items() for part in (name.encode(), key)))
         chain = self.plan.name
-        return join(ROSTER, chain, listed, sign_p384(self._key, join(ROSTER, chain, listed)))
+        return join(ROSTER, chain, listed, primitives.sign_p384(self._key, join(ROSTER, chain, listed)))
 
     @enforces("REQ-ISSUE-01", "issue-grows", "freeze")
     def log(self, entry: bytes, at: int | None = None) -> int:
         """Log an entry of the head's own, and return its number; nothing is told yet.
 
-        Raises:
-            ChainError: the number comes no later than another, or the chain is frozen here.
+        Raises ChainError if the number comes no later than another, or the chain is frozen here.
         """
         chosen = self.seat.last + 1 if at is None else at
         self.replica.insist_new(self.plan.name, chosen)
@@ -201,8 +184,7 @@ class Primary:
     def pass_on(self, at: int) -> bytes:
         """Return the update with a logged entry, for the next member.
 
-        Raises:
-            ChainError: the entry is not logged, or not counted.
+        Raises ChainError if the entry is not logged, or not counted.
         """
         if at not in self.seat.log:
             raise ChainError(f"entry {at} is not logged")
@@ -218,8 +200,7 @@ class Primary:
     def propose(self, entry: bytes) -> bytes:
         """Log an entry, count it, and return the update for the next member.
 
-        Raises:
-            ChainError: the chain is frozen here.
+        Raises ChainError if the chain is frozen here.
         """
         at = self.log(entry)
         self.replica.count(self.plan.name)
@@ -229,8 +210,7 @@ class Primary:
     def issue(self, update: bytes) -> int:
         """Take the acknowledgement of the tail and the words of all others; only now does the entry count.
 
-        Raises:
-            ChainError: a word is missing or wrong, or it is another entry than the head logged.
+        Raises ChainError if a word is missing or wrong, or it is another entry than the head logged.
         """
         back, seat = Update.decode(update), self.seat
         if back.chain != self.plan.name or back.at not in seat.log:

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    AesGcm,
-    AuthenticationError,
-    KeyMaterialError,
-    Random,
-    X25519Share,
-    hkdf_sha384,
-    sha256,
-    sign_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.teechain.errors import ChainError, QuoteError, SealedStateError
-from carnet_ref.systems.teechain.plans import Plan, fields
-from carnet_ref.systems.teechain.seats import Seat, draw_key
-from carnet_ref.systems.teechain.tee import Policy, Quote, Tee
-from carnet_ref.systems.teechain.words import (
+from carnet_ref.systems.devices import refused_as
+from carnet_ref.systems.teechain.chain import (
     UPDATE,
     VOTE,
     Logged,
+    Plan,
+    Seat,
     Update,
     check_signature,
     check_word,
     decode_log,
+    draw_key,
+    fields,
     open_entry,
     seal_log,
     word,
 )
+from carnet_ref.systems.teechain.tee import ChainError, Policy, Quote, QuoteError, SealedStateError, Tee
 from carnet_ref.wire import MalformedError, join, number, split, to_number
 
 CALL, ANSWER, WELCOME, ROSTER, FREEZE = b"call", b"answer", b"welcome", b"roster", b"freeze"
@@ -59,7 +50,7 @@ class Replica:
         name: str,
         tee: Tee,
         policy: Policy,
-        random: Random,
+        random: primitives.Random,
         checks: Checks = EVERY,
         store: Store = lambda chain, sealed: None,
     ) -> None:
@@ -70,11 +61,7 @@ class Replica:
         self._links: dict[bytes, bytes] = {}
 
     def seat(self, chain: bytes) -> Seat:
-        """Return what the replica keeps for a chain.
-
-        Raises:
-            ChainError: it is no member of it.
-        """
+        """Return what the replica keeps for a chain. Raises ChainError if it is no member of it."""
         if chain not in self._seats:
             raise ChainError(f"{self.name} is no member of {chain.hex()[:16]}…")
         return self._seats[chain]
@@ -82,8 +69,7 @@ class Replica:
     def let_in(self, chain: bytes) -> Seat:
         """Return what the replica keeps for a chain whose head has let it in.
 
-        Raises:
-            ChainError: it is no member, or has had no welcome.
+        Raises ChainError if it is no member, or has had no welcome.
         """
         seat = self.seat(chain)
         if not seat.secret:
@@ -91,11 +77,7 @@ class Replica:
         return seat
 
     def take_seat(self, seat: Seat) -> None:
-        """Keep a new chain.
-
-        Raises:
-            ChainError: the replica is a member of it already.
-        """
+        """Keep a new chain. Raises ChainError if the replica is a member of it already."""
         chain = seat.plan.name
         if chain in self._seats:
             raise ChainError(f"{self.name} is a member of {chain.hex()[:16]}… already")
@@ -104,8 +86,7 @@ class Replica:
     def handle(self, message: bytes) -> bytes:
         """Return the answer to a message of another member, or nothing where none is due.
 
-        Raises:
-            TeechainError: the message is refused; nothing has changed.
+        Raises TeechainError if the message is refused; nothing has changed.
         """
         kind = _fields(message)[0]
         if kind == CALL:
@@ -135,7 +116,7 @@ class Replica:
             raise ChainError(f"{self.name} is no backup of {plan.name.hex()[:16]}…")
         seat = Seat(plan, self.name, draw_key(self.random), start if self.checks.insist_on("floor-handed") else 0)
         seat.roster[plan.head] = read_said(call)[2]
-        own = X25519Share(self.random(KEY_BYTES))
+        own = primitives.X25519Share(self.random(primitives.KEY_BYTES))
         self.take_seat(seat)
         self._links[plan.name] = link_key(own, share, plan.name, self.name)
         said = join(ANSWER, plan.name, self.name.encode(), seat.point, own.public)
@@ -145,16 +126,15 @@ class Replica:
     def welcome(self, message: bytes) -> None:
         """Take the secret of a chain, and the entries of the chains before it, from the head.
 
-        Raises:
-            ChainError: they are not the head's, or not for this replica.
+        Raises ChainError if they are not the head's, or not for this replica.
         """
         _, chain, sealed = _fields(message, 3)
         seat = self.seat(chain)
         if chain not in self._links:
             raise ChainError("the welcome was taken before")
         try:
-            opened = AesGcm(self._links[chain]).decrypt(bytes(NONCE_BYTES), sealed, chain)
-        except AuthenticationError as error:
+            opened = primitives.AesGcm(self._links[chain]).decrypt(bytes(primitives.NONCE_BYTES), sealed, chain)
+        except primitives.AuthenticationError as error:
             raise ChainError(f"the welcome does not open: {error}") from None
         secret, history = _fields(opened, 2)
         if self.checks.insist_on("floor-handed"):
@@ -165,8 +145,7 @@ class Replica:
     def take_roster(self, message: bytes) -> bytes:
         """Take the head's list of keys, and return the chain's name; a key that is on the list stays.
 
-        Raises:
-            ChainError: the head did not sign it.
+        Raises ChainError if the head did not sign it.
         """
         _, chain, listed, signature = _fields(message, 4)
         seat = self.seat(chain)
@@ -178,8 +157,7 @@ class Replica:
     def update(self, message: bytes) -> bytes:
         """Log an entry, count, and pass it on with the replica's own word; an entry that is logged is passed on again.
 
-        Raises:
-            ChainError: the entry is refused.
+        Raises ChainError if the entry is refused.
         """
         update = Update.decode(message)
         seat = self.let_in(update.chain)
@@ -192,8 +170,7 @@ class Replica:
     def log(self, message: bytes) -> None:
         """Log an entry that every member before this one passed on.
 
-        Raises:
-            ChainError: a word is missing or wrong, the entry is no new one, or the chain is frozen here.
+        Raises ChainError if a word is missing or wrong, the entry is no new one, or the chain is frozen here.
         """
         update = Update.decode(message)
         seat = self.let_in(update.chain)
@@ -219,8 +196,7 @@ class Replica:
     def insist_new(self, chain: bytes, at: int) -> None:
         """Insist that a head may propose an entry with this number.
 
-        Raises:
-            ChainError: it comes no later than another, or the chain is frozen here.
+        Raises ChainError if it comes no later than another, or the chain is frozen here.
         """
         self._insist_new(self.seat(chain), at, "issue-grows")
 
@@ -228,8 +204,7 @@ class Replica:
     def count(self, chain: bytes) -> None:
         """Store the state of a chain, and increment the counter for it: older sealed states are void from now on.
 
-        Raises:
-            ChainError: another launch of this replica has counted since, so this one counts no more.
+        Raises ChainError if another launch of this replica has counted since, so this one counts no more.
         """
         version = self.seat(chain).version
         if self.tee.counter(chain) != self._counted.get(chain, 0) and self.checks.insist_on("counter-check"):
@@ -242,8 +217,7 @@ class Replica:
     def pass_on(self, message: bytes) -> bytes:
         """Return an update with the replica's own word that it logged the entry.
 
-        Raises:
-            ChainError: it did not, or has not counted it.
+        Raises ChainError if it did not, or has not counted it.
         """
         update = Update.decode(message)
         seat = self.let_in(update.chain)
@@ -257,8 +231,7 @@ class Replica:
     def insist_counted(self, seat: Seat, at: int) -> None:
         """Insist that this launch counted the state with an entry, before it is told.
 
-        Raises:
-            ChainError: it did not.
+        Raises ChainError if it did not.
         """
         counted = self._counted.get(seat.plan.name, 0)
         if counted < seat.log[at].version and self.checks.insist_on("increment-first"):
@@ -268,8 +241,7 @@ class Replica:
     def freeze(self, message: bytes) -> bytes:
         """Freeze a chain for good, and hand its log over to the head of the one next chain that is voted for.
 
-        Raises:
-            ChainError: the next chain follows none of its own, its head is not listed, or it voted for another.
+        Raises ChainError if the next chain follows none of its own, its head is not listed, or it voted for another.
         """
         _, encoded = _fields(message, 2)
         plan = Plan.decode(encoded)
@@ -284,7 +256,7 @@ class Replica:
         self.count(plan.follows)
         label = join(VOTE, plan.follows, self.name.encode(), plan.name, number(seat.last))
         sealed = seal_log(seat.secret, label, seat.log)
-        return join(VOTE, label, sealed, sign_p384(seat.key, join(label, sealed)))
+        return join(VOTE, label, sealed, primitives.sign_p384(seat.key, join(label, sealed)))
 
     def sealed(self, chain: bytes) -> bytes:
         """Return the state of a chain, sealed for later launches: the platform may keep it."""
@@ -296,9 +268,7 @@ class Replica:
 
         That is counted, too. So a second launch from the same state is refused, and whatever launch is still there
         counts nothing more. A state may have been stored and not counted, which is why the counter leaves one out.
-
-        Raises:
-            SealedStateError: it is of another enclave, or not the state that the counter stands for.
+        Raises SealedStateError if it is of another enclave, or not the state that the counter stands for.
         """
         seat = Seat.decode(self.tee.unseal(sealed))
         chain = seat.plan.name
@@ -327,49 +297,34 @@ def read_call(call: bytes, policy: Policy, checks: Checks = EVERY) -> tuple[Plan
     _, _, point, share = read_said(call)
     if quote.said != join(CALL, plan.name, start, point, share):
         raise QuoteError("it names another chain")
-    if sha256(point) != plan.nonce:
+    if primitives.sha256(point) != plan.nonce:
         raise QuoteError("the chain was planned by another launch")
-    try:
+    with refused_as(ChainError, MalformedError):
         return plan, to_number(start, "call", "start"), share
-    except MalformedError as error:
-        raise ChainError(str(error)) from None
 
 
 def is_poll(message: bytes) -> bool:
-    """Whether a message asks a replica for its vote and its log.
-
-    Raises:
-        ChainError: it is no message.
-    """
+    """Whether a message asks a replica for its vote and its log. Raises ChainError if it is no message."""
     return _fields(message)[0] == FREEZE
 
 
 def read_said(call: bytes) -> tuple[bytes, bytes, bytes, bytes]:
     """Return the chain, the start, the key and the share that the quote in a call speaks of.
 
-    Raises:
-        QuoteError: it speaks of something else.
+    Raises QuoteError if it speaks of something else.
     """
     quote = Quote.decode(_fields(call, 4)[3])
-    try:
+    with refused_as(QuoteError, MalformedError):
         label, chain, start, point, share = split(quote.said, "quote", "label", "chain", "start", "key", "share")
-    except MalformedError as error:
-        raise QuoteError(str(error)) from None
     if label != CALL:
         raise QuoteError("it is no head's")
     return chain, start, point, share
 
 
-def link_key(own: X25519Share, share: bytes, chain: bytes, member: str) -> bytes:
-    """Return the key of head and member, for the one welcome.
-
-    Raises:
-        QuoteError: the share is none.
-    """
-    try:
-        return hkdf_sha384(own.agree(share), chain, join(_LINK, member.encode()), KEY_BYTES)
-    except KeyMaterialError as error:
-        raise QuoteError(str(error)) from None
+def link_key(own: primitives.X25519Share, share: bytes, chain: bytes, member: str) -> bytes:
+    """Return the key of head and member, for the one welcome. Raises QuoteError if the share is none."""
+    with refused_as(QuoteError, primitives.KeyMaterialError):
+        return primitives.hkdf_sha384(own.agree(share), chain, join(_LINK, member.encode()), primitives.KEY_BYTES)
 
 
 def _pairs(listed: bytes) -> list[tuple[str, bytes]]:
@@ -381,15 +336,9 @@ def _pairs(listed: bytes) -> list[tuple[str, bytes]]:
 
 
 def _fields(message: bytes, count: int | None = None) -> list[bytes]:
-    """Return the fields of a message.
-
-    Raises:
-        ChainError: it is cut short, or has more or fewer.
-    """
-    try:
+    """Return the fields of a message. Raises ChainError if it is cut short, or has more or fewer."""
+    with refused_as(ChainError, MalformedError):
         parts = fields(message, "message")
-    except MalformedError as error:
-        raise ChainError(str(error)) from None
     if not parts or count not in {None, len(parts)}:
         raise ChainError(f"a message of {len(parts)} fields")
     return parts

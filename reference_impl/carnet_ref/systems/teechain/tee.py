@@ -4,28 +4,59 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    NONCE_BYTES,
-    AesGcm,
-    AuthenticationError,
-    Random,
-    hkdf_sha384,
-    sign_p384,
-    verify_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
+from carnet_ref.systems import devices
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.teechain.errors import QuoteError, SealedStateError
+from carnet_ref.systems.devices import point, refused_as, verify_under
 from carnet_ref.wire import MalformedError, join, split
+
+
+class TeechainError(Exception):
+    """Something that the protocol refuses; nothing was released, and nothing that was logged is lost."""
+
+
+class QuoteError(TeechainError):
+    """A quote that is not taken."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the quote is not taken: {reason}")
+        self.reason = reason
+
+
+class ChainError(TeechainError):
+    """A message or a step that a replica refuses in a chain."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"refused by the chain: {reason}")
+        self.reason = reason
+
+
+class SealedStateError(TeechainError):
+    """A sealed state that a replica does not start from."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the sealed state is refused: {reason}")
+        self.reason = reason
+
+
+class SilentMemberError(TeechainError):
+    """A member that does not answer, so that nothing is acknowledged."""
+
+    def __init__(self, member: str) -> None:
+        super().__init__(f"{member} does not answer, and the chain waits for it")
+        self.member = member
+
 
 _QUOTE = b"carnet teechain quote"
 _DEVICE = b"carnet teechain platform"
 _SEALED = b"carnet teechain sealed state"
+certify = partial(devices.certify, _DEVICE)
+"""Returns the certificate of a platform, from the vendor's key and the platform's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +75,9 @@ class Quote:
 
     @classmethod
     def decode(cls, data: bytes) -> Quote:
-        """Return the quote in some bytes.
-
-        Raises:
-            QuoteError: they are none.
-        """
-        try:
+        """Return the quote in some bytes. Raises QuoteError if they are none."""
+        with refused_as(QuoteError, MalformedError):
             return cls(*split(data, "quote", "measurement", "said", "signature", "platform", "certificate"))
-        except MalformedError as error:
-            raise QuoteError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +89,11 @@ class Policy:
 
     @enforces("REQ-SETUP-04", "REQ-SETUP-05", "REQ-HOLDER-02", "quote-certificate", "quote-measurement")
     def check(self, quote: Quote, checks: Checks = EVERY) -> None:
-        """Check that a quote is a certified one of the custody program.
-
-        Raises:
-            QuoteError: it is not.
-        """
-        try:
-            key = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), quote.platform)
-            verify_p384(key, quote.signature, join(_QUOTE, quote.measurement, quote.said), "quote")
+        """Check that a quote is a certified one of the custody program. Raises QuoteError if it is not."""
+        with refused_as(QuoteError, primitives.AuthenticationError, ValueError):
+            verify_under(quote.platform, quote.signature, join(_QUOTE, quote.measurement, quote.said), "quote")
             if checks.insist_on("quote-certificate"):
-                verify_p384(self.root, quote.certificate, join(_DEVICE, quote.platform), "certificate")
-        except (AuthenticationError, ValueError) as error:
-            raise QuoteError(str(error)) from None
+                primitives.verify_p384(self.root, quote.certificate, join(_DEVICE, quote.platform), "certificate")
         if quote.measurement != self.measurement and checks.insist_on("quote-measurement"):
             raise QuoteError(f"the measurement is {quote.measurement.hex()[:16]}…")
 
@@ -84,15 +102,15 @@ class Tee:
     """One platform: it outlives every launch of its enclaves, and so do its counters."""
 
     def __init__(
-        self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, measurement: bytes, random: Random
+        self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, measurement: bytes, random: primitives.Random
     ) -> None:
         self._identity, self._certificate, self._measurement = identity, certificate, measurement
-        self._random, self._sealing = random, random(KEY_BYTES)
+        self._random, self._sealing = random, random(primitives.KEY_BYTES)
         self._counters: dict[bytes, int] = defaultdict(int)
 
     def quote(self, said: bytes) -> Quote:
         """Return a quote of what the enclave says."""
-        signature = sign_p384(self._identity, join(_QUOTE, self._measurement, said))
+        signature = primitives.sign_p384(self._identity, join(_QUOTE, self._measurement, said))
         return Quote(self._measurement, said, signature, point(self._identity), self._certificate)
 
     def counter(self, chain: bytes) -> int:
@@ -106,31 +124,20 @@ class Tee:
 
     def seal(self, state: bytes) -> bytes:
         """Seal a state for launches of this enclave on this platform."""
-        nonce = self._random(NONCE_BYTES)
-        return nonce + AesGcm(self._sealing_key()).encrypt(nonce, state, _SEALED)
+        nonce = self._random(primitives.NONCE_BYTES)
+        return nonce + primitives.AesGcm(self._sealing_key()).encrypt(nonce, state, _SEALED)
 
     def unseal(self, sealed: bytes) -> bytes:
         """Return a sealed state, of whatever age.
 
-        Raises:
-            SealedStateError: this enclave did not seal it on this platform.
+        Raises SealedStateError if this enclave did not seal it on this platform.
         """
-        if len(sealed) < NONCE_BYTES:
+        if len(sealed) < primitives.NONCE_BYTES:
             raise SealedStateError("it is cut short")
-        try:
-            return AesGcm(self._sealing_key()).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], _SEALED)
-        except AuthenticationError as error:
-            raise SealedStateError(str(error)) from None
+        with refused_as(SealedStateError, primitives.AuthenticationError):
+            return primitives.AesGcm(self._sealing_key()).decrypt(
+                sealed[: primitives.NONCE_BYTES], sealed[primitives.NONCE_BYTES :], _SEALED
+            )
 
     def _sealing_key(self) -> bytes:
-        return hkdf_sha384(self._sealing, self._measurement, _SEALED, KEY_BYTES)
-
-
-def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the vendor's certificate of a platform."""
-    return sign_p384(root, join(_DEVICE, point(identity)))
-
-
-def point(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the public half of a key."""
-    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        return primitives.hkdf_sha384(self._sealing, self._measurement, _SEALED, primitives.KEY_BYTES)

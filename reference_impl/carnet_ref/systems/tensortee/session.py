@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from carnet_ref.crypto.primitives import (
-    KEY_BYTES,
-    AuthenticationError,
-    KeyMaterialError,
-    Random,
-    X25519Share,
-    hkdf_sha384,
-    sign_p384,
-    verify_p384,
-)
+from carnet_ref.crypto import primitives
 from carnet_ref.marks import enforces
+from carnet_ref.systems import devices
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.tensortee.errors import SessionError
+from carnet_ref.systems.devices import derived_keys, point, refused_as, verify_under
 from carnet_ref.wire import join
+
+
+class TensorTeeError(Exception):
+    """Something that the protocol refuses."""
+
+
+class SessionError(TensorTeeError):
+    """A session that does not begin."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"no session: {reason}")
+        self.reason = reason
+
+
+class TensorError(TensorTeeError):
+    """A step with a tensor that an enclave refuses to take."""
+
+    def __init__(self, tensor: int, reason: str) -> None:
+        super().__init__(f"tensor {tensor}: {reason}")
+        self.tensor = tensor
+        self.reason = reason
+
+
+class HaltedError(TensorTeeError):
+    """A step that is refused because the MAC of some tensor failed before."""
+
+    def __init__(self) -> None:
+        super().__init__("a MAC failed, and the NPU has halted")
+
 
 _REPORT: Final = b"carnet tensortee report"
 _DEVICE: Final = b"carnet tensortee device"
 _KEYS: Final = b"carnet tensortee keys"
+certify: Final = partial(devices.certify, _DEVICE)
+"""Returns the certificate of an NPU, from the vendor's key and the NPU's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +73,10 @@ class Answer:
 class KeyExchange:
     """The CPU enclave's end of the one exchange of a session."""
 
-    def __init__(self, random: Random, checks: Checks = EVERY) -> None:
+    def __init__(self, random: primitives.Random, checks: Checks = EVERY) -> None:
         self._checks = checks
-        self._share = X25519Share(random(KEY_BYTES))
-        self._nonce = random(KEY_BYTES)
+        self._share = primitives.X25519Share(random(primitives.KEY_BYTES))
+        self._nonce = random(primitives.KEY_BYTES)
         self._taken = False
 
     @property
@@ -65,19 +88,15 @@ class KeyExchange:
     def take(self, answer: Answer, root: ec.EllipticCurvePublicKey) -> Keys:
         """Return the keys that an answer leads to: they belong to this exchange, so to one session of one job.
 
-        Raises:
-            SessionError: the report is of another exchange, or of no genuine NPU, or an answer was taken before.
+        Raises SessionError if the report is of another exchange, or of no genuine NPU, or an answer was taken before.
         """
         if self._taken:
             raise SessionError("an answer was taken before, and a session has keys of its own")
-        try:
-            device = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), answer.device)
-            verify_p384(device, answer.signature, join(_REPORT, self.opening, answer.share), "report")
+        with refused_as(SessionError, primitives.AuthenticationError, primitives.KeyMaterialError, ValueError):
+            verify_under(answer.device, answer.signature, join(_REPORT, self.opening, answer.share), "report")
             if self._checks.insist_on("npu-attested"):
-                verify_p384(root, answer.certificate, join(_DEVICE, answer.device), "certificate")
+                primitives.verify_p384(root, answer.certificate, join(_DEVICE, answer.device), "certificate")
             keys = _keys(self._share.agree(answer.share), self.opening, answer.share)
-        except (AuthenticationError, KeyMaterialError, ValueError) as error:
-            raise SessionError(str(error)) from None
         self._taken = True
         return keys
 
@@ -85,31 +104,20 @@ class KeyExchange:
 class Device:
     """An NPU's end of key exchanges: an identity that the vendor certified."""
 
-    def __init__(self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, random: Random) -> None:
+    def __init__(self, identity: ec.EllipticCurvePrivateKey, certificate: bytes, random: primitives.Random) -> None:
         self._identity, self._certificate, self._random = identity, certificate, random
 
     @enforces("REQ-KEY-01")
     def answer(self, opening: bytes) -> tuple[Answer, Keys]:
         """Answer an exchange with a report that names the whole of it.
 
-        Raises:
-            KeyMaterialError: the share of the other end is no share.
+        Raises KeyMaterialError if the share of the other end is no share.
         """
-        share = X25519Share(self._random(KEY_BYTES))
-        keys = _keys(share.agree(opening[KEY_BYTES:]), opening, share.public)
-        signature = sign_p384(self._identity, join(_REPORT, opening, share.public))
-        return Answer(share.public, signature, _point(self._identity), self._certificate), keys
-
-
-def certify(root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the vendor's certificate of an NPU."""
-    return sign_p384(root, join(_DEVICE, _point(identity)))
-
-
-def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        share = primitives.X25519Share(self._random(primitives.KEY_BYTES))
+        keys = _keys(share.agree(opening[primitives.KEY_BYTES :]), opening, share.public)
+        signature = primitives.sign_p384(self._identity, join(_REPORT, opening, share.public))
+        return Answer(share.public, signature, point(self._identity), self._certificate), keys
 
 
 def _keys(secret: bytes, opening: bytes, share: bytes) -> Keys:
-    drawn = hkdf_sha384(secret, join(opening, share), _KEYS, 3 * KEY_BYTES)
-    return Keys(*(drawn[at : at + KEY_BYTES] for at in range(0, 3 * KEY_BYTES, KEY_BYTES)))
+    return Keys(*derived_keys(secret, join(opening, share), _KEYS, 3))

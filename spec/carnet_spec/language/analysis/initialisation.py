@@ -17,32 +17,20 @@ it and the variables that name it: that covers what each agent keeps, and what i
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from carnet_spec.language.actions import Action, Guard
-from carnet_spec.language.analysis.cases import AS_VALUE, Case, Cases, Fact, Written
-from carnet_spec.language.analysis.demands import Demand, Demands, Every, Some
-from carnet_spec.language.analysis.phases import Edge, Node, PhaseGraph
-from carnet_spec.language.analysis.reads import Read, reads
-from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import (
-    FALSE,
-    Role,
-    Sort,
-    Symbol,
-    Term,
-    Var,
-    conjunction,
-    negation,
-)
+from carnet_spec.language import terms
+from carnet_spec.language.actions import Action, Effect, Guard, Update
+from carnet_spec.language.protocol import Protocol, terms_of_action
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyRead:
     """``symbol`` may be read at ``where`` in ``action`` before one of the ``writers`` wrote it."""
 
-    symbol: Symbol
+    symbol: terms.Symbol
     action: str
     where: str
     writers: tuple[str, ...]
@@ -70,23 +58,24 @@ def _judged(protocol: Protocol) -> _Judged:
     return _Judged(protocol)
 
 
-def _judge(name: str, params: tuple[Var, ...], falls: Term) -> Action:
+def _judge(name: str, params: tuple[terms.Var, ...], falls: terms.Term) -> Action:
     """Return an action that reads like something that is judged, and changes nothing."""
-    return Action(name, Role("judge"), params, (Guard("falls", falls),), (), "", "")
+    return Action(name, terms.Role("judge"), params, (Guard("falls", falls),), (), "", "")
 
 
-def _falling(protocol: Protocol) -> list[tuple[str, tuple[Var, ...], Term]]:
+def _falling(protocol: Protocol) -> list[tuple[str, tuple[terms.Var, ...], terms.Term]]:
     """Return what is judged: a name, and for which parameters which formula is read."""
-    falling = [(c.name, c.checked.params, negation(c.checked.body)) for c in protocol.claims if not c.declared]
+    falling = [(c.name, c.checked.params, terms.negation(c.checked.body)) for c in protocol.claims if not c.declared]
     for live in protocol.liveness:
         falling += [
-            (live.name, (), conjunction((live.trigger, negation(live.response)))),
+            (live.name, (), terms.conjunction((live.trigger, terms.negation(live.response)))),
             (live.name, (), live.response),
         ]
         fair = (action for action in protocol.actions if action.name in live.fair)
-        waits = negation(live.response)
+        waits = terms.negation(live.response)
         falling += [
-            (live.name, each.params, conjunction((waits, live.condition(each.name, each.params)))) for each in fair
+            (live.name, each.params, terms.conjunction((waits, live.condition(each.name, each.params))))
+            for each in fair
         ]
     return falling
 
@@ -110,7 +99,7 @@ class _Judged:
         self.judges = {name: claim for name, (claim, _, _) in falling.items()}
         self.order = [action.name for action in whole.actions]
         self._unset = frozenset(unset)
-        self._early: dict[frozenset[Symbol], list[EarlyRead]] = {}
+        self._early: dict[frozenset[terms.Symbol], list[EarlyRead]] = {}
         self._found: dict[frozenset[str], tuple[EarlyRead, ...]] = {}
         self._analyses = [_Analysis(whole, domain, unset) for domain in dict.fromkeys(each.domain for each in unset)]
 
@@ -121,7 +110,7 @@ class _Judged:
         return self._found[readers]
 
     def _early_in(self, readers: frozenset[str]) -> tuple[EarlyRead, ...]:
-        trusted: frozenset[Symbol] = frozenset()
+        trusted: frozenset[terms.Symbol] = frozenset()
         while True:
             found = [read for read in self._reads_trusting(trusted) if read.action in readers]
             written = self._unset.difference(read.symbol for read in found)
@@ -129,7 +118,7 @@ class _Judged:
                 return tuple(sorted(dict.fromkeys(found), key=lambda read: self.order.index(read.action)))
             trusted = written
 
-    def _reads_trusting(self, trusted: frozenset[Symbol]) -> list[EarlyRead]:
+    def _reads_trusting(self, trusted: frozenset[terms.Symbol]) -> list[EarlyRead]:
         """Return what anything may read early if the values of some symbols were written wherever they are read."""
         if trusted not in self._early:
             self._early[trusted] = [read for analysis in self._analyses for read in analysis.early(trusted)]
@@ -139,7 +128,7 @@ class _Judged:
 class _Analysis:
     """Follows the functions of one domain (the empty one: variables) for one fixed argument."""
 
-    def __init__(self, protocol: Protocol, domain: tuple[Sort, ...], unset: list[Symbol]) -> None:
+    def __init__(self, protocol: Protocol, domain: tuple[terms.Sort, ...], unset: list[terms.Symbol]) -> None:
         self.protocol = protocol
         self.unset = frozenset(unset)
         self.arbitrary: frozenset[str] = frozenset()
@@ -158,7 +147,7 @@ class _Analysis:
         self._demanded = {case: self._demands.of(case) for case in self.cases}
         self._reads: dict[Case, list[tuple[Read, list[Demand]]]] = {}
 
-    def early(self, trusted: frozenset[Symbol]) -> Iterator[EarlyRead]:
+    def early(self, trusted: frozenset[terms.Symbol]) -> Iterator[EarlyRead]:
         """Yield each read that some reachable node does not guarantee.
 
         The values of those ``trusted`` were written, wherever they are read.
@@ -197,7 +186,7 @@ class _Analysis:
         for node in self.graph.first:
             self.at[node] = frozenset()
         for initial in self.protocol.initial:
-            if initial.value != FALSE:
+            if initial.value != terms.FALSE:
                 for start in range(AS_VALUE, len(initial.params) + 1):
                     self.facts[initial.symbol.name, start] = frozenset()
         required: dict[Case, Written] = {}
@@ -241,5 +230,419 @@ class _Analysis:
                 return self.facts.get(fact, self.tracked)
 
 
-def _writers(protocol: Protocol, symbol: Symbol) -> tuple[str, ...]:
+def _writers(protocol: Protocol, symbol: terms.Symbol) -> tuple[str, ...]:
     return tuple(a.name for a in protocol.actions if any(update.symbol == symbol for update in a.updates))
+
+
+# -- reads -------------------------------------------------------------------------------------------------------------
+# What an action reads, and on what condition it matters.
+
+Row = tuple[terms.Term, ...]
+"""The arguments that a symbol is applied to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A use of ``symbol`` at ``row`` that matters only if all of ``assuming`` holds."""
+
+    symbol: terms.Symbol
+    row: Row
+    where: str
+    assuming: tuple[terms.Term, ...]
+
+
+def reads(action: Action) -> Iterator[Read]:
+    """Yield the uses of variables and functions that change, in guards and then in updates."""
+    guards = tuple(guard.formula for guard in action.guards)
+    for guard in action.guards:
+        yield from _reads_in(guard.formula, f"guard '{guard.name}'", guards)
+    for update in action.updates:
+        where = f"update '{update.name}'"
+        yield from _reads_in(update.when, where, guards)
+        for term in (*update.args, *([] if update.value is None else [update.value])):
+            yield from _reads_in(term, where, (*guards, update.when))
+
+
+def _reads_in(term: terms.Term, where: str, assuming: tuple[terms.Term, ...]) -> Iterator[Read]:
+    match term:
+        case terms.And(parts) | terms.Or(parts):
+            for position, part in enumerate(parts):
+                others = (*parts[:position], *parts[position + 1 :])
+                beside = others if isinstance(term, terms.And) else tuple(map(terms.negation, others))
+                yield from _reads_in(part, where, (*assuming, *beside))
+        case terms.Implies(premise, conclusion):
+            yield from _reads_in(premise, where, (*assuming, terms.negation(conclusion)))
+            yield from _reads_in(conclusion, where, (*assuming, premise))
+        case _:
+            if isinstance(term, terms.Apply) and term.symbol.mutable and not term.symbol.is_relation:
+                yield Read(term.symbol, term.args, where, assuming)
+            for child in terms.children(term):
+                yield from _reads_in(child, where, assuming)
+
+
+# -- cases -------------------------------------------------------------------------------------------------------------
+# The cases of an action: which of its terms denote one fixed argument, and what it writes and makes true there.
+
+Written = frozenset[str]
+"""Names of symbols that must have been written."""
+Fact = tuple[str, int]
+"""A relation that holds, and where among its arguments the fixed one stands, or one of these two."""
+ANYWHERE = -1
+AS_VALUE = -2
+"""A variable, or a function somewhere, that has the fixed argument as its value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One action, where the terms ``rows`` denote the fixed argument and no others do."""
+
+    action: Action
+    rows: frozenset[Row]
+    writes: Written = frozenset()
+    """What it must write, at the fixed argument."""
+    makes: tuple[Fact, ...] = ()
+    """What it may make true."""
+
+    def outside(self, bound: tuple[terms.Var, ...]) -> Case:
+        """Forget the rows that mention variables which are bound here."""
+        own = {row for row in self.rows if any(terms.free_variables(term) & set(bound) for term in row)}
+        return replace(self, rows=self.rows - own)
+
+    def changes(self, update: Update, start: int, width: int) -> bool | None:
+        """Whether ``update`` is made at the fixed argument, from ``start`` on; ``None`` if it may be."""
+        args = update.args[start : start + width]
+        every = [arg in update.each for arg in args]
+        if all(every) or args in self.rows:
+            return True
+        return None if any(every) else False
+
+
+class Cases:
+    """The cases of actions, for a fixed argument of the sorts ``domain`` (none: variables are followed).
+
+    ``tracked`` are the names of the functions of this domain that are followed.
+    """
+
+    def __init__(self, domain: tuple[terms.Sort, ...], tracked: Written) -> None:
+        self.domain = domain
+        self.tracked = tracked
+
+    def of(self, action: Action) -> Iterator[Case]:
+        """Fix each argument in turn; where phases change, fix several at once."""
+        if not self.domain:
+            yield self._case(action, frozenset([()]))
+            return
+        applied = [
+            (sub.symbol, sub.args)
+            for term in terms_of_action(action)
+            for sub in terms.subterms(term)
+            if isinstance(sub, terms.Apply)
+        ]
+        applied += [(update.symbol, update.args) for update in action.updates]
+        rows = dict.fromkeys(row for symbol, args in applied for _, row in self.windows(symbol, args))
+        if len(self.domain) == 1:
+            values = (update.value for update in action.updates if update.symbol.result == self.domain[0])
+            rows.update(dict.fromkeys((value,) for value in values if value is not None))
+        moved = dict.fromkeys(
+            update.args
+            for update in action.updates
+            if update.symbol.domain == self.domain and update.symbol.result.is_enumeration
+        )
+        same = _equated(action)
+        several = [chosen for size in range(2, len(moved) + 1) for chosen in itertools.combinations(moved, size)]
+        together = dict.fromkeys(
+            frozenset().union(*(same(row) for row in chosen)) for chosen in [*((row,) for row in rows), *several]
+        )
+        yield from (self._case(action, case) for case in (frozenset[Row](), *together))
+
+    def windows(self, symbol: terms.Symbol, args: Row) -> Iterator[tuple[int, Row]]:
+        """Yield where in ``args`` the fixed argument may stand, and what stands there."""
+        width = len(self.domain)
+        for start in range(len(args) - width + 1):
+            if symbol.domain[start : start + width] == self.domain:
+                yield start, args[start : start + width]
+
+    def _case(self, action: Action, rows: frozenset[Row]) -> Case:
+        case = Case(action, rows)
+        width = len(self.domain)
+        writes: list[str] = []
+        makes: list[Fact] = []
+        for update in action.updates:
+            name = update.symbol.name
+            if name in self.tracked and update.when == terms.TRUE and case.changes(update, 0, width) is True:
+                writes.append(name)
+            if (update.value,) in rows:
+                makes.append((name, AS_VALUE))
+            if update.effect is Effect.INSERT:
+                windows = (start for start, _ in self.windows(update.symbol, update.args))
+                makes.append((name, ANYWHERE))
+                makes += [(name, start) for start in windows if case.changes(update, start, width) is not False]
+        return replace(case, writes=frozenset(writes), makes=tuple(makes))
+
+
+def _equated(action: Action) -> Callable[[Row], frozenset[Row]]:
+    """Return what finds all terms that the guards of ``action`` say are equal to a given one."""
+    classes: list[set[terms.Term]] = []
+    for guard in action.guards:
+        parts = guard.formula.parts if isinstance(guard.formula, terms.And) else (guard.formula,)
+        for part in parts:
+            if isinstance(part, terms.Equal):
+                joined = {part.left, part.right}
+                for other in [each for each in classes if each & joined]:
+                    classes.remove(other)
+                    joined |= other
+                classes.append(joined)
+
+    def same(row: Row) -> frozenset[Row]:
+        if len(row) != 1:
+            return frozenset([row])
+        return frozenset((term,) for term in next((each for each in classes if row[0] in each), set(row)))
+
+    return same
+
+
+# -- phases ------------------------------------------------------------------------------------------------------------
+# The graph of phases: which values of enumerations can be reached, and what can be taken where.
+#
+# It keeps every behaviour of the protocol: a step is left out only where the phases alone decide that it cannot happen.
+
+Node = tuple[str, ...]
+"""A value for each enumeration that is followed."""
+
+_MOST_NODES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A case that can be taken at ``source``, and where it may lead."""
+
+    case: Case
+    source: Node
+    targets: tuple[Node, ...]
+
+
+class PhaseGraph:
+    """What ``cases`` can do, phase by phase, for one fixed argument of the sorts ``domain``.
+
+    Where the phases have too many combinations they are forgotten: then more can happen, never less.
+    """
+
+    def __init__(self, protocol: Protocol, domain: tuple[terms.Sort, ...], cases: Sequence[Case]) -> None:
+        self._protocol = protocol
+        self._cases = cases
+        self._cells = {symbol: position for position, symbol in enumerate(_followed(protocol, domain))}
+        self._decidable: dict[int, tuple[terms.Term, bool]] = {}
+        self._deciding: dict[str, list[terms.Term]] = {}
+        self._staying: set[str] = set()
+        """The actions that neither ask for a phase nor change one."""
+        try:
+            self.edges = self._reachable()
+        except _TooManyNodesError:
+            self._cells, self._decidable, self._deciding = {}, {}, {}
+            self.edges = self._reachable()
+
+    def _reachable(self) -> list[Edge]:
+        """Return every way to take a case at a node that can be reached."""
+        edges: list[Edge] = []
+        self.first = tuple(itertools.product(*(self._initial(cell) for cell in self._cells)))
+        self._staying = {
+            case.action.name
+            for case in self._cases
+            if not (
+                self._deciding_guards(case.action) or any(each.symbol in self._cells for each in case.action.updates)
+            )
+        }
+        local = any(cell.domain for cell in self._cells)  # else all cases of an action move alike
+        reached = dict.fromkeys(self.first)
+        waiting = list(reached)
+        while waiting:
+            source = waiting.pop()
+            alike: dict[str, tuple[Node, ...]] = {}
+            for case in self._cases:
+                targets = None if local else alike.get(case.action.name)
+                if targets is None:
+                    targets = alike[case.action.name] = self._targets(Edge(case, source, ()))
+                if targets:
+                    edges.append(Edge(case, source, targets))
+                    waiting += [target for target in targets if target not in reached]
+                    reached.update(dict.fromkeys(targets))
+            if len(reached) > _MOST_NODES:
+                raise _TooManyNodesError
+        return edges
+
+    def _targets(self, edge: Edge) -> tuple[Node, ...]:
+        """Return where ``edge`` may lead; nowhere, if its guards cannot hold."""
+        if edge.case.action.name in self._staying:
+            return (edge.source,)
+        if any(self.holds(edge, guard) is False for guard in self._deciding_guards(edge.case.action)):
+            return ()
+        return tuple(itertools.product(*(self._after(edge, cell) for cell in self._cells)))
+
+    def _deciding_guards(self, action: Action) -> list[terms.Term]:
+        """Return the guards that phases may decide, which few actions have any of."""
+        if action.name not in self._deciding:
+            formulas = (guard.formula for guard in action.guards)
+            self._deciding[action.name] = [each for each in formulas if self._is_decidable(each)]
+        return self._deciding[action.name]
+
+    def _initial(self, cell: terms.Symbol) -> tuple[str, ...]:
+        for initial in self._protocol.initial:
+            if initial.symbol == cell and isinstance(initial.value, terms.Member):
+                return (initial.value.name,)
+        return cell.result.members or ()
+
+    def _after(self, edge: Edge, cell: terms.Symbol) -> tuple[str, ...]:
+        """Return the values that ``cell`` may have after ``edge``."""
+        possible = {edge.source[self._cells[cell]]}
+        for update in edge.case.action.updates:
+            if update.symbol != cell or update.value is None:
+                continue
+            changed = edge.case.changes(update, 0, len(cell.domain))
+            happens = self.holds(edge, update.when)
+            if changed is False or happens is False:
+                continue
+            value = self._value(edge, update.value)
+            new = set(cell.result.members or ()) if value is None else {value}
+            possible = new if changed and happens else possible | new
+        return tuple(sorted(possible))
+
+    def _value(self, edge: Edge, term: terms.Term) -> str | None:
+        match term:
+            case terms.Member(_, name):
+                return name
+            case terms.Apply(symbol, args) if symbol in self._cells and (not symbol.domain or args in edge.case.rows):
+                return edge.source[self._cells[symbol]]
+            case _:
+                return None
+
+    def holds(self, edge: Edge, term: terms.Term) -> bool | None:
+        """Evaluate ``term`` as far as the phases decide it."""
+        if not self._is_decidable(term):
+            return None
+        match term:
+            case terms.Truth(value):
+                return value
+            case terms.Equal(left, right):
+                values = self._value(edge, left), self._value(edge, right)
+                return None if None in values else values[0] == values[1]
+            case terms.Not(body):
+                inner = self.holds(edge, body)
+                return None if inner is None else not inner
+            case terms.Implies(premise, conclusion):
+                return self.holds(edge, terms.Or((terms.Not(premise), conclusion)))
+            case terms.And(parts) | terms.Or(parts):
+                decisive, is_open = isinstance(term, terms.Or), False
+                for part in parts:
+                    said = self.holds(edge, part)
+                    if said is decisive:
+                        return decisive
+                    is_open = is_open or said is None
+                return None if is_open else not decisive
+            case terms.Forall(bound, body) | terms.Exists(bound, body):
+                return self.holds(replace(edge, case=edge.case.outside(bound)), body)
+            case _:
+                return None
+
+    def _is_decidable(self, term: terms.Term) -> bool:
+        """Whether phases may decide ``term``: most guards speak of none. The answer is kept beside the term itself."""
+        if id(term) not in self._decidable:
+            match term:
+                case terms.Truth() | terms.And(()) | terms.Or(()):
+                    found = True
+                case terms.Equal(left, right):
+                    found = self._has_value(left) and self._has_value(right)
+                case _:
+                    found = any(map(self._is_decidable, terms.children(term)))
+            self._decidable[id(term)] = (term, found)
+        return self._decidable[id(term)][1]
+
+    def _has_value(self, term: terms.Term) -> bool:
+        return isinstance(term, terms.Member) or (isinstance(term, terms.Apply) and term.symbol in self._cells)
+
+
+def _followed(protocol: Protocol, domain: tuple[terms.Sort, ...]) -> list[terms.Symbol]:
+    return [
+        symbol
+        for symbol in protocol.symbols
+        if symbol.mutable and symbol.result.is_enumeration and symbol.domain in ((), domain)
+    ]
+
+
+class _TooManyNodesError(Exception):
+    """The phases have too many combinations: forget them, which reports more reads, never fewer."""
+
+
+# -- demands -----------------------------------------------------------------------------------------------------------
+# Demands: which facts a formula needs to hold, worked out once; what that says changes while a fixpoint is sought.
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of these are needed; if there are none, nothing is."""
+
+    parts: tuple[Demand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one of these is needed."""
+
+    parts: tuple[Demand, ...]
+
+
+Demand = Fact | Every | Some
+NOTHING = Every(())
+
+
+class Demands:
+    """What the cases ``made`` need."""
+
+    def __init__(self, made: Cases) -> None:
+        self._made = made
+
+    def of(self, case: Case) -> Demand:
+        """Return what is needed for the guards of ``case`` to hold."""
+        named = (self._named(term) for row in case.rows for term in row)
+        guards = (self.implied(case, guard.formula) for guard in case.action.guards)
+        return _every((*named, *guards))
+
+    def implied(self, case: Case, term: terms.Term) -> Demand:
+        """Return what is needed for ``term`` to hold."""
+        match term:
+            case terms.And(parts):
+                return _every(self.implied(case, part) for part in parts)
+            case terms.Or(parts) if parts:
+                return _some(self.implied(case, part) for part in parts)
+            case terms.Exists(bound, body):
+                return self.implied(case.outside(bound), body)
+            case terms.Equal(left, right) if (left,) in case.rows or (right,) in case.rows:
+                return _every((self._named(left), self._named(right)))
+            case terms.Apply(symbol, args) if symbol.mutable and symbol.is_relation:
+                starts = (start for start, row in self._made.windows(symbol, args) if row in case.rows)
+                return _every((symbol.name, start) for start in (ANYWHERE, *starts))
+            case _:
+                return NOTHING
+
+    def _named(self, term: terms.Term) -> Demand:
+        """Return what is needed for ``term`` to have the fixed argument as its value."""
+        match term:
+            case terms.Apply(symbol) if symbol.mutable and len(self._made.domain) == 1:
+                return symbol.name, AS_VALUE
+            case _:
+                return NOTHING
+
+
+def _every(parts: Iterable[Demand]) -> Demand:
+    """Join demands that are all made, without those that say nothing."""
+    flat: dict[Demand, None] = {}
+    for part in parts:
+        flat.update(dict.fromkeys(part.parts if isinstance(part, Every) else (part,)))
+    return next(iter(flat)) if len(flat) == 1 else Every(tuple(flat))
+
+
+def _some(parts: Iterable[Demand]) -> Demand:
+    """Join demands of which one is made: nothing is needed if one of them says nothing."""
+    every = tuple(dict.fromkeys(parts))
+    if NOTHING in every:
+        return NOTHING
+    return every[0] if len(every) == 1 else Some(every)

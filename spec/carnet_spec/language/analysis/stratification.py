@@ -12,21 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from carnet_spec.language import terms
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import (
-    And,
-    Exists,
-    Forall,
-    Implies,
-    Not,
-    Or,
-    Sort,
-    Term,
-    Var,
-    free_variables,
-)
 
-Scope = dict[Var, frozenset[Sort]]
+Scope = dict[terms.Var, frozenset[terms.Sort]]
 """For each variable in scope, the sorts of the universal variables that its value depends on."""
 
 
@@ -34,8 +23,8 @@ Scope = dict[Var, frozenset[Sort]]
 class Edge:
     """Terms of ``target`` are made out of terms of ``source``, because of ``why``."""
 
-    source: Sort
-    target: Sort
+    source: terms.Sort
+    target: terms.Sort
     why: str
 
     def __str__(self) -> str:
@@ -57,7 +46,7 @@ class Stratification:
 
 def stratification(protocol: Protocol) -> Stratification:
     """Return the arrows between the sorts of ``protocol``, each with its first reason."""
-    edges: dict[tuple[Sort, Sort], Edge] = {}
+    edges: dict[tuple[terms.Sort, terms.Sort], Edge] = {}
     for edge in (*_function_edges(protocol), *_quantifier_edges(protocol)):
         if not edge.source.is_enumeration and not edge.target.is_enumeration:
             edges.setdefault((edge.source, edge.target), edge)
@@ -91,28 +80,28 @@ def _quantifier_edges(protocol: Protocol) -> Iterator[Edge]:
         yield from _either_way(initial.value, scope, f"the initial value of {initial.symbol.name}")
 
 
-def _either_way(term: Term, scope: Scope, where: str) -> Iterator[Edge]:
+def _either_way(term: terms.Term, scope: Scope, where: str) -> Iterator[Edge]:
     """Substitution puts conditions of updates and initial values under either sign."""
     yield from _named_edges(term, True, scope, where)
     yield from _named_edges(term, False, scope, where)
 
 
-def _named_edges(term: Term, positive: bool, scope: Scope, where: str) -> Iterator[Edge]:
+def _named_edges(term: terms.Term, positive: bool, scope: Scope, where: str) -> Iterator[Edge]:
     """Yield an arrow for each witness that ``term``, asserted or denied, gives a name to."""
     match term:
-        case Not(body):
+        case terms.Not(body):
             yield from _named_edges(body, not positive, scope, where)
-        case Implies(premise, conclusion):
+        case terms.Implies(premise, conclusion):
             yield from _named_edges(premise, not positive, scope, where)
             yield from _named_edges(conclusion, positive, scope, where)
-        case And(parts) | Or(parts):
+        case terms.And(parts) | terms.Or(parts):
             for part in parts:
                 yield from _named_edges(part, positive, scope, where)
-        case Forall(bound, body) | Exists(bound, body):
-            if isinstance(term, Forall) == positive:
+        case terms.Forall(bound, body) | terms.Exists(bound, body):
+            if isinstance(term, terms.Forall) == positive:
                 inner = scope | {var: frozenset((var.sort,)) for var in bound}
             else:
-                witnesses = _dependencies(term, scope)
+                witnesses = frozenset().union(*(scope.get(var, frozenset()) for var in terms.free_variables(term)))
                 inner = scope | dict.fromkeys(bound, witnesses)
                 for source in sorted(witnesses, key=lambda sort: sort.name):
                     for var in bound:
@@ -123,19 +112,15 @@ def _named_edges(term: Term, positive: bool, scope: Scope, where: str) -> Iterat
             return
 
 
-def _dependencies(term: Term, scope: Scope) -> frozenset[Sort]:
-    return frozenset().union(*(scope.get(var, frozenset()) for var in free_variables(term)))
-
-
 def _shortest_cycle(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
     """Search breadth-first from each sort; ties go to the sort that comes first."""
-    leaving: dict[Sort, list[Edge]] = {}
+    leaving: dict[terms.Sort, list[Edge]] = {}
     for edge in edges:
         leaving.setdefault(edge.source, []).append(edge)
     best: tuple[Edge, ...] = ()
     for start, first in leaving.items():
         paths: list[tuple[Edge, ...]] = [(edge,) for edge in first]
-        reached: set[Sort] = set()
+        reached: set[terms.Sort] = set()
         while paths and (not best or len(paths[0]) < len(best)):
             path = paths.pop(0)
             end = path[-1].target

@@ -17,42 +17,8 @@ from carnet_spec.language.analysis.stratification import stratification
 from carnet_spec.language.draft import Draft
 from carnet_spec.language.errors import SpecificationError
 from carnet_spec.language.family import Family
+from carnet_spec.language.lints import conflicts, families, shape, visibility, wording
 from carnet_spec.language.lints.common import Findings, at
-from carnet_spec.language.lints.conflicts import conflicts
-from carnet_spec.language.lints.families import designs, misnamed, parts, unwritten
-from carnet_spec.language.lints.polarity import hasty_reads
-from carnet_spec.language.lints.shape import (
-    axioms,
-    defences,
-    idle_defences,
-    initial,
-    insert_only,
-    interchangeable,
-    scope,
-    unused,
-)
-from carnet_spec.language.lints.visibility import (
-    ghost_worlds,
-    ghosts,
-    honesty,
-    kinds,
-    own_state,
-    own_writes,
-    visibility,
-)
-from carnet_spec.language.lints.wording import (
-    claims,
-    fairness,
-    judged,
-    labels,
-    message,
-    names,
-    places,
-    sentence,
-    source,
-    spelling,
-    threats,
-)
 from carnet_spec.language.protocol import Protocol
 from carnet_spec.language.terms import BOOL, Apply, Kind, Symbol, conjunction
 from carnet_spec.language.two_runs import TwoRuns
@@ -127,10 +93,10 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
     """
     drafts = {name: family.drafted(name) for name in family.variants}
     wholes = {name: draft.whole() for name, draft in drafts.items()}
-    found = [Complaint("family", *each) for each in (*parts(family), *designs(family, wholes))]
+    found = [Complaint("family", *each) for each in (*families.parts(family), *families.designs(family, wholes))]
     found += [
         Complaint("requirements", *each)
-        for each in dict.fromkeys(each for whole in wholes.values() for each in unwritten(whole, family.text))
+        for each in dict.fromkeys(each for whole in wholes.values() for each in families.unwritten(whole, family.text))
     ]
     variants = {name: lint_draft(draft) for name, draft in drafts.items()}
     seen: set[Complaint] = set()
@@ -143,12 +109,12 @@ def lint_family(family: Family) -> tuple[Complaint, ...]:
     return tuple(found)
 
 
-def nameless(family: Family) -> tuple[Complaint, ...]:
+def undeclared_parts(family: Family) -> tuple[Complaint, ...]:
     """Return the names of its own parts that a family uses and does not declare, before any design is built."""
-    return tuple(Complaint("family", *each) for each in parts(family))
+    return tuple(Complaint("family", *each) for each in families.parts(family))
 
 
-def unmeant(family: Family, variant: str) -> tuple[Complaint, ...]:
+def undeclared_names(family: Family, variant: str) -> tuple[Complaint, ...]:
     """Return what a variant, and the family about it, names and nobody declares, and what two runs leave unclaimed.
 
     It holds of all that the draft may contain. A misspelt name means something else than its author wrote, or nothing:
@@ -157,9 +123,9 @@ def unmeant(family: Family, variant: str) -> tuple[Complaint, ...]:
     draft = family.drafted(variant)
     whole = draft.whole()
     found = [
-        *(Complaint("family", *each) for each in misnamed(family, whole)),
+        *(Complaint("family", *each) for each in families.undeclared(family, whole)),
         *_complaints(whole, {name: rule for name, rule in RULES.items() if name in NAMES}),
-        *(Complaint("requirements", *each) for each in unwritten(whole, family.text)),
+        *(Complaint("requirements", *each) for each in families.unwritten(whole, family.text)),
         *_unclaimed(draft),
     ]
     return tuple(dict.fromkeys(found))
@@ -269,37 +235,37 @@ A function without a first value may begin with any, and an obligation holds for
 explores has to choose, and needs to know that nobody reads what it chose.
 """
 RULES: dict[str, _Rule] = {
-    "labels": labels,
-    "names": names,
-    "spelling": spelling,
-    "sentence": sentence,
-    "places": places,
-    "source": source,
-    "message": message,
-    "claims": claims,
-    "judged": judged,
-    "threats": threats,
-    "fairness": fairness,
-    "visibility": visibility,
-    "own-state": own_state,
-    "honesty": honesty,
-    "own-writes": own_writes,
-    "ghosts": ghosts,
-    "ghost-worlds": ghost_worlds,
-    "kinds": kinds,
-    "scope": scope,
-    "unused": unused,
-    "axioms": axioms,
-    "initial": initial,
-    "interchangeable": interchangeable,
-    "insert-only": insert_only,
-    "defences": defences,
-    "conflicts": conflicts,
-    "monotone": hasty_reads,
+    "labels": wording.labels,
+    "names": wording.names,
+    "spelling": wording.spelling,
+    "sentence": wording.sentence,
+    "places": wording.places,
+    "source": wording.source,
+    "message": wording.message,
+    "claims": wording.claims,
+    "judged": wording.judged,
+    "threats": wording.threats,
+    "fairness": wording.fairness,
+    "visibility": visibility.visibility,
+    "own-state": visibility.own_state,
+    "honesty": visibility.honesty,
+    "own-writes": visibility.own_writes,
+    "ghosts": visibility.ghosts,
+    "ghost-worlds": visibility.ghost_worlds,
+    "kinds": visibility.kinds,
+    "scope": shape.scope,
+    "unused": shape.unused,
+    "axioms": shape.axioms,
+    "initial": shape.initial,
+    "interchangeable": shape.interchangeable,
+    "insert-only": shape.insert_only,
+    "defences": shape.defences,
+    "conflicts": conflicts.conflicts,
+    "monotone": shape.hasty_reads,
     "stratified": _stratified,
 }
 """Rules about each part by itself: they hold of a draft if they hold of all it may contain."""
 _RESOLVED: dict[str, _Rule] = {"written-before-read": _written_before_read}
 """Rules about what can happen, which depend on the defences that are in place."""
-_WHOLE: dict[str, _Rule] = {"idle-defences": idle_defences}
+_WHOLE: dict[str, _Rule] = {"idle-defences": shape.idle_defences}
 """Rules about a whole draft: a protocol does not show what its removed parts are."""

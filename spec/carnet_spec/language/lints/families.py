@@ -70,7 +70,7 @@ def bases(family: Family, protocol: Protocol) -> Findings:
             yield f"defence {defence.id}", why
 
 
-def misnamed(family: Family, judged: Protocol) -> Findings:
+def undeclared(family: Family, judged: Protocol) -> Findings:
     """Names that no variant declares, where no other variant is built unless the one that is judged lacks a name.
 
     Where no threat model is declared, everybody is meant by any.

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from carnet_spec.language import terms
 from carnet_spec.language.actions import Action, GuardKind
 from carnet_spec.language.lints.common import Findings, at, by_name, read_by
 from carnet_spec.language.protocol import Protocol
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Exists,
-    Forall,
-    Implies,
-    Kind,
-    Not,
-    Role,
-    Symbol,
-    Term,
-    Var,
-    sort_of,
-    subterms,
-    symbols_of,
-)
 
 
 def visibility(protocol: Protocol) -> Findings:
@@ -30,7 +15,7 @@ def visibility(protocol: Protocol) -> Findings:
     for action in protocol.actions:
         if action.by.honest:
             for where, term in _decisions(action):
-                for symbol in by_name(symbols_of(term)):
+                for symbol in by_name(terms.symbols_of(term)):
                     if not _readable(symbol, action.by):
                         whose = f" of {symbol.role.name}" if symbol.role else ""
                         yield (
@@ -46,8 +31,8 @@ def own_state(protocol: Protocol) -> Findings:
     for action in protocol.actions:
         if action.by.honest:
             for where, term in _decisions(action):
-                for sub in subterms(term):
-                    if isinstance(sub, Apply) and _anothers(action, sub.symbol, sub.args):
+                for sub in terms.subterms(term):
+                    if isinstance(sub, terms.Apply) and _anothers(action, sub.symbol, sub.args):
                         yield (
                             where,
                             f"reads {sub.symbol.name} of an agent other than the actor: its first "
@@ -72,16 +57,16 @@ def honesty(protocol: Protocol) -> Findings:
                         )
 
 
-def _hidden_facts(formula: Term) -> Iterator[Apply]:
+def _hidden_facts(formula: terms.Term) -> Iterator[terms.Apply]:
     """Yield the facts that no party sees and that never change, without which ``formula`` cannot be true."""
     match formula:
-        case And(parts):
+        case terms.And(parts):
             for part in parts:
                 yield from _hidden_facts(part)
-        case Forall(_, body) | Exists(_, body) | Implies(_, body) | Not(body):
-            if not isinstance(formula, Not) or isinstance(body, Apply):
+        case terms.Forall(_, body) | terms.Exists(_, body) | terms.Implies(_, body) | terms.Not(body):
+            if not isinstance(formula, terms.Not) or isinstance(body, terms.Apply):
                 yield from _hidden_facts(body)
-        case Apply(symbol, _) if symbol.is_relation and symbol.kind is Kind.TRUTH and not symbol.mutable:
+        case terms.Apply(symbol, _) if symbol.is_relation and symbol.kind is terms.Kind.TRUTH and not symbol.mutable:
             yield formula
 
 
@@ -90,7 +75,7 @@ def own_writes(protocol: Protocol) -> Findings:
     for action in protocol.actions:
         for update in action.updates if action.by.honest else ():
             symbol = update.symbol
-            of_another = symbol.kind is Kind.STATE and symbol.role != action.by
+            of_another = symbol.kind is terms.Kind.STATE and symbol.role != action.by
             if of_another or _anothers(action, symbol, update.args):
                 yield (
                     at(action, update),
@@ -99,7 +84,7 @@ def own_writes(protocol: Protocol) -> Findings:
                 )
 
 
-def _decisions(action: Action) -> Iterator[tuple[str, Term]]:
+def _decisions(action: Action) -> Iterator[tuple[str, terms.Term]]:
     """Yield what the acting party decides by: its checks, and what it keeps and sends.
 
     What it changes of another party's state is that party's doing, and noted by :func:`own_writes`.
@@ -108,25 +93,27 @@ def _decisions(action: Action) -> Iterator[tuple[str, Term]]:
         if guard.kind is GuardKind.REQUIRE:
             yield at(action, guard), guard.formula
     for update in action.updates:
-        if update.symbol.kind is Kind.MESSAGE or update.symbol.role == action.by:
+        if update.symbol.kind is terms.Kind.MESSAGE or update.symbol.role == action.by:
             for term in read_by(update):
                 yield at(action, update), term
 
 
-def _readable(symbol: Symbol, role: Role) -> bool:
-    return symbol.kind in (Kind.PUBLIC, Kind.MESSAGE) or (symbol.kind is Kind.STATE and symbol.role == role)
+def _readable(symbol: terms.Symbol, role: terms.Role) -> bool:
+    return symbol.kind in (terms.Kind.PUBLIC, terms.Kind.MESSAGE) or (
+        symbol.kind is terms.Kind.STATE and symbol.role == role
+    )
 
 
-def _anothers(action: Action, symbol: Symbol, args: tuple[Term, ...]) -> bool:
+def _anothers(action: Action, symbol: terms.Symbol, args: tuple[terms.Term, ...]) -> bool:
     """Whether ``symbol`` at ``args`` is state of the acting role, but not of the actor.
 
     An actor with a name of its own is the only one of its role, so its state is not indexed by agents.
     """
     return (
-        isinstance(action.actor, Var)
-        and symbol.kind is Kind.STATE
+        isinstance(action.actor, terms.Var)
+        and symbol.kind is terms.Kind.STATE
         and symbol.role == action.by
-        and symbol.domain[:1] == (sort_of(action.actor),)
+        and symbol.domain[:1] == (terms.sort_of(action.actor),)
         and args[0] != action.actor
     )
 
@@ -135,8 +122,8 @@ def ghosts(protocol: Protocol) -> Findings:
     """History kept for the claims changes nothing that happens."""
     for action in protocol.actions:
         for where, term, is_world in _non_ghost_readings(action):
-            for symbol in by_name(symbols_of(term)):
-                if symbol.kind is Kind.GHOST and not (is_world and not action.by.honest):
+            for symbol in by_name(terms.symbols_of(term)):
+                if symbol.kind is terms.Kind.GHOST and not (is_world and not action.by.honest):
                     yield (
                         where,
                         f"reads the ghost {symbol.name}: only ghosts, claims, lemmas and goals may",
@@ -147,18 +134,18 @@ def ghost_worlds(protocol: Protocol) -> Findings:
     """What the adversary can do and is read off a ghost deserves a second look."""
     for action in protocol.actions:
         for where, term, is_world in _non_ghost_readings(action):
-            for symbol in by_name(symbols_of(term)):
-                if symbol.kind is Kind.GHOST and is_world and not action.by.honest:
+            for symbol in by_name(terms.symbols_of(term)):
+                if symbol.kind is terms.Kind.GHOST and is_world and not action.by.honest:
                     yield where, f"makes the ghost {symbol.name} decide what can happen"
 
 
-def _non_ghost_readings(action: Action) -> Iterator[tuple[str, Term, bool]]:
+def _non_ghost_readings(action: Action) -> Iterator[tuple[str, terms.Term, bool]]:
     """Yield what may read no ghost, and whether it is a fact of the world, which may read all."""
     for guard in action.guards:
         if guard.kind is not GuardKind.FRESH:
             yield at(action, guard), guard.formula, guard.kind is GuardKind.GIVEN
     for update in action.updates:
-        if update.symbol.kind is not Kind.GHOST:
+        if update.symbol.kind is not terms.Kind.GHOST:
             for term in read_by(update):
                 yield at(action, update), term, False
 
@@ -167,7 +154,7 @@ def kinds(protocol: Protocol) -> Findings:
     """State belongs to somebody, and what is public does not change."""
     for symbol in protocol.symbols:
         where = f"symbol {symbol.name}"
-        if symbol.kind is Kind.STATE and symbol.role is None:
+        if symbol.kind is terms.Kind.STATE and symbol.role is None:
             yield where, "is state of nobody: say whose in 'of'"
-        if symbol.kind is Kind.PUBLIC and symbol.mutable:
+        if symbol.kind is terms.Kind.PUBLIC and symbol.mutable:
             yield where, "is public but changes: what changes is a message, or somebody's state"

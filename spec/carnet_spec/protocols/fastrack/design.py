@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
-from carnet_spec.protocols.fastrack.claims import TEXT, THREATS, state_claims, state_goals
-from carnet_spec.protocols.fastrack.lemmas import state_lemmas
-from carnet_spec.protocols.fastrack.protocol import specify_adversary, specify_receiving, specify_sending, specify_setup
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
+from carnet_spec.protocols.fastrack.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.fastrack.protocol import specify
 from carnet_spec.protocols.fastrack.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
 
@@ -40,22 +36,18 @@ DEFENCES = (
 # -- what falls --------------------------------------------------------------------------------------------------------
 # Every claim that is not named for a variant holds in it, and is proved.
 
-_COLLUSION = THREATS[1:]
+_UNVERIFIED = ("verified-release", "chunk-agreement")
 
 FALLS: Falls = {
     THROUGH_THE_CPU: {
-        "confidentiality": THREATS,
-        "key-isolation": THREATS,
-        "verified-release": _COLLUSION,
-        "chunk-agreement": _COLLUSION,
-        "whole-transfer": _COLLUSION,
-        "answer-agreement": _COLLUSION,
+        **dict.fromkeys(("confidentiality", "key-isolation"), THREATS),
+        **dict.fromkeys((*_UNVERIFIED, "whole-transfer", "answer-agreement"), THREATS[1:]),
     },
-    "independent-tags": {"chunk-agreement": THREATS, "whole-transfer": THREATS},
+    "independent-tags": dict.fromkeys(("chunk-agreement", "whole-transfer"), THREATS),
     "no-length": {"whole-transfer": THREATS},
     "prefix-start": {"whole-transfer": THREATS},
-    "decrypt-in-place": {"verified-release": THREATS, "chunk-agreement": THREATS},
-    "two-fetches": {"verified-release": THREATS, "chunk-agreement": THREATS},
+    "decrypt-in-place": dict.fromkeys(_UNVERIFIED, THREATS),
+    "two-fetches": dict.fromkeys(_UNVERIFIED, THREATS),
     "cpu-launches": {"confidentiality": THREATS},
 }
 """For each variant the claims that fall, and under which threat models."""
@@ -71,68 +63,10 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 """For each variant the lemmas that do not hold in it."""
 
 
-# -- findings ----------------------------------------------------------------------------------------------------------
-# What the three optimisations need, which the abstract of the paper does not say.
-# Each is an attack on a reading of the abstract. The paper itself may exclude it.
-
-STOCK = "the stock protocol"
-ABSTRACT = "the abstract of the paper, read literally"
-
-_finding = partial(Finding, threat="collusion", about=ABSTRACT)
-
-FINDINGS = (
-    Finding(
-        "finding-1",
-        "re-encryption: the CPU TEE, honest or not, reads what the user sends",
-        threat="outsider",
-        claim="confidentiality",
-        variant="through-the-cpu",
-        about=STOCK,
-    ),
-    _finding(
-        "finding-2",
-        "the CPU TEE is out of the data path and still submits the work: its kernel copies the data out",
-        claim="confidentiality",
-        variant="cpu-launches",
-    ),
-    _finding(
-        "finding-3",
-        "chunks that are authenticated independently change places",
-        claim="chunk-agreement",
-        variant="independent-tags",
-    ),
-    _finding(
-        "finding-4",
-        "a tag that binds neither number nor last: the transfer is cut short",
-        claim="whole-transfer",
-        variant="no-length",
-    ),
-    _finding(
-        "finding-5",
-        "every chunk that is read was verified, and the transfer is cut short all the same",
-        claim="whole-transfer",
-        variant="prefix-start",
-    ),
-    _finding(
-        "finding-6",
-        "decryption overlaps and writes in place: a kernel reads what no tag covers",
-        claim="verified-release",
-        variant="decrypt-in-place",
-    ),
-    _finding(
-        "finding-7",
-        "tag and plaintext come from two reads of host memory: what was verified is not what is read",
-        claim="verified-release",
-        variant="two-fetches",
-    ),
-)
-
-
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "fastrack"
 TITLE = "Fastrack: a user's data goes to the GPU directly, in chunks that are verified in parallel"
-
 BUILT_IN = ("A1", "A2", "A3", "A5")
 """Assumptions in the shape of the steps: what a tag verifies for, what is out of reach, what a kernel does."""
 
@@ -140,17 +74,19 @@ BUILT_IN = ("A1", "A2", "A3", "A5")
 def fastrack(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of Fastrack."""
     draft = Draft(ID, TITLE, variant)
-    _assume(draft)
+    assumptions_from(draft, TEXT, BUILT_IN)
+    draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A4")
+    draft.axiom("reviewed code", forall(lambda c: implies(vetted(c), ~leaks(c)), Code), assumption="A6")
+    StrictOrder("places", Position, before, "A7").assume_linear(draft, first)
     draft.threat(
         "outsider", "the CPU TEE follows the protocol; host, network and other users do not", cpu_honest=~corrupt(cpu)
     )
     draft.threat("collusion", "the CPU TEE may be corrupt, too, and colludes with all others")
     declare_defences(draft, DEFENCES)
-    _start(draft)
-    specify_setup(draft)
-    specify_sending(draft)
-    specify_receiving(draft)
-    specify_adversary(draft)
+    draft.initially(confidential, lambda g: closed(g))
+    draft.initially(extent, lambda k, x: first)
+    draft.initially(expected, lambda g, k, x: first)
+    specify(draft)
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
@@ -158,23 +94,118 @@ def fastrack(variant: str = MAIN[0]) -> Draft:
     return draft
 
 
-def _assume(draft: Draft) -> None:
-    assumptions_from(draft, TEXT, BUILT_IN)
-    draft.axiom("certificates tell", forall(lambda g: implies(certified(g), genuine(g)), Gpu), assumption="A4")
-    draft.axiom("reviewed code", forall(lambda c: implies(vetted(c), ~leaks(c)), Code), assumption="A6")
-    StrictOrder("places", Position, before, "A7").assume_linear(draft, first)
+# -- instances ---------------------------------------------------------------------------------------------------------
+# Finite instances of Fastrack: who takes part, and how much is sent.
+
+SIZES = {
+    "users": (1, "honest user"),
+    "gpus": (1, "GPU"),
+    "fakes": (0, "fake GPU"),
+    "open_gpus": (0, "open GPU"),
+    "user_keys": (1, "key"),
+    "own_keys": (0, "key of the adversary's"),
+    "transfers": (1, "transfer"),
+    "chunks": (2, "place"),
+    "user_blocks": (2, "block to a user"),
+}
+"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
 
 
-def _start(draft: Draft) -> None:
-    def nothing_said(k: Key, x: Transfer) -> Position:
-        return first
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the instance of the given sizes: honest users, the CPU TEE, and one agent who is whoever else is corrupt.
 
-    def nothing_told(g: Gpu, k: Key, x: Transfer) -> Position:
-        return first
+    Under ``collusion`` the CPU TEE is corrupt, too. ``fakes`` are GPUs that no vendor made, and ``open_gpus`` are
+    genuine GPUs out of confidential mode.
+    """
+    size = sizes_for(scale, SIZES, protocol.id)
+    users = first_names(HONEST, "user", size["users"])
+    gpus = numbered_names("gpu", size["gpus"])
+    fakes = numbered_names("fake", size["fakes"])
+    plain = numbered_names("open", size["open_gpus"])
+    blocks = {user: numbered_names(f"{user}'s ", size["user_blocks"]) for user in users}
+    blocks["mallory"] = ("mallory's",)
+    places = numbered_names("place", size["chunks"])
+    own, hers = numbered_names("k", size["user_keys"]), numbered_names("m", size["own_keys"])
+    return Instance(
+        elements={
+            "Agent": (*users, "cpu", "mallory"),
+            "Gpu": (*gpus, *fakes, *plain),
+            "Key": (*own, *hers),
+            "Transfer": numbered_names("transfer", size["transfers"]),
+            "Position": places,
+            "Block": tuple(block for each in blocks.values() for block in each),
+            "Code": ("kernel", "copier"),
+        },
+        relations={
+            "corrupt": unary(("mallory", *(("cpu",) if threat == "collusion" else ()))),
+            "genuine": unary((*gpus, *plain)),
+            "certified": unary((*gpus, *plain)),
+            "closed": unary((*gpus, *fakes)),
+            "vetted": unary(("kernel",)),
+            "leaks": unary(("copier",)),
+            "before": InLine(places),
+        },
+        functions={
+            "cpu": {(): "cpu"},
+            "first": {(): places[0]},
+            "owner": {(block,): agent for agent, each in blocks.items() for block in each},
+        },
+        pools={("open_exchange", "k"): own, ("open_own", "k"): hers},
+        describes=sizes_in_words(size, SIZES),
+    )
 
-    def mode_at_first(g: Gpu) -> Formula:
-        return closed(g)
 
-    draft.initially(confidential, mode_at_first)
-    draft.initially(extent, nothing_said)
-    draft.initially(expected, nothing_told)
+# -- family ------------------------------------------------------------------------------------------------------------
+# What the three optimisations need, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+STOCK = "the stock protocol"
+ABSTRACT = "the abstract of the paper, read literally"
+
+_finding = Findings("collusion", ABSTRACT)
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=fastrack,
+    instance=instance,
+    variants=VARIANTS,
+    main=MAIN,
+    profiles=by_name(
+        Profile("tiny", {"fakes": 1, "open_gpus": 1, "own_keys": 1}, title="one transfer of one or two chunks"),
+        Profile("transfers", {"fakes": 1, "own_keys": 1, "transfers": 2, "chunks": 1}, title="two short transfers"),
+        Profile("ci", {"chunks": 3}, title="one transfer of up to three chunks"),
+    ),
+    hunts=(
+        Profile("one chunk", {"fakes": 1, "open_gpus": 1, "own_keys": 1, "chunks": 1, "user_blocks": 1}, budget=2),
+        Profile("two chunks", {"own_keys": 1}, budget=1),
+        Profile("two transfers", {"transfers": 2, "chunks": 1}, budget=1),
+        Profile("the adversary's own", {"user_keys": 0, "own_keys": 1}),
+        Profile("three chunks", {"chunks": 3, "user_blocks": 3}, budget=1),
+    ),
+    findings=(
+        _finding(1, "through-the-cpu", "confidentiality", threat="outsider", about=STOCK)(
+            "re-encryption: the CPU TEE, honest or not, reads what the user sends"
+        ),
+        _finding(2, "cpu-launches", "confidentiality")(
+            "the CPU TEE is out of the data path and still submits the work: its kernel copies the data out"
+        ),
+        _finding(3, "independent-tags", "chunk-agreement")("chunks that are authenticated independently change places"),
+        _finding(4, "no-length", "whole-transfer")(
+            "a tag that binds neither number nor last: the transfer is cut short"
+        ),
+        _finding(5, "prefix-start", "whole-transfer")(
+            "every chunk that is read was verified, and the transfer is cut short all the same"
+        ),
+        _finding(6, "decrypt-in-place", "verified-release")(
+            "decryption overlaps and writes in place: a kernel reads what no tag covers"
+        ),
+        _finding(7, "two-fetches", "verified-release")(
+            "tag and plaintext come from two reads of host memory: what was verified is not what is read"
+        ),
+    ),
+    default_threat="collusion",
+    fresh_sizes=frozenset({"user_keys"}),
+    round_goal="answer-taken",
+    text=TEXT,
+)

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Step, forall, implies
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.protocols.fastrack.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _setup(draft)
+    _sending(draft)
+    _receiving(draft)
+    _adversary(draft)
+
 
 # -- setup -------------------------------------------------------------------------------------------------------------
 # A user and a GPU agree on a key, which the CPU TEE between them does not learn, and on code.
@@ -11,58 +22,34 @@ from carnet_spec.protocols.fastrack.vocabulary import *
 _DIRECT = "Fastrack, abstract: direct GPU TEE communication"
 
 
-def specify_setup(draft: Draft) -> None:
-    """Add key exchange, report and the launch of kernels to ``draft``."""
-    _exchange(draft)
-    _attest(draft)
-    _launch(draft)
+def _setup(draft: Draft) -> None:
+    by_user = partial(draft.action, USER, actor=honest)
+    by_gpu = partial(draft.action, GPU, actor=genuine)
 
-
-def _exchange(draft: Draft) -> None:
-    @draft.action(
-        by=USER,
-        says="{a} opens the key exchange {k}.",
-        message="{a} -> cpu: key exchange {k}, for a GPU",
-        source=_DIRECT,
-        enforces="REQ-SETUP-01",
-    )
+    @by_user(_DIRECT, "REQ-SETUP-01")
     def open_exchange(step: Step, a: Agent, k: Key) -> None:
         """The CPU TEE forwards the exchange as it forwards everything: it is part of the network."""
-        step.actor(a, honest(a))
+        step.says("{a} opens the key exchange {k}.")
+        step.message("{a} -> cpu: key exchange {k}, for a GPU")
         step.fresh(k)
-        step.insert(opened(a, k))
-        step.insert(knows(a, k))
-        step.insert(asked(k))
+        step.insert(opened(a, k), knows(a, k), asked(k))
 
-    @draft.action(
-        by=GPU,
-        says="{g} answers the key exchange {k}, with a report of its mode.",
-        message="{g} -> cpu: report that names {k}",
-        source="DSP0274, MEASUREMENTS",
-        enforces="REQ-SETUP-02",
-    )
+    @by_gpu("DSP0274, MEASUREMENTS", "REQ-SETUP-02")
     def answer_exchange(step: Step, g: Gpu, k: Key) -> None:
         """A genuine GPU answers everybody, and says in which mode it is."""
-        step.actor(g, genuine(g))
+        step.says("{g} answers the key exchange {k}, with a report of its mode.")
+        step.message("{g} -> cpu: report that names {k}")
         step.require("asked", asked(k))
         step.given("first answer", ~answered(k))
-        step.insert(answered(k))
-        step.insert(holds(g, k))
+        step.insert(answered(k), holds(g, k))
         step.insert(report(g, k, Mode.CONFIDENTIAL), when=confidential(g), name="report confidential mode")
         step.insert(report(g, k, Mode.OPEN), when=~confidential(g), name="report open mode")
 
-
-def _attest(draft: Draft) -> None:
-    @draft.action(
-        by=USER,
-        says="{a} takes the report of {g} for {k}, and names {c} as the code to run.",
-        message="{a} -> {g}: under {k}, code {c}",
-        source=_DIRECT,
-        enforces=("REQ-SETUP-01", "REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05"),
-    )
+    @by_user(_DIRECT, "REQ-SETUP-01", "REQ-SETUP-03", "REQ-SETUP-04", "REQ-SETUP-05")
     def take_report(step: Step, a: Agent, k: Key, g: Gpu, j: Key, m: Mode, c: Code) -> None:
         """Send nothing under a key before it is known where it ends."""
-        step.actor(a, honest(a))
+        step.says("{a} takes the report of {g} for {k}, and names {c} as the code to run.")
+        step.message("{a} -> {g}: under {k}, code {c}")
         step.require("own exchange", opened(a, k))
         step.require("answered", answered(k))
         step.require("a report", report(g, j, m))
@@ -70,22 +57,14 @@ def _attest(draft: Draft) -> None:
         step.require("certificate", certified(g), defence="gpu-certificate")
         step.require("confidential mode", m == Mode.CONFIDENTIAL, defence="mode-check")
         step.require("reviewed code", vetted(c))
-        step.insert(attested(a, k, g))
-        step.insert(named(k, c))
+        step.insert(attested(a, k, g), named(k, c))
         step.insert(knows(cpu, k), unless="direct-key", name="the CPU TEE is an end of the key")
 
-
-def _launch(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="{g} runs {c}, which somebody submitted, on the data under {k}.",
-        message="cpu -> {g}: launch {c} on the data under {k}",
-        source="Carnet (the CPU TEE launches a kernel)",
-        enforces="REQ-KERNEL-01",
-    )
+    @by_gpu("Carnet (the CPU TEE launches a kernel)", "REQ-KERNEL-01")
     def launch(step: Step, g: Gpu, k: Key, c: Code) -> None:
         """Whoever submits work decides nothing: the CPU TEE is no longer trusted with the data."""
-        step.actor(g, genuine(g))
+        step.says("{g} runs {c}, which somebody submitted, on the data under {k}.")
+        step.message("cpu -> {g}: launch {c} on the data under {k}")
         step.require("own key", holds(g, k))
         step.require("named by the user", named(k, c), defence="kernel-named")
         step.insert(runs(g, k, c))
@@ -97,66 +76,39 @@ def _launch(draft: Draft) -> None:
 _PARALLEL = "Fastrack, abstract: parallelized authentication"
 
 
-def specify_sending(draft: Draft) -> None:
-    """Add what users send and take to ``draft``."""
-    _begin(draft)
-    _seal(draft)
-    _take_answer(draft)
+def _sending(draft: Draft) -> None:
+    by_user = partial(draft.action, USER, actor=honest)
 
-
-def _begin(draft: Draft) -> None:
-    @draft.action(
-        by=USER,
-        says="{a} begins transfer {x} under {k}, up to place {n}.",
-        source="RFC 5116 section 3.1",
-        enforces="REQ-SEND-01",
-    )
+    @by_user("RFC 5116 section 3.1", "REQ-SEND-01")
     def begin(step: Step, a: Agent, k: Key, g: Gpu, x: Transfer, n: Position) -> None:
         """The IV is made of the transfer and the place, so a number that comes back brings its IVs back."""
-        step.actor(a, honest(a))
+        step.says("{a} begins transfer {x} under {k}, up to place {n}.")
         step.require("attested", attested(a, k, g))
         step.require("number not used", ~begun(a, k, x), defence="transfer-fresh")
         step.remove(spent(a, k, x, step.each(Position)), unless="transfer-fresh", name="begin anew")
         step.insert(begun(a, k, x))
         step.set(extent(k, x), n)
 
-
-def _seal(draft: Draft) -> None:
-    @draft.action(
-        by=USER,
-        says="A worker of {a} seals {b} for place {i} of transfer {x} under {k}.",
-        message="{a} -> cpu: chunk {i} of transfer {x} under {k}",
-        source=_PARALLEL,
-        enforces=("REQ-SEND-02", "REQ-SEND-03"),
-    )
+    @by_user(_PARALLEL, "REQ-SEND-02", "REQ-SEND-03")
     def seal(step: Step, a: Agent, k: Key, x: Transfer, i: Position, b: Block) -> None:
         """The tag says where the chunk belongs, so that the CPU TEE may forward chunks in any order."""
-        step.actor(a, honest(a))
+        step.says("A worker of {a} seals {b} for place {i} of transfer {x} under {k}.")
+        step.message("{a} -> cpu: chunk {i} of transfer {x} under {k}")
         step.require("begun", begun(a, k, x))
         step.require("a place of it", within(i, extent(k, x)))
         step.require("own data", owner(b) == a)
         step.require("place not sealed", ~spent(a, k, x, i), defence="chunk-once")
-        step.insert(spent(a, k, x, i))
-        step.insert(ciphertext(k, b))
-        step.insert(masked(k, x, i, b))
+        step.insert(spent(a, k, x, i), ciphertext(k, b), masked(k, x, i, b))
         step.insert(tag(k, x, i, extent(k, x), Mark.MORE, b), when=i != extent(k, x), name="tag one of more")
         step.insert(tag(k, x, i, extent(k, x), Mark.LAST, b), when=i == extent(k, x), name="tag the last")
-        step.insert(sealed(a, k, x, i, b))
-        step.insert(sent(a, k, b))
+        step.insert(sealed(a, k, x, i, b), sent(a, k, b))
         step.insert(reused(k, x, i), when=ivs(k, x, i))
         step.insert(ivs(k, x, i))
 
-
-def _take_answer(draft: Draft) -> None:
-    @draft.action(
-        by=USER,
-        says="{a} takes the answer to {y} under {k} as the one to {x}.",
-        source="Carnet (answers exchanged)",
-        enforces="REQ-ANSWER-01",
-    )
+    @by_user("Carnet (answers exchanged)", "REQ-ANSWER-01")
     def take_answer(step: Step, a: Agent, k: Key, x: Transfer, y: Transfer) -> None:
         """Who gets an answer knows that the whole transfer arrived."""
-        step.actor(a, honest(a))
+        step.says("{a} takes the answer to {y} under {k} as the one to {x}.")
         step.require("begun", begun(a, k, x))
         step.require("an answer", answer(k, y))
         step.require("about this transfer", y == x, defence="answer-bound")
@@ -169,67 +121,40 @@ def _take_answer(draft: Draft) -> None:
 _OVERLAP = "Fastrack, abstract: overlapping decryption with PCI-e transmission"
 
 
-def specify_receiving(draft: Draft) -> None:
-    """Add what the GPU does with a transfer to ``draft``."""
-    _start_transfer(draft)
-    _arrive(draft)
-    _verify(draft)
-    _release(draft)
-    _answer(draft)
+def _receiving(draft: Draft) -> None:
+    by_gpu = partial(draft.action, GPU, actor=genuine)
 
-
-def _start_transfer(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="{g} is told of transfer {x} under {k}, up to place {n}, and makes room for it.",
-        message="cpu -> {g}: transfer {x} under {k}, up to place {n}",
-        source=_OVERLAP,
-        enforces="REQ-RECEIVE-01",
-    )
+    @by_gpu(_OVERLAP, "REQ-RECEIVE-01")
     def start(step: Step, g: Gpu, k: Key, x: Transfer, n: Position) -> None:
         """What the host says of the length is not authenticated: only tags tell."""
-        step.actor(g, genuine(g))
+        step.says("{g} is told of transfer {x} under {k}, up to place {n}, and makes room for it.")
+        step.message("cpu -> {g}: transfer {x} under {k}, up to place {n}")
         step.require("own key", holds(g, k))
         step.require("not begun before", ~started(g, k, x), defence="transfer-once")
         step.remove(done(g, k, x), unless="transfer-once", name="begin anew")
         step.insert(started(g, k, x))
         step.set(expected(g, k, x), n)
 
-
-def _arrive(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="A chunk arrives at place {i} of transfer {x} under {k}, and {g} decrypts it to {b}.",
-        message="cpu -> {g}: a chunk for place {i} of transfer {x}",
-        source=_OVERLAP,
-        enforces=("REQ-RECEIVE-02", "REQ-RECEIVE-03"),
-    )
+    @by_gpu(_OVERLAP, "REQ-RECEIVE-02", "REQ-RECEIVE-03")
     def decrypt(step: Step, g: Gpu, k: Key, x: Transfer, i: Position, b: Block) -> None:
         """Decryption does not wait for the tag; what it gives is nothing yet, and the host chose the chunk."""
-        step.actor(g, genuine(g))
+        step.says("A chunk arrives at place {i} of transfer {x} under {k}, and {g} decrypts it to {b}.")
+        step.message("cpu -> {g}: a chunk for place {i} of transfer {x}")
         step.given("some bytes", ciphertext(k, b) | changed(k, b))
         step.require("begun", started(g, k, x))
         step.require("a place of it", within(i, expected(g, k, x)))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
         step.require("nothing there yet", ~arrived(g, k, x, i), defence="one-fetch")
         step.remove(staged(g, k, x, i, step.each(Block)), unless="one-fetch", name="overwrite")
-        step.insert(arrived(g, k, x, i))
-        step.insert(staged(g, k, x, i, b))
+        step.insert(arrived(g, k, x, i), staged(g, k, x, i, b))
         step.insert(released(g, k, x, i, b), unless="private-staging", name="decrypt in place")
 
-
-def _verify(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="{g} verifies the tag of place {i} of transfer {x} under {k}.",
-        source=_PARALLEL,
-        enforces="REQ-RECEIVE-04",
-    )
+    @by_gpu(_PARALLEL, "REQ-RECEIVE-04")
     def verify(
         step: Step, g: Gpu, k: Key, x: Transfer, i: Position, b: Block, y: Transfer, j: Position, n: Position, m: Mark
     ) -> None:
         """Each chunk is verified by itself, in any order, by any worker."""
-        step.actor(g, genuine(g))
+        step.says("{g} verifies the tag of place {i} of transfer {x} under {k}.")
         step.require("staged", staged(g, k, x, i, b))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
         step.require("a tag", tag(k, y, j, n, m, b))
@@ -239,21 +164,10 @@ def _verify(draft: Draft) -> None:
         step.require("binds the last", _marked(m, i, expected(g, k, x)), defence="tag-last")
         step.insert(verified(g, k, x, i))
 
-
-def _marked(mark: Mark, place: Position, last: Position) -> Formula:
-    return ((mark == Mark.LAST) & (place == last)) | ((mark == Mark.MORE) & (place != last))
-
-
-def _release(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="{g} lets kernels read transfer {x} under {k}.",
-        source=_OVERLAP,
-        enforces=("REQ-RECEIVE-05", "REQ-RECEIVE-06"),
-    )
+    @by_gpu(_OVERLAP, "REQ-RECEIVE-05", "REQ-RECEIVE-06")
     def release(step: Step, g: Gpu, k: Key, x: Transfer) -> None:
         """All at once: a kernel that has begun cannot be told afterwards that a tag failed."""
-        step.actor(g, genuine(g))
+        step.says("{g} lets kernels read transfer {x} under {k}.")
         step.require("begun", started(g, k, x))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
         whole = forall(lambda i: implies(within(i, expected(g, k, x)), arrived(g, k, x, i)), Position)
@@ -267,162 +181,114 @@ def _release(draft: Draft) -> None:
         step.insert(again(k, x), when=handed(k, x))
         step.insert(handed(k, x))
 
-    @draft.action(
-        by=GPU,
-        says="{g} gives transfer {x} under {k} up, and clears what was staged.",
-        source="SP 800-38D section 7.2",
-        enforces="REQ-RECEIVE-05",
-    )
+    @by_gpu("SP 800-38D section 7.2", "REQ-RECEIVE-05")
     def give_up(step: Step, g: Gpu, k: Key, x: Transfer) -> None:
         """A tag that fails, or a chunk that does not come, ends the transfer: nothing of it is released."""
-        step.actor(g, genuine(g))
+        step.says("{g} gives transfer {x} under {k} up, and clears what was staged.")
         step.require("begun", started(g, k, x))
         step.require("under way", ~done(g, k, x) & ~failed(g, k, x))
         step.remove(staged(g, k, x, step.each(Position), step.each(Block)), name="clear")
         step.insert(failed(g, k, x))
 
-
-def _answer(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="{g} answers transfer {x} under {k}.",
-        message="{g} -> cpu: answer to transfer {x} under {k}",
-        source="Carnet",
-        enforces="REQ-ANSWER-01",
-    )
+    @by_gpu("Carnet", "REQ-ANSWER-01")
     def send_answer(step: Step, g: Gpu, k: Key, x: Transfer) -> None:
         """Only what kernels were given as a whole is answered."""
-        step.actor(g, genuine(g))
+        step.says("{g} answers transfer {x} under {k}.")
+        step.message("{g} -> cpu: answer to transfer {x} under {k}")
         step.require("done", done(g, k, x))
         step.insert(answer(k, x))
+
+
+def _marked(mark: Mark, place: Position, last: Position) -> Formula:
+    return ((mark == Mark.LAST) & (place == last)) | ((mark == Mark.MORE) & (place != last))
 
 
 # -- adversary ---------------------------------------------------------------------------------------------------------
 # Host, network, other users, GPUs of its own, and the CPU TEE where that is corrupt.
 
 
-def specify_adversary(draft: Draft) -> None:
-    """Add what the adversary does, makes and works out to ``draft``."""
-    _act(draft)
-    _forge(draft)
-    _read(draft)
+def _adversary(draft: Draft) -> None:
+    by_adversary = partial(draft.action, ADVERSARY)
+    rule = partial(draft.rule, ADVERSARY)
 
-
-def _act(draft: Draft) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="{p} opens a key exchange of its own, {k}.",
-        message="{p} -> cpu: key exchange {k}, for a GPU",
-        source="Carnet (other users)",
-        cost=1,
-    )
+    @by_adversary("Carnet (other users)", cost=1)
     def open_own(step: Step, p: Agent, k: Key) -> None:
+        step.says("{p} opens a key exchange of its own, {k}.")
+        step.message("{p} -> cpu: key exchange {k}, for a GPU")
         step.given("corrupt", corrupt(p))
         step.fresh(k)
-        step.insert(opened(p, k))
-        step.insert(knows(p, k))
-        step.insert(asked(k))
+        step.insert(opened(p, k), knows(p, k), asked(k))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="{p} answers the key exchange {k} itself, with a report of {g} that it made.",
-        message="{p} -> cpu: answer to {k}",
-        source="nvtrust cc_admin.py (fake GPU)",
-        cost=1,
-    )
+    @by_adversary("nvtrust cc_admin.py (fake GPU)", cost=1)
     def answer_as_gpu(step: Step, p: Agent, g: Gpu, k: Key, m: Mode) -> None:
         """Who answers a key exchange has its key; it can sign only for GPUs that no vendor made."""
+        step.says("{p} answers the key exchange {k} itself, with a report of {g} that it made.")
+        step.message("{p} -> cpu: answer to {k}")
         step.given("corrupt", corrupt(p))
         step.given("a fake", ~genuine(g))
         step.given("asked", asked(k))
         step.given("first answer", ~answered(k))
-        step.insert(answered(k))
-        step.insert(knows(p, k))
-        step.insert(exposed(k))
-        step.insert(report(g, k, m))
+        step.insert(answered(k), knows(p, k), exposed(k), report(g, k, m))
 
-
-def _forge(draft: Draft) -> None:
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} seals {b} under {k} as it likes: transfer {x}, place {i} of {n}, {m}.",
-        source="Carnet (who has the key seals)",
-    )
+    @rule("Carnet (who has the key seals)")
     def forge(step: Step, p: Agent, k: Key, x: Transfer, i: Position, n: Position, m: Mark, b: Block) -> None:
+        step.says("{p} seals {b} under {k} as it likes: transfer {x}, place {i} of {n}, {m}.")
         step.given("has the key", corrupt(p) & knows(p, k))
         step.given("has the data", corrupt(owner(b)) | learnt(p, b))
-        step.insert(ciphertext(k, b))
-        step.insert(tag(k, x, i, n, m, b))
+        step.insert(ciphertext(k, b), tag(k, x, i, n, m, b))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} changes bytes under {k}, and they decrypt to {b}.",
-        source="SP 800-38D section 7.1 (counter mode)",
-    )
+    @rule("SP 800-38D section 7.1 (counter mode)")
     def change(step: Step, p: Agent, k: Key, b: Block) -> None:
         """A bit that is changed in the ciphertext is changed in the plaintext; the tag does not come with it."""
+        step.says("{p} changes bytes under {k}, and they decrypt to {b}.")
         step.given("corrupt", corrupt(p) & asked(k))
         step.given("what the adversary wants", corrupt(owner(b)))
         step.insert(changed(k, b))
 
-    @draft.rule(
-        by=ADVERSARY, says="{p} names {c} as code to run under {k}.", source="Carnet (who has the key names code)"
-    )
+    @rule("Carnet (who has the key names code)")
     def name_code(step: Step, p: Agent, k: Key, c: Code) -> None:
+        step.says("{p} names {c} as code to run under {k}.")
         step.given("has the key", corrupt(p) & knows(p, k))
         step.insert(named(k, c))
 
-    @draft.rule(
-        by=ADVERSARY, says="{p} makes an answer to transfer {x} under {k}.", source="Carnet (who has the key answers)"
-    )
+    @rule("Carnet (who has the key answers)")
     def forge_answer(step: Step, p: Agent, k: Key, x: Transfer) -> None:
+        step.says("{p} makes an answer to transfer {x} under {k}.")
         step.given("has the key", corrupt(p) & knows(p, k))
         step.insert(answer(k, x))
 
-
-def _read(draft: Draft) -> None:
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} reads {k} in the memory of {g}, which is not in confidential mode.",
-        source="nvtrust cc_admin.py (open mode)",
-    )
+    @rule("nvtrust cc_admin.py (open mode)")
     def read_open_gpu(step: Step, p: Agent, g: Gpu, k: Key) -> None:
+        step.says("{p} reads {k} in the memory of {g}, which is not in confidential mode.")
         step.given("corrupt", corrupt(p))
         step.given("open", holds(g, k) & ~confidential(g))
-        step.insert(knows(p, k))
-        step.insert(exposed(k))
+        step.insert(knows(p, k), exposed(k))
 
-    @draft.rule(by=ADVERSARY, says="{p} tells {q} the key {k}.", source="Carnet (colluders pool what they know)")
+    @rule("Carnet (colluders pool what they know)")
     def pool(step: Step, p: Agent, q: Agent, k: Key) -> None:
+        step.says("{p} tells {q} the key {k}.")
         step.given("colluders", corrupt(p) & corrupt(q) & knows(p, k))
         step.insert(knows(q, k))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} opens a chunk under {k} and reads {b}.",
-        source="Fastrack, abstract: redundant CPU re-encryption",
-    )
+    @rule("Fastrack, abstract: redundant CPU re-encryption")
     def open_chunk(step: Step, p: Agent, k: Key, b: Block) -> None:
         """Whoever has the key, corrupt or not: data that the CPU TEE decrypts is in the CPU TEE."""
+        step.says("{p} opens a chunk under {k} and reads {b}.")
         step.given("has the key", knows(p, k))
         step.given("a chunk", ciphertext(k, b))
         step.insert(learnt(p, b))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} sees two chunks under one IV, {b} and {c}, and reads both.",
-        source="SP 800-38D appendix A",
-    )
+    @rule("SP 800-38D appendix A")
     def read_two(step: Step, p: Agent, k: Key, x: Transfer, i: Position, b: Block, c: Block) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
+        step.says("{p} sees two chunks under one IV, {b} and {c}, and reads both.")
         step.given("corrupt", corrupt(p))
         step.given("one IV", masked(k, x, i, b) & masked(k, x, i, c) & (b != c))
         step.insert(learnt(p, b))
 
-    @draft.rule(
-        by=ADVERSARY, says="{c} on {g} writes {b} where {p} reads it.", source="Carnet (the CPU TEE launches a kernel)"
-    )
+    @rule("Carnet (the CPU TEE launches a kernel)")
     def copied_out(step: Step, p: Agent, g: Gpu, k: Key, c: Code, x: Transfer, i: Position, b: Block) -> None:
+        step.says("{c} on {g} writes {b} where {p} reads it.")
         step.given("corrupt", corrupt(p))
         step.given("reads the data", runs(g, k, c) & leaks(c) & released(g, k, x, i, b))
         step.insert(learnt(p, b))

@@ -7,20 +7,10 @@ may read is *released*.
 
 from __future__ import annotations
 
-from carnet_spec.language import (
-    Formula,
-    Individual,
-    Kind,
-    Role,
-    constant,
-    function,
-    member,
-    relation,
-    rigid_function,
-    rigid_relation,
-)
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -75,75 +65,62 @@ ADVERSARY = Role("adversary", honest=False)
 
 cpu = constant("cpu", Agent, says="the CPU TEE, which forwards between users and GPUs")
 
-corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does what the adversary wants")
-genuine = rigid_relation("genuine", Gpu, kind=Kind.TRUTH, says="the GPU was made by its vendor")
+_truth = partial(rigid_relation, kind=Kind.TRUTH)
+corrupt = _truth("corrupt", Agent, says="the agent does what the adversary wants")
+genuine = _truth("genuine", Gpu, says="the GPU was made by its vendor")
 certified = rigid_relation("certified", Gpu, says="the certificate chain under the GPU's name verifies")
-closed = rigid_relation("closed", Gpu, kind=Kind.TRUTH, says="the GPU was booted in confidential mode")
+closed = _truth("closed", Gpu, says="the GPU was booted in confidential mode")
 vetted = rigid_relation("vetted", Code, says="users reviewed the code")
-leaks = rigid_relation("leaks", Code, kind=Kind.TRUTH, says="the code writes what it reads where others see it")
+leaks = _truth("leaks", Code, says="the code writes what it reads where others see it")
 owner = rigid_function("owner", Block, to=Agent, says="whose data it is")
 before = rigid_relation("before", Position, Position, says="the first place comes before the second")
 first = constant("first", Position, says="the first place of every transfer")
 
 # -- a user's state ----------------------------------------------------------------------------------------------------
 
-opened = relation("opened", Agent, Key, kind=Kind.STATE, of=USER, says="the user opened the key exchange")
-attested = relation(
-    "attested",
-    *(Agent, Key, Gpu),
-    kind=Kind.STATE,
-    of=USER,
-    says="the user took the GPU's report, and sends under the key",
-)
-begun = relation("begun", Agent, Key, Transfer, kind=Kind.STATE, of=USER, says="the user began the transfer")
+_user_state = partial(relation, kind=Kind.STATE, of=USER)
+opened = _user_state("opened", Agent, Key, says="the user opened the key exchange")
+attested = _user_state("attested", Agent, Key, Gpu, says="the user took the GPU's report, and sends under the key")
+begun = _user_state("begun", Agent, Key, Transfer, says="the user began the transfer")
 extent = function(
     "extent", Key, Transfer, to=Position, kind=Kind.STATE, of=USER, says="the last place, as the user said"
 )
-spent = relation(
-    "spent", Agent, Key, Transfer, Position, kind=Kind.STATE, of=USER, says="a worker sealed a chunk for the place"
-)
-took = relation("took", Agent, Key, Transfer, kind=Kind.STATE, of=USER, says="the user took the answer to the transfer")
+spent = _user_state("spent", Agent, Key, Transfer, Position, says="a worker sealed a chunk for the place")
+took = _user_state("took", Agent, Key, Transfer, says="the user took the answer to the transfer")
 
 # -- a GPU's state -----------------------------------------------------------------------------------------------------
 
-confidential = relation("confidential", Gpu, kind=Kind.STATE, of=GPU, says="confidential mode is on")
-holds = relation("holds", Gpu, Key, kind=Kind.STATE, of=GPU, says="the GPU is the other end of the key exchange")
-started = relation("started", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the GPU began to receive the transfer")
+_gpu_state = partial(relation, kind=Kind.STATE, of=GPU)
+confidential = _gpu_state("confidential", Gpu, says="confidential mode is on")
+holds = _gpu_state("holds", Gpu, Key, says="the GPU is the other end of the key exchange")
+started = _gpu_state("started", Gpu, Key, Transfer, says="the GPU began to receive the transfer")
 expected = function(
     "expected", Gpu, Key, Transfer, to=Position, kind=Kind.STATE, of=GPU, says="the last place, as the GPU was told"
 )
-arrived = relation("arrived", Gpu, Key, Transfer, Position, kind=Kind.STATE, of=GPU, says="its chunk arrived")
-staged = relation(
-    "staged", Gpu, Key, Transfer, Position, Block, kind=Kind.STATE, of=GPU, says="what the chunk decrypted to"
-)
-verified = relation(
-    "verified", Gpu, Key, Transfer, Position, kind=Kind.STATE, of=GPU, says="the tag of the chunk verified"
-)
-released = relation(
-    "released", Gpu, Key, Transfer, Position, Block, kind=Kind.STATE, of=GPU, says="a kernel may read it there"
-)
-done = relation("done", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the transfer was handed to kernels")
-failed = relation("failed", Gpu, Key, Transfer, kind=Kind.STATE, of=GPU, says="the GPU gave the transfer up")
-runs = relation("runs", Gpu, Key, Code, kind=Kind.STATE, of=GPU, says="the code runs on the data of the key")
+arrived = _gpu_state("arrived", Gpu, Key, Transfer, Position, says="its chunk arrived")
+staged = _gpu_state("staged", Gpu, Key, Transfer, Position, Block, says="what the chunk decrypted to")
+verified = _gpu_state("verified", Gpu, Key, Transfer, Position, says="the tag of the chunk verified")
+released = _gpu_state("released", Gpu, Key, Transfer, Position, Block, says="a kernel may read it there")
+done = _gpu_state("done", Gpu, Key, Transfer, says="the transfer was handed to kernels")
+failed = _gpu_state("failed", Gpu, Key, Transfer, says="the GPU gave the transfer up")
+runs = _gpu_state("runs", Gpu, Key, Code, says="the code runs on the data of the key")
 
 # -- messages and evidence ---------------------------------------------------------------------------------------------
 
-asked = relation("asked", Key, kind=Kind.MESSAGE, says="the key exchange was sent")
-answered = relation("answered", Key, kind=Kind.MESSAGE, says="the key exchange was answered")
-report = relation("report", Gpu, Key, Mode, kind=Kind.MESSAGE, says="a signed report that names the key exchange")
-named = relation("named", Key, Code, kind=Kind.MESSAGE, says="under the key: this code may run on the data")
-ciphertext = relation("ciphertext", Key, Block, kind=Kind.MESSAGE, says="a chunk under the key has this content")
-masked = relation(
-    "masked", Key, Transfer, Position, Block, kind=Kind.MESSAGE, says="a chunk with that IV has this content"
-)
-changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="untagged bytes decrypt to this under the key")
-tag = relation(
+_message = partial(relation, kind=Kind.MESSAGE)
+asked = _message("asked", Key, says="the key exchange was sent")
+answered = _message("answered", Key, says="the key exchange was answered")
+report = _message("report", Gpu, Key, Mode, says="a signed report that names the key exchange")
+named = _message("named", Key, Code, says="under the key: this code may run on the data")
+ciphertext = _message("ciphertext", Key, Block, says="a chunk under the key has this content")
+masked = _message("masked", Key, Transfer, Position, Block, says="a chunk with that IV has this content")
+changed = _message("changed", Key, Block, says="untagged bytes decrypt to this under the key")
+tag = _message(
     "tag",
     *(Key, Transfer, Position, Position, Mark, Block),
-    kind=Kind.MESSAGE,
     says="a tag for the content, the transfer, the place, the last place and the mark",
 )
-answer = relation("answer", Key, Transfer, kind=Kind.MESSAGE, says="under the key: the answer to the transfer")
+answer = _message("answer", Key, Transfer, says="under the key: the answer to the transfer")
 
 # -- knowledge ---------------------------------------------------------------------------------------------------------
 
@@ -152,23 +129,17 @@ learnt = relation("learnt", Agent, Block, kind=Kind.KNOWLEDGE, says="the agent l
 
 # -- history -----------------------------------------------------------------------------------------------------------
 
-exposed = relation(
-    "exposed", Key, kind=Kind.GHOST, says="the adversary is an end of the key exchange, or reads that end"
+_history = partial(relation, kind=Kind.GHOST)
+exposed = _history("exposed", Key, says="the adversary is an end of the key exchange, or reads that end")
+sealed = _history(
+    "sealed", Agent, Key, Transfer, Position, Block, says="the user sealed it for the place of the transfer"
 )
-sealed = relation(
-    "sealed",
-    *(Agent, Key, Transfer, Position, Block),
-    kind=Kind.GHOST,
-    says="the user sealed it for the place of the transfer",
-)
-sent = relation("sent", Agent, Key, Block, kind=Kind.GHOST, says="the user sealed it under the key, for any place")
-reused = relation("reused", Key, Transfer, Position, kind=Kind.GHOST, says="two chunks were sealed with that IV")
-ivs = relation("ivs", Key, Transfer, Position, kind=Kind.GHOST, says="an honest user sealed a chunk with that IV")
-filled = relation(
-    "filled", Gpu, Key, Transfer, Position, kind=Kind.GHOST, says="the place was filled when it was released"
-)
-handed = relation("handed", Key, Transfer, kind=Kind.GHOST, says="a GPU handed the transfer to kernels")
-again = relation("again", Key, Transfer, kind=Kind.GHOST, says="the transfer was handed to kernels twice")
+sent = _history("sent", Agent, Key, Block, says="the user sealed it under the key, for any place")
+reused = _history("reused", Key, Transfer, Position, says="two chunks were sealed with that IV")
+ivs = _history("ivs", Key, Transfer, Position, says="an honest user sealed a chunk with that IV")
+filled = _history("filled", Gpu, Key, Transfer, Position, says="the place was filled when it was released")
+handed = _history("handed", Key, Transfer, says="a GPU handed the transfer to kernels")
+again = _history("again", Key, Transfer, says="the transfer was handed to kernels twice")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-from carnet_spec.language import Draft, Formula, Kind, Step, exists, relation, true
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
 # -- hardware ----------------------------------------------------------------------------------------------------------
@@ -70,93 +71,77 @@ PLAIN = Hardware()
 
 def specify_impersonation(draft: Draft) -> None:
     """Add what is offered at the end of a channel that a holder attested."""
+    by_adversary = partial(draft.action, ADVERSARY)
 
-    @draft.action(
-        by=ADVERSARY,
-        says="{p} offers {a} the key {k}, which it knows.",
-        message="{p} -> {a}: grant of {k}",
-        source="Carnet (impersonated orchestrator, relay and diversion)",
-        cost=1,
-    )
+    @by_adversary("Carnet (impersonated orchestrator, relay and diversion)", cost=1)
     def offer_known_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address) -> None:
         """At the end of a channel that a holder attested, anything can be offered."""
+        step.says("{p} offers {a} the key {k}, which it knows.")
+        step.message("{p} -> {a}: grant of {k}")
         step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
         step.given("knows it", knows_h2d(p, k))
-        step.insert(offer(p, a, k, v))
-        step.insert(addressed(p, a, k, b))
+        step.insert(offer(p, a, k, v), addressed(p, a, k, b))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="{p} offers {a} a key of its own, {k}.",
-        message="{p} -> {a}: grant of {k}",
-        source="Carnet (impersonated orchestrator); a genuine instance with the attacker's inputs: its code leaks",
-        cost=1,
+    @by_adversary(
+        "Carnet (impersonated orchestrator); a genuine instance with the attacker's inputs: its code leaks", cost=1
     )
     def offer_own_key(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
         """An instance started with hostile inputs is the adversary's, whatever its quote measures."""
+        step.says("{p} offers {a} a key of its own, {k}.")
+        step.message("{p} -> {a}: grant of {k}")
         step.given("at the far end", interferes & corrupt(p) & ~corrupt(a) & channel(a, p))
         step.given("some session", answered(s))
         step.fresh(k)
         step.set(owner(k), p)
         step.set(key_session(k), s)
-        step.insert(knows_h2d(p, k))
-        step.insert(knows_d2h(p, k))
-        step.insert(offer(p, a, k, v))
-        step.insert(addressed(p, a, k, b))
+        step.insert(knows_h2d(p, k), knows_d2h(p, k), offer(p, a, k, v), addressed(p, a, k, b))
 
 
 def specify_shortcut_moves(draft: Draft, hardware: Hardware) -> None:
     """Add the moves that exist only where a defence is missing."""
+    by_adversary = partial(draft.action, ADVERSARY)
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="Somebody says that the buffer is at {b}.",
-        source="Carnet (an address that nobody vouches for)",
-        shortcut_of="address-in-grant",
-    )
+    @draft.rule(ADVERSARY, "Carnet (an address that nobody vouches for)", shortcut_of="address-in-grant")
     def spread_address(step: Step, b: Address) -> None:
         """Outside an attested channel anybody names any address."""
+        step.says("Somebody says that the buffer is at {b}.")
         step.given("interferes", interferes)
         step.insert(rumoured(b))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="The platform omits half of a rotation on {g}: counters restart under {k}.",
-        message="adversary -> {g}: half a rotation of {k}",
-        source="DEMY (arXiv 2507.02770): requests can be omitted; Carnet (half-done rotation)",
+    @by_adversary(
+        "DEMY (arXiv 2507.02770): requests can be omitted; Carnet (half-done rotation)",
         cost=1,
         shortcut_of="atomic-rotation",
     )
     def half_rotation(step: Step, g: Gpu, k: Key) -> None:
         """The counters are cleared, the key is not changed."""
+        step.says("The platform omits half of a rotation on {g}: counters restart under {k}.")
+        step.message("adversary -> {g}: half a rotation of {k}")
         step.given("power over it", interferes & corrupt(platform) & live_h2d(g, k))
-        step.remove(received(g, k, step.each(Slot)))
-        step.remove(transmitted(g, k, step.each(Slot)))
+        step.remove(received(g, k, step.each(Slot)), transmitted(g, k, step.each(Slot)))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="{x} submits work to {g} with the launch key of {s}.",
-        message="{x} -> {g}: a kernel, under the launch key of {s}",
-        source="open-gpu-kernel-modules cc_keystore.h: cpu_sec2_hmac_user; DEMY (arXiv 2507.02770): SEC2 channel",
+    @by_adversary(
+        "open-gpu-kernel-modules cc_keystore.h: cpu_sec2_hmac_user; DEMY (arXiv 2507.02770): SEC2 channel",
         cost=1,
         shortcut_of="launch-key-kept",
     )
     def submit_work(step: Step, x: Agent, g: Gpu, s: Session) -> None:
         """The launch key does not rotate with the link."""
+        step.says("{x} submits work to {g} with the launch key of {s}.")
+        step.message("{x} -> {g}: a kernel, under the launch key of {s}")
         step.given("has it", interferes & corrupt(x) & knows_launch(x, s))
         step.given("reaches it", in_session(g, s) & hardware.routes(x))
         step.insert(context(g))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="A copy engine of {g} is loaded again and takes {k} back.",
-        message="adversary -> {g}: engine re-load, {k} again",
-        source="open-gpu-kernel-modules conf_compute_gh100.c (feasibility not established)",
+    @by_adversary(
+        "open-gpu-kernel-modules conf_compute_gh100.c (feasibility not established)",
         cost=1,
         shortcut_of="no-engine-reload",
     )
     def reload_engine(step: Step, g: Gpu, s: Session, k: Key) -> None:
         """Deriving keys again from the resident export master secret brings an earlier epoch back."""
+        step.says("A copy engine of {g} is loaded again and takes {k} back.")
+        step.message("adversary -> {g}: engine re-load, {k} again")
         step.given("power over it", interferes & corrupt(platform) & in_session(g, s))
         step.given("an earlier key", issued(k) & (key_session(k) == s) & stale(g, k))
         step.remove(live_h2d(g, step.each(Key)), name="forget h2d")
@@ -172,11 +157,90 @@ WHOLE_GPU = "deck, Outlook: nothing limits a holder to the dataset buffer"
 
 def specify_adversary(draft: Draft, hardware: Hardware = PLAIN) -> None:
     """Add the adversary's moves on that hardware."""
-    _platform_moves(draft, hardware)
-    _moves_with_gpus(draft, hardware)
+    by_adversary = partial(draft.action, ADVERSARY)
+
+    @by_adversary("open-gpu-kernel-modules kernel_gsp_gh100.c: reset wipes memory and keys (A4)", cost=1)
+    def reset(step: Step, g: Gpu, mode: Mode) -> None:
+        """Reset a GPU and boot it in confidential mode, out of it, with its debug flag, or with older firmware."""
+        step.says("The adversary resets {g} into mode {mode}.")
+        step.message("adversary -> {g}: reset ({mode})")
+        step.given("power over it", genuine(g) & hardware.holds(g))
+        step.given("in the slot, or for a session", ~elsewhere(g) | (mode == Mode.CONFIDENTIAL))
+        wipe(step, g)
+        step.remove(confidential(g), when=mode != Mode.CONFIDENTIAL)
+        for flaw, shown in ((debugging, Mode.DEBUG), (outdated, Mode.OUTDATED)):
+            step.remove(flaw(g), when=mode != shown)
+            step.insert(flaw(g), when=mode == shown)
+        step.insert(confidential(g), when=mode == Mode.CONFIDENTIAL)
+
+    @by_adversary("deck, Enabler: the MUX is under the host's control", cost=1)
+    def rewire(step: Step, g: Gpu) -> None:
+        """Any GPU can be put there, at any time."""
+        step.says("The platform wires the orchestrator's slot to {g}.")
+        step.message("adversary -> platform: slot to {g}")
+        step.given("power over it", interferes & corrupt(platform) & ~in_slot(g) & ~elsewhere(g))
+        step.remove(in_slot(step.each(Gpu)), name="unplug")
+        step.insert(in_slot(g), name="plug in")
+
+    @by_adversary("open-gpu-kernel-modules rmspdmrsakeys.h: the requester's key is public; one-way attestation", cost=1)
+    def open_own_session(step: Step, x: Agent, g: Gpu, s: Session, k: Key) -> None:
+        """Anybody can play the CVM towards a genuine GPU."""
+        step.says("{x} opens a session {s} of its own with {g}, key {k}.")
+        step.message("{x} -> {g}: KEY_EXCHANGE ({s})")
+        step.given("power over it", corrupt(x) & genuine(g) & hardware.holds(g))
+        step.given("one session per GPU", ~occupied(g))
+        step.fresh(s)
+        step.fresh(k)
+        step.insert(answered(s), responder(s, g))
+        step.set(ends_at(s), g)
+        step.set(key_session(k), s)
+        step.set(owner(k), x)
+        step.insert(occupied(g), in_session(g, s), live_h2d(g, k), live_d2h(g, k), stale(g, k), knows_h2d(x, k))
+        step.insert(knows_d2h(x, k), knows_launch(x, s))
+
+    @draft.rule(ADVERSARY, "nvtrust: the signed bytes hold no session id (cuckoo attack)")
+    def obtain_report(step: Step, g: Gpu, n: Session, mode: Mode) -> None:
+        """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered.
+
+        A GPU of its own, on another machine, it boots as it likes and back again, which is not told step by step.
+        """
+        step.says("The adversary obtains a report of {g}, mode {mode}, for the nonce {n}.")
+        step.message("{g} -> adversary: MEASUREMENTS (nonce {n}, {mode})")
+        step.given("power over it", genuine(g) & hardware.holds(g) & answered(n))
+        own = elsewhere(g) & ~in_session(g, n)
+        step.given("true mode", shows(g, mode) | own)
+        step.insert(report(g, n, mode))
+
+    @by_adversary("nvtrust mode flags: outside confidential mode the host reaches all memory", cost=1)
+    def plant_in_open_mode(step: Step, g: Gpu) -> None:
+        """Outside confidential mode, memory is the platform's."""
+        step.says("The platform plants code on {g}, which is out of confidential mode.")
+        step.message("adversary -> {g}: planted code")
+        step.given("open mode", interferes & hardware.taps() & genuine(g) & ~elsewhere(g) & ~confidential(g))
+        step.insert(planted(g))
+
     if not hardware.confined:
         _moves_on_whole_gpu(draft, hardware)
-    _moves_on_buffer(draft, hardware)
+
+    @by_adversary("deck, How it works: Data Provisioning, by a corrupt holder", cost=1)
+    def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, v: Slot, m: Data) -> None:
+        """A corrupt holder provides data too: its own, and whatever it has learned."""
+        step.says("{x} writes {m} into the buffer of {g}, at {v}, under {k}.")
+        step.message("{x} -> {g}: {m}, under {k}")
+        step.given("access", hardware.reaches(x, g, k))
+        step.given("has it", dataset(m) & (corrupt(data_owner(m)) | learned(x, m)))
+        step.insert(buffer(g, m), placed(g, v, m), made_by(k, x))
+
+    @by_adversary("deck, How it works: Data Provisioning, by a corrupt holder", cost=1)
+    def erase_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
+        """What can be written can be overwritten."""
+        step.says("{x} overwrites {m} in the buffer of {g}, under {k}.")
+        step.message("{x} -> {g}: something over {m}, under {k}")
+        step.given("access", hardware.reaches(x, g, k))
+        step.given("there", buffer(g, m))
+        step.remove(buffer(g, m), placed(g, step.each(Slot), m))
+        step.insert(made_by(k, x))
+
     _moves_of_foreign_code(draft, hardware)
     specify_impersonation(draft)
     specify_shortcut_moves(draft, hardware)
@@ -184,8 +248,7 @@ def specify_adversary(draft: Draft, hardware: Hardware = PLAIN) -> None:
 
 def wipe(step: Step, gpu: Gpu) -> None:
     """Lose everything a GPU holds: session, keys, counters and memory."""
-    step.remove(occupied(gpu))
-    step.remove(in_session(gpu, step.each(Session)))
+    step.remove(occupied(gpu), in_session(gpu, step.each(Session)))
     for keys in (live_h2d, live_d2h, stale):
         step.remove(keys(gpu, step.each(Key)))
     for counter in (received, transmitted, heard):
@@ -203,278 +266,111 @@ def _another(gpu: Gpu, version: Version) -> Formula:
     return made(version) & (version != memory_version(gpu))
 
 
-def _platform_moves(draft: Draft, hardware: Hardware) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="The adversary resets {g} into mode {mode}.",
-        message="adversary -> {g}: reset ({mode})",
-        source="open-gpu-kernel-modules kernel_gsp_gh100.c: reset wipes memory and keys (A4)",
-        cost=1,
-    )
-    def reset(step: Step, g: Gpu, mode: Mode) -> None:
-        """Reset a GPU and boot it in confidential mode, out of it, with its debug flag, or with older firmware."""
-        step.given("power over it", genuine(g) & hardware.holds(g))
-        step.given("in the slot, or for a session", ~elsewhere(g) | (mode == Mode.CONFIDENTIAL))
-        wipe(step, g)
-        step.remove(confidential(g), when=mode != Mode.CONFIDENTIAL)
-        for flaw, shown in ((debugging, Mode.DEBUG), (outdated, Mode.OUTDATED)):
-            step.remove(flaw(g), when=mode != shown)
-            step.insert(flaw(g), when=mode == shown)
-        step.insert(confidential(g), when=mode == Mode.CONFIDENTIAL)
-
-    @draft.action(
-        by=ADVERSARY,
-        says="The platform wires the orchestrator's slot to {g}.",
-        message="adversary -> platform: slot to {g}",
-        source="deck, Enabler: the MUX is under the host's control",
-        cost=1,
-    )
-    def rewire(step: Step, g: Gpu) -> None:
-        """Any GPU can be put there, at any time."""
-        step.given("power over it", interferes & corrupt(platform) & ~in_slot(g) & ~elsewhere(g))
-        step.remove(in_slot(step.each(Gpu)), name="unplug")
-        step.insert(in_slot(g), name="plug in")
-
-
-def _moves_with_gpus(draft: Draft, hardware: Hardware) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="{x} opens a session {s} of its own with {g}, key {k}.",
-        message="{x} -> {g}: KEY_EXCHANGE ({s})",
-        source="open-gpu-kernel-modules rmspdmrsakeys.h: the requester's key is public; one-way attestation",
-        cost=1,
-    )
-    def open_own_session(step: Step, x: Agent, g: Gpu, s: Session, k: Key) -> None:
-        """Anybody can play the CVM towards a genuine GPU."""
-        step.given("power over it", corrupt(x) & genuine(g) & hardware.holds(g))
-        step.given("one session per GPU", ~occupied(g))
-        step.fresh(s)
-        step.fresh(k)
-        step.insert(answered(s))
-        step.insert(responder(s, g))
-        step.set(ends_at(s), g)
-        step.set(key_session(k), s)
-        step.set(owner(k), x)
-        step.insert(occupied(g))
-        step.insert(in_session(g, s))
-        step.insert(live_h2d(g, k))
-        step.insert(live_d2h(g, k))
-        step.insert(stale(g, k))
-        step.insert(knows_h2d(x, k))
-        step.insert(knows_d2h(x, k))
-        step.insert(knows_launch(x, s))
-
-    @draft.rule(
-        by=ADVERSARY,
-        says="The adversary obtains a report of {g}, mode {mode}, for the nonce {n}.",
-        message="{g} -> adversary: MEASUREMENTS (nonce {n}, {mode})",
-        source="nvtrust: the signed bytes hold no session id (cuckoo attack)",
-    )
-    def obtain_report(step: Step, g: Gpu, n: Session, mode: Mode) -> None:
-        """Any genuine GPU the adversary can talk to signs any nonce; a nonce is sent once its session is answered.
-
-        A GPU of its own, on another machine, it boots as it likes and back again, which is not told step by step.
-        """
-        step.given("power over it", genuine(g) & hardware.holds(g) & answered(n))
-        own = elsewhere(g) & ~in_session(g, n)
-        step.given("true mode", shows(g, mode) | own)
-        step.insert(report(g, n, mode))
-
-    @draft.action(
-        by=ADVERSARY,
-        says="The platform plants code on {g}, which is out of confidential mode.",
-        message="adversary -> {g}: planted code",
-        source="nvtrust mode flags: outside confidential mode the host reaches all memory",
-        cost=1,
-    )
-    def plant_in_open_mode(step: Step, g: Gpu) -> None:
-        """Outside confidential mode, memory is the platform's."""
-        step.given("open mode", interferes & hardware.taps() & genuine(g) & ~elsewhere(g) & ~confidential(g))
-        step.insert(planted(g))
-
-
 def _moves_on_whole_gpu(draft: Draft, hardware: Hardware) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="{x} plants code on {g} through the link, under {k}.",
-        message="{x} -> {g}: planted code, under {k}",
-        source=WHOLE_GPU,
-        cost=1,
-    )
+    by_adversary = partial(draft.action, ADVERSARY)
+
+    @by_adversary(WHOLE_GPU, cost=1)
     def plant(step: Step, x: Agent, g: Gpu, k: Key) -> None:
         """Whoever has the link key writes code memory."""
+        step.says("{x} plants code on {g} through the link, under {k}.")
+        step.message("{x} -> {g}: planted code, under {k}")
         step.given("access", hardware.reaches(x, g, k))
-        step.insert(planted(g))
-        step.insert(made_by(k, x))
+        step.insert(planted(g), made_by(k, x))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="{x} leaves a kernel running on {g}, started under {k}.",
-        message="{x} -> {g}: a kernel that keeps running, under {k}",
-        source=f"{WHOLE_GPU} (left running)",
-        cost=1,
-    )
+    @by_adversary(f"{WHOLE_GPU} (left running)", cost=1)
     def leave_context(step: Step, x: Agent, g: Gpu, k: Key) -> None:
         """A resident context outlives the key it was started under."""
+        step.says("{x} leaves a kernel running on {g}, started under {k}.")
+        step.message("{x} -> {g}: a kernel that keeps running, under {k}")
         step.given("access", hardware.reaches(x, g, k))
-        step.insert(context(g))
-        step.insert(made_by(k, x))
+        step.insert(context(g), made_by(k, x))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="{x} puts {n} in the model's place on {g} through the link, under {k}.",
-        message="{x} -> {g}: altered model, under {k}",
-        source=f"{WHOLE_GPU} (altered model)",
-        cost=1,
-    )
+    @by_adversary(f"{WHOLE_GPU} (altered model)", cost=1)
     def tamper(step: Step, x: Agent, g: Gpu, k: Key, n: Version) -> None:
         """Whoever has the link key writes model memory: an older version, or anything else."""
+        step.says("{x} puts {n} in the model's place on {g} through the link, under {k}.")
+        step.message("{x} -> {g}: altered model, under {k}")
         step.given("access", hardware.reaches(x, g, k))
         step.given("another", _another(g, n))
         step.given("knows where", hardware.locates(x, k))
         step.set(memory_version(g), n)
         step.insert(made_by(k, x))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="The kernel left on {g} plants code again.",
-        message="{g} -> {g}: the kernel left behind plants code",
-        source="Carnet (late write): why contexts are fenced",
-        cost=1,
-    )
+    @by_adversary("Carnet (late write): why contexts are fenced", cost=1)
     def context_plants(step: Step, g: Gpu) -> None:
         """A kernel that still runs writes what it likes, whenever it likes."""
+        step.says("The kernel left on {g} plants code again.")
+        step.message("{g} -> {g}: the kernel left behind plants code")
         step.given("runs", context(g))
         step.insert(planted(g))
 
 
 def _moves_of_foreign_code(draft: Draft, hardware: Hardware) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="Planted code on {g} leaves a kernel running.",
-        message="{g} -> {g}: a kernel that planted code started",
-        source="Carnet (planted code submits work): why the report on the code says that no context is left",
-        cost=1,
-    )
+    by_adversary = partial(draft.action, ADVERSARY)
+
+    @by_adversary("Carnet (planted code submits work): why the report on the code says that no context is left", cost=1)
     def code_stays(step: Step, g: Gpu) -> None:
         """Whoever runs planted code, if only for a moment, starts what outlives it: between fence and upload, too."""
+        step.says("Planted code on {g} leaves a kernel running.")
+        step.message("{g} -> {g}: a kernel that planted code started")
         step.given("planted", planted(g))
         step.insert(context(g))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="Somebody else's code on {g} puts {n} in the model's place.",
-        message="{g} -> {g}: code that is not the orchestrator's puts {n} in the model's place",
-        source=WHOLE_GPU,
-        cost=1,
-    )
+    @by_adversary(WHOLE_GPU, cost=1)
     def code_tampers(step: Step, g: Gpu, n: Version) -> None:
         """All of device memory is within reach of whatever runs on the device."""
+        step.says("Somebody else's code on {g} puts {n} in the model's place.")
+        step.message("{g} -> {g}: code that is not the orchestrator's puts {n} in the model's place")
         step.given("runs", foreign(g))
         step.given("another", _another(g, n))
         step.set(memory_version(g), n)
 
-    @draft.action(
-        by=ADVERSARY,
-        says="Somebody else's code on {g} leaves {m} in the workspace, and at {v} in the buffer.",
-        message="{g} -> {g}: code that is not the orchestrator's writes {m}",
-        source=WHOLE_GPU,
-        cost=1,
-    )
+    @by_adversary(WHOLE_GPU, cost=1)
     def code_writes(step: Step, g: Gpu, v: Slot, m: Data) -> None:
         """It leaves what it finds on the device, or what it was sent with, wherever it likes."""
+        step.says("Somebody else's code on {g} leaves {m} in the workspace, and at {v} in the buffer.")
+        step.message("{g} -> {g}: code that is not the orchestrator's writes {m}")
         step.given("runs", foreign(g))
         sent_with = corrupt(data_owner(m)) | exists(lambda x: learned(x, m), Agent)
         step.given("has it", dataset(m) & (sent_with | resident(g, m) | stash(g, m)))
-        step.insert(buffer(g, m))
-        step.insert(placed(g, v, m))
-        step.insert(workspace(g, m))
+        step.insert(buffer(g, m), placed(g, v, m), workspace(g, m))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="Somebody else's code on {g} overwrites {m} in the buffer.",
-        message="{g} -> {g}: code that is not the orchestrator's overwrites {m}",
-        source=WHOLE_GPU,
-        cost=1,
-    )
+    @by_adversary(WHOLE_GPU, cost=1)
     def code_erases(step: Step, g: Gpu, m: Data) -> None:
         """What can be written can be overwritten."""
+        step.says("Somebody else's code on {g} overwrites {m} in the buffer.")
+        step.message("{g} -> {g}: code that is not the orchestrator's overwrites {m}")
         step.given("runs", foreign(g) & buffer(g, m))
-        step.remove(buffer(g, m))
-        step.remove(placed(g, step.each(Slot), m))
+        step.remove(buffer(g, m), placed(g, step.each(Slot), m))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="Somebody else's code has {g} decrypt {m}, which {a} sent under {k}, to where no scrub looks.",
-        message="platform -> {g}: {m} sealed under {k}, elsewhere than to the buffer",
-        source="Carnet (a kernel uses the copy engines): no key is needed to use an engine, and none is read (A3)",
-        cost=1,
+    @by_adversary(
+        "Carnet (a kernel uses the copy engines): no key is needed to use an engine, and none is read (A3)", cost=1
     )
     def code_diverts(step: Step, g: Gpu, a: Agent, k: Key, v: Slot, m: Data) -> None:
         """A copy engine decrypts for whoever submits the copy."""
+        step.says("Somebody else's code has {g} decrypt {m}, which {a} sent under {k}, to where no scrub looks.")
+        step.message("platform -> {g}: {m} sealed under {k}, elsewhere than to the buffer")
         step.given("runs", foreign(g) & live_h2d(g, k))
         step.given("carried", sealed(a, k, v, m) & hardware.routes(a))
         step.given("implicit IV", next_free(lambda u: received(g, k, u), v))
-        step.insert(received(g, k, v))
-        step.insert(stash(g, m))
+        step.insert(received(g, k, v), stash(g, m))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="Somebody else's code has {g} decrypt the upload of IV {v} under {k} to nowhere.",
-        message="orchestrator -> {g}: code under {k}, elsewhere than to code memory",
-        source="Carnet (a kernel uses the copy engines)",
-        cost=1,
-    )
+    @by_adversary("Carnet (a kernel uses the copy engines)", cost=1)
     def code_diverts_upload(step: Step, g: Gpu, k: Key, v: Slot) -> None:
         """The counter passes the upload, and code memory stays as it was."""
+        step.says("Somebody else's code has {g} decrypt the upload of IV {v} under {k} to nowhere.")
+        step.message("orchestrator -> {g}: code under {k}, elsewhere than to code memory")
         step.given("runs", foreign(g) & live_h2d(g, k))
         step.given("sent", uploaded(k, v))
         step.given("implicit IV", next_free(lambda u: received(g, k, u), v))
-        step.insert(received(g, k, v))
-        step.insert(taken_slot(k, v))
+        step.insert(received(g, k, v), taken_slot(k, v))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="Somebody else's code has {g} send {m} home under {k}, IV {w}.",
-        message="{g} -> platform: {m}, under {k}, IV {w}",
-        source="Carnet (a kernel uses the copy engines)",
-        cost=1,
-    )
+    @by_adversary("Carnet (a kernel uses the copy engines)", cost=1)
     def code_sends(step: Step, g: Gpu, k: Key, w: Slot, m: Data) -> None:
         """A copy engine encrypts for whoever submits the copy."""
+        step.says("Somebody else's code has {g} send {m} home under {k}, IV {w}.")
+        step.message("{g} -> platform: {m}, under {k}, IV {w}")
         step.given("runs", foreign(g))
         step.given("has it", dataset(m) & (resident(g, m) | stash(g, m)))
         stream(step, g, k, w)
         step.insert(traffic(k, m))
-
-
-def _moves_on_buffer(draft: Draft, hardware: Hardware) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="{x} writes {m} into the buffer of {g}, at {v}, under {k}.",
-        message="{x} -> {g}: {m}, under {k}",
-        source="deck, How it works: Data Provisioning, by a corrupt holder",
-        cost=1,
-    )
-    def write_buffer(step: Step, x: Agent, g: Gpu, k: Key, v: Slot, m: Data) -> None:
-        """A corrupt holder provides data too: its own, and whatever it has learned."""
-        step.given("access", hardware.reaches(x, g, k))
-        step.given("has it", dataset(m) & (corrupt(data_owner(m)) | learned(x, m)))
-        step.insert(buffer(g, m))
-        step.insert(placed(g, v, m))
-        step.insert(made_by(k, x))
-
-    @draft.action(
-        by=ADVERSARY,
-        says="{x} overwrites {m} in the buffer of {g}, under {k}.",
-        message="{x} -> {g}: something over {m}, under {k}",
-        source="deck, How it works: Data Provisioning, by a corrupt holder",
-        cost=1,
-    )
-    def erase_buffer(step: Step, x: Agent, g: Gpu, k: Key, m: Data) -> None:
-        """What can be written can be overwritten."""
-        step.given("access", hardware.reaches(x, g, k))
-        step.given("there", buffer(g, m))
-        step.remove(buffer(g, m))
-        step.remove(placed(g, step.each(Slot), m))
-        step.insert(made_by(k, x))

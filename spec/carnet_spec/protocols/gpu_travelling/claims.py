@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from carnet_spec.language import Draft, Formula, Individual, any_of, exists, forall, implies, used
+from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
@@ -168,29 +168,6 @@ _ANALYSIS = "deck, Security Analysis"
 
 def state_claims(draft: Draft, schedule: Schedule, made: Scope = USUAL) -> None:
     """Add the claims to ``draft``, under the threat models of ``made``."""
-    _secrecy(draft, schedule, made)
-    if made.past or made.past_falls:
-        _forward_secrecy(draft, schedule, made)
-    if made.model or made.model_falls:
-        _model_secrecy(draft, made)
-    _freshness(draft, schedule, made)
-    _memory(draft, schedule, made)
-    agreement_claims(draft, schedule, made)
-    model_claims(draft, schedule, made)
-    authenticity_claims(draft, made)
-
-
-def _honest(schedule: Schedule, data: Data) -> Formula:
-    """Whether it is a chunk of a holder that is honest, and has been ever since."""
-    return dataset(data) & schedule.faithful(data_owner(data))
-
-
-def _unexposed(schedule: Schedule, data: Data) -> Formula:
-    """Whether it is such a chunk, and no past key that leaked exposed it."""
-    return _honest(schedule, data) & ~exposed(data)
-
-
-def _secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
     claim = Claims(draft, TEXT, made.everywhere)
 
     @claim(
@@ -220,6 +197,105 @@ def _secrecy(draft: Draft, schedule: Schedule, made: Scope) -> None:
         )
         opens = forall(lambda k, g: implies(live_h2d(g, k) | live_d2h(g, k), g == ends_at(key_session(k))), Key, Gpu)
         return known & opens
+
+    if made.past or made.past_falls:
+        _forward_secrecy(draft, schedule, made)
+    if made.model or made.model_falls:
+        _model_secrecy(draft, made)
+
+    claim = Claims(draft, TEXT, made.everywhere)
+
+    @claim("iv-unique", "RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c")
+    def iv_unique() -> Formula:
+        chunks = forall(
+            lambda a, b, j, k, v, m, n: implies(
+                sealed(a, j, v, m) & sealed(b, k, v, n) & schedule.same_ivs(j, k), (a == b) & (j == k) & (m == n)
+            ),
+            *(Agent, Agent, Key, Key, Slot, Data, Data),
+        )
+        both = forall(
+            lambda a, j, k, v, m: ~(sealed(a, j, v, m) & uploaded(k, v) & schedule.same_ivs(j, k)),
+            *(Agent, Key, Key, Slot, Data),
+        )
+        uploads = forall(
+            lambda j, k, v: implies(uploaded(j, v) & uploaded(k, v) & schedule.same_ivs(j, k), j == k), Key, Key, Slot
+        )
+        home = forall(
+            lambda j, k, v: (
+                ~repeated(k, v) & implies(streamed(j, v) & streamed(k, v) & schedule.same_ivs(j, k), j == k)
+            ),
+            *(Key, Key, Slot),
+        )
+        orders = forall(
+            lambda k, v, o, q: implies(ordered(k, v, o) & ordered(k, v, q), o == q), *(Key, Slot, Order, Order)
+        )
+        reports = forall(
+            lambda k, v, o, q: implies(replied(k, v, o) & replied(k, v, q), o == q), *(Key, Slot, Order, Order)
+        )
+        once = forall(lambda k, v: ~sealed_again(k, v) & ~reported_again(k, v), Key, Slot)
+        return chunks & both & uploads & once & home & orders & reports
+
+    @claim("no-replay", "open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV")
+    def no_replay() -> Formula:
+        return forall(lambda k, v: ~replayed(k, v), Key, Slot) & forall(lambda k: ~stray(k), Key)
+
+    claim = Claims(draft, TEXT, made.everywhere)
+
+    @claim("clean-handoff", f"{_ANALYSIS}: the dataset buffer is cleared")
+    def clean_handoff(g: Gpu, m: Data) -> Formula:
+        return implies(leaving(schedule, g) & attested_live(g) & dataset(m), ~resident(g, m))
+
+    @claim("no-implant", f"{_ANALYSIS}: code is reuploaded each time")
+    def no_implant(g: Gpu, m: Data) -> Formula:
+        return implies(resident(g, m) & _unexposed(schedule, m), ~planted(g) & ~context(g))
+
+    @claim("trains-verified", "deck, System Architecture: verification of the integrity of code and model")
+    def trains_verified(g: Gpu, n: Version) -> Formula:
+        running = implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g))
+        return running & ~off_chain(n)
+
+    @claim("gpu-genuine", f"{_ANALYSIS}: a fake GPU cannot decrypt the communication")
+    def gpu_genuine() -> Formula:
+        sent = forall(
+            lambda a, k, v, m: implies(
+                sealed(a, k, v, m) & _honest(schedule, m),
+                protected(key_session(k)) & attested(key_session(k)) & genuine(ends_at(key_session(k))),
+            ),
+            *(Agent, Key, Slot, Data),
+        )
+        opened = forall(
+            lambda a, k, v, m, g: implies(
+                sealed(a, k, v, m) & _honest(schedule, m) & (live_h2d(g, k) | live_d2h(g, k)),
+                g == ends_at(key_session(k)),
+            ),
+            *(Agent, Key, Slot, Data, Gpu),
+        )
+        kept = forall(
+            lambda g, m: implies(resident(g, m) & _unexposed(schedule, m), genuine(g) & confidential(g) & occupied(g)),
+            Gpu,
+            Data,
+        )
+        there = forall(
+            lambda g, m, s: implies(
+                resident(g, m) & _unexposed(schedule, m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
+            ),
+            *(Gpu, Data, Session),
+        )
+        return sent & opened & kept & there
+
+    agreement_claims(draft, schedule, made)
+    model_claims(draft, schedule, made)
+    authenticity_claims(draft, made)
+
+
+def _honest(schedule: Schedule, data: Data) -> Formula:
+    """Whether it is a chunk of a holder that is honest, and has been ever since."""
+    return dataset(data) & schedule.faithful(data_owner(data))
+
+
+def _unexposed(schedule: Schedule, data: Data) -> Formula:
+    """Whether it is such a chunk, and no past key that leaked exposed it."""
+    return _honest(schedule, data) & ~exposed(data)
 
 
 def has_key(agent: Agent, key: Key) -> Formula:
@@ -268,96 +344,12 @@ def _model_secrecy(draft: Draft, made: Scope) -> None:
         return implies(learned(x, the_model) & ~past_keys_leak, (x == orchestrator) | (enrolled(x) & ~corrupt(x)))
 
 
-def _freshness(draft: Draft, schedule: Schedule, made: Scope) -> None:
-    claim = Claims(draft, TEXT, made.everywhere)
-
-    @claim("iv-unique", "RFC 5116 section 3.1; SP 800-38D section 8; open-gpu-kernel-modules ccsl.c")
-    def iv_unique() -> Formula:
-        chunks = forall(
-            lambda a, b, j, k, v, m, n: implies(
-                sealed(a, j, v, m) & sealed(b, k, v, n) & schedule.same_ivs(j, k), (a == b) & (j == k) & (m == n)
-            ),
-            *(Agent, Agent, Key, Key, Slot, Data, Data),
-        )
-        both = forall(
-            lambda a, j, k, v, m: ~(sealed(a, j, v, m) & uploaded(k, v) & schedule.same_ivs(j, k)),
-            *(Agent, Key, Key, Slot, Data),
-        )
-        uploads = forall(
-            lambda j, k, v: implies(uploaded(j, v) & uploaded(k, v) & schedule.same_ivs(j, k), j == k), Key, Key, Slot
-        )
-        home = forall(
-            lambda j, k, v: (
-                ~repeated(k, v) & implies(streamed(j, v) & streamed(k, v) & schedule.same_ivs(j, k), j == k)
-            ),
-            *(Key, Key, Slot),
-        )
-        orders = forall(
-            lambda k, v, o, q: implies(ordered(k, v, o) & ordered(k, v, q), o == q), *(Key, Slot, Order, Order)
-        )
-        reports = forall(
-            lambda k, v, o, q: implies(replied(k, v, o) & replied(k, v, q), o == q), *(Key, Slot, Order, Order)
-        )
-        once = forall(lambda k, v: ~sealed_again(k, v) & ~reported_again(k, v), Key, Slot)
-        return chunks & both & uploads & once & home & orders & reports
-
-    @claim("no-replay", "open-gpu-kernel-modules uvm_hopper_ce.c: implicit IV")
-    def no_replay() -> Formula:
-        return forall(lambda k, v: ~replayed(k, v), Key, Slot) & forall(lambda k: ~stray(k), Key)
-
-
 def leaving(schedule: Schedule, gpu: Gpu) -> Formula:
     """Whether the GPU is about to change hands: it is scrubbed, and nobody corrupt has its next key live already."""
     next_has_it = live_h2d(gpu, pending) & ~schedule.faithful(owner(pending))
     lent_has_it = live_h2d(gpu, link_h2d) & ~schedule.faithful(owner(link_h2d))
     rotating = (phase == Phase.ROTATING_OUT) & ~next_has_it
     return (phase == Phase.CLEAN) | rotating | ((phase == Phase.GRANTING) & ~lent_has_it)
-
-
-def _memory(draft: Draft, schedule: Schedule, made: Scope) -> None:
-    claim = Claims(draft, TEXT, made.everywhere)
-
-    @claim("clean-handoff", f"{_ANALYSIS}: the dataset buffer is cleared")
-    def clean_handoff(g: Gpu, m: Data) -> Formula:
-        return implies(leaving(schedule, g) & attested_live(g) & dataset(m), ~resident(g, m))
-
-    @claim("no-implant", f"{_ANALYSIS}: code is reuploaded each time")
-    def no_implant(g: Gpu, m: Data) -> Formula:
-        return implies(resident(g, m) & _unexposed(schedule, m), ~planted(g) & ~context(g))
-
-    @claim("trains-verified", "deck, System Architecture: verification of the integrity of code and model")
-    def trains_verified(g: Gpu, n: Version) -> Formula:
-        running = implies((phase == Phase.TRAINING) & attested_live(g), ~planted(g) & ~context(g))
-        return running & ~off_chain(n)
-
-    @claim("gpu-genuine", f"{_ANALYSIS}: a fake GPU cannot decrypt the communication")
-    def gpu_genuine() -> Formula:
-        sent = forall(
-            lambda a, k, v, m: implies(
-                sealed(a, k, v, m) & _honest(schedule, m),
-                protected(key_session(k)) & attested(key_session(k)) & genuine(ends_at(key_session(k))),
-            ),
-            *(Agent, Key, Slot, Data),
-        )
-        opened = forall(
-            lambda a, k, v, m, g: implies(
-                sealed(a, k, v, m) & _honest(schedule, m) & (live_h2d(g, k) | live_d2h(g, k)),
-                g == ends_at(key_session(k)),
-            ),
-            *(Agent, Key, Slot, Data, Gpu),
-        )
-        kept = forall(
-            lambda g, m: implies(resident(g, m) & _unexposed(schedule, m), genuine(g) & confidential(g) & occupied(g)),
-            Gpu,
-            Data,
-        )
-        there = forall(
-            lambda g, m, s: implies(
-                resident(g, m) & _unexposed(schedule, m) & in_session(g, s), protected(s) & attested(s) & sent_in(s, m)
-            ),
-            *(Gpu, Data, Session),
-        )
-        return sent & opened & kept & there
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------
@@ -471,7 +463,6 @@ def _state_answers(draft: Draft) -> None:
 
 
 def _answered(draft: Draft, order: str, waiting: Phase, fair: tuple[str, str], **given: Individual) -> None:
-    """Add that the orchestrator sees an order carried out, if the GPU is fair to it, unless the session ends."""
     draft.eventually(
         f"{order}-answered",
         phase == waiting,

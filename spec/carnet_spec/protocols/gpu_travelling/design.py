@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, forall, implies
+from carnet_spec.language import *
 from carnet_spec.language.authoring import assumptions_from, by_name, declare_defences
 from carnet_spec.language.family import Finding, Profile, Service, Variant
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware, specify_adversary
@@ -266,141 +266,99 @@ def _service(
     id: str,
     title: str,
     available: str,
-    where: str,
     *,
     schedules: Callable[[type[Schedule]], bool] = _any,
     unless: tuple[str, ...] = (),
     variants: tuple[str, ...] = tuple(VARIANTS),
-) -> Service:
-    """Describe a service that the variants on ``schedules`` need, but for those that lack a defence of ``unless``."""
-    needed_by = (
+) -> Callable[[str], Service]:
+    """Return what makes a service of the file that shows it.
+
+    The variants on ``schedules`` need it, but for those that lack a defence of ``unless``.
+    """
+    needed_by = frozenset(
         name
         for name in variants
         if schedules(schedule_of(VARIANTS[name].over or name)) and not {*VARIANTS[name].without} & {*unless}
     )
-    return Service(id, title, available, where, frozenset(needed_by))
+    return lambda where: Service(id, title, available, where, needed_by)
 
 
 SERVICES = (
-    _service("session", "a session, and a signed report inside it", SHOWN, "spdm.c"),
-    _service(
-        "lent-key",
-        "raw link keys, for user mode to pass on",
-        SHOWN,
-        "kernel_channel.c (GET_KMB); cc_drv.h: both directions come in one bundle",
+    _service("session", "a session, and a signed report inside it", SHOWN)("spdm.c"),
+    _service("lent-key", "raw link keys, for user mode to pass on", SHOWN)(
+        "kernel_channel.c (GET_KMB); cc_drv.h: both directions come in one bundle"
     ),
-    _service("implicit-iv", "copies decrypted at the engine's own next IV", SHOWN, "uvm_hopper_ce.c"),
+    _service("implicit-iv", "copies decrypted at the engine's own next IV", SHOWN)("uvm_hopper_ce.c"),
     _service(
         "engine-keys",
         "an engine with a key pair of its own, whose channels have counters of their own",
         SHOWN,
-        "conf_compute_keystore_gh100.c; kernel_channel.c",
         schedules=_engines,
-    ),
-    _service(
-        "ratchet",
-        "a rotation that derives the next key from the last",
-        SHOWN,
-        "conf_compute_keystore_gh100.c; conf_compute_key_rotation.c: past a threshold, or at the kernel's request",
-        schedules=_ratchets,
+    )("conf_compute_keystore_gh100.c; kernel_channel.c"),
+    _service("ratchet", "a rotation that derives the next key from the last", SHOWN, schedules=_ratchets)(
+        "conf_compute_keystore_gh100.c; conf_compute_key_rotation.c: past a threshold, or at the kernel's request"
     ),
     _service(
         "engine-retirement",
         "an engine's channels retired, and that reported",
         HIDDEN,
-        "conf_compute_key_rotation.c: channels are disabled as a part of a rotation; no retirement by itself",
         schedules=_engines,
         unless=("engine-retirement",),
-    ),
+    )("conf_compute_key_rotation.c: channels are disabled as a part of a rotation; no retirement by itself"),
     _service(
         "orders",
         "orders that name an epoch and a number, carried out in order, each once",
         HIDDEN,
-        "message_queue_cpu.c: requests are encrypted; the queue is not, so they are reordered and omitted (DEMY)",
         unless=("session-orders",),
+    )("message_queue_cpu.c: requests are encrypted; the queue is not, so they are reordered and omitted (DEMY)"),
+    _service("fence", "every resident context stopped", HIDDEN, unless=("fence",))(
+        "conf_compute_key_rotation.c: channels that do not idle are killed; nothing reports that none is left"
     ),
-    _service(
-        "fence",
-        "every resident context stopped",
-        HIDDEN,
-        "conf_compute_key_rotation.c: channels that do not idle are killed; nothing reports that none is left",
-        unless=("fence",),
+    _service("counter", "the receive counter of an epoch, reported", HIDDEN, unless=("received-count", _IN_SESSION))(
+        "uvm_hopper_ce.c: the engine has the counter, and nothing asks for it"
     ),
-    _service(
-        "counter",
-        "the receive counter of an epoch, reported",
-        HIDDEN,
-        "uvm_hopper_ce.c: the engine has the counter, and nothing asks for it",
-        unless=("received-count", _IN_SESSION),
-    ),
-    _service(
-        "key-limit",
-        "an engine that stops at the limit of its key",
-        HIDDEN,
-        "conf_compute_key_rotation.c: the driver counts and disables channels; what an engine refuses is not shown",
+    _service("key-limit", "an engine that stops at the limit of its key", HIDDEN)(
+        "conf_compute_key_rotation.c: the driver counts and disables channels; what an engine refuses is not shown"
     ),
     _service(
         "rotation-report",
         "a rotation reported inside the session, with its epoch",
         HIDDEN,
-        "conf_compute_gh100.c: the reply to ROTATE_KEYS comes inside the session, and names no epoch",
         unless=(_IN_SESSION, "rotation-out"),
+    )("conf_compute_gh100.c: the reply to ROTATE_KEYS comes inside the session, and names no epoch"),
+    _service("whole-scrub", "a scrub of all memory but code and model", HIDDEN, unless=("scrub-workspace",))(
+        "mem_scrub.c scrubs memory that is freed"
     ),
-    _service(
-        "whole-scrub",
-        "a scrub of all memory but code and model",
-        HIDDEN,
-        "mem_scrub.c scrubs memory that is freed",
-        unless=("scrub-workspace",),
-    ),
-    _service(
-        "copies",
-        "a holder's copies submitted, to the address that the holder names",
-        HIDDEN,
-        "cc_keystore.h: launching work needs a channel and a key of its own, which are not lent",
+    _service("copies", "a holder's copies submitted, to the address that the holder names", HIDDEN)(
+        "cc_keystore.h: launching work needs a channel and a key of its own, which are not lent"
     ),
     _service(
         "fresh-key",
         "a fresh link key, taken once, in the order of epochs",
         LACKING,
-        "conf_compute_keystore_gh100.c derives each key from the last",
         schedules=_fresh,
         unless=("rotation-out",),
-    ),
+    )("conf_compute_keystore_gh100.c derives each key from the last"),
     _service(
-        "reports",
-        "fence and scrub reported inside the session, with epoch and number",
-        LACKING,
-        "mem_scrub.c: the completion semaphore is in unprotected memory (DEMY)",
-        unless=(_IN_SESSION,),
-    ),
+        "reports", "fence and scrub reported inside the session, with epoch and number", LACKING, unless=(_IN_SESSION,)
+    )("mem_scrub.c: the completion semaphore is in unprotected memory (DEMY)"),
     _service(
         "digests",
         "digests of code and model as they are in memory, after training and on the way home",
         LACKING,
-        "no file: the driver measures firmware, not the memory of a job",
         unless=(_IN_SESSION,),
-    ),
+    )("no file: the driver measures firmware, not the memory of a job"),
     _service(
         "contexts-left",
         "that nothing else runs, reported with the digests",
         LACKING,
-        "no file: nothing reports which contexts are left, at the instant of a digest or at any other",
         unless=(_IN_SESSION, "no-context-left"),
+    )("no file: nothing reports which contexts are left, at the instant of a digest or at any other"),
+    _service("debug-flag", "a debug flag in the report", LACKING, unless=("debug-check",))(
+        "no file: no report seen so far states a device mode; debug firmware has no reference value"
     ),
-    _service(
-        "debug-flag",
-        "a debug flag in the report",
-        LACKING,
-        "no file: no report seen so far states a device mode; debug firmware has no reference value",
-        unless=("debug-check",),
-    ),
-    _service(
-        "confinement",
-        "a link key that reaches the dataset buffer only",
-        LACKING,
-        "no file: the deck hopes for it (Outlook)",
-        variants=("confined-holder",),
+    _service("confinement", "a link key that reaches the dataset buffer only", LACKING, variants=("confined-holder",))(
+        "no file: the deck hopes for it (Outlook)"
     ),
 )
 """What is asked of the GPU, in the order of what is known of it."""
@@ -615,32 +573,14 @@ def _start(draft: Draft) -> None:
     draft.initially(phase, Phase.SETUP)
     draft.initially(custody, Custody.NONE)
 
-    def slot_at_first(g: Gpu) -> Formula:
-        return installed(g)
-
-    def mode_at_first(g: Gpu) -> Formula:
-        return genuine(g) & ~elsewhere(g)
-
-    draft.initially(in_slot, slot_at_first)
-    draft.initially(confidential, mode_at_first)
+    draft.initially(in_slot, lambda g: installed(g))
+    draft.initially(confidential, lambda g: genuine(g) & ~elsewhere(g))
     draft.initially(mux, orchestrator)
     draft.initially(count, first)
     draft.initially(latest, first_version)
     draft.initially(kept, first_version)
 
-    def nothing_there(g: Gpu) -> Version:
-        return rubble
-
-    def nothing_uploaded(k: Key) -> Version:
-        return rubble
-
-    def there_at_first(n: Version) -> Formula:
-        return (n == first_version) | (n == rubble)
-
-    def chain_at_first(n: Version) -> Formula:
-        return n == first_version
-
-    draft.initially(memory_version, nothing_there)
-    draft.initially(upload_version, nothing_uploaded)
-    draft.initially(made, there_at_first)
-    draft.initially(chained, chain_at_first)
+    draft.initially(memory_version, lambda g: rubble)
+    draft.initially(upload_version, lambda k: rubble)
+    draft.initially(made, lambda n: (n == first_version) | (n == rubble))
+    draft.initially(chained, lambda n: n == first_version)

@@ -3,46 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from carnet_spec.language import (
-    Draft,
-    Expression,
-    Formula,
-    Kind,
-    Relation,
-    Step,
-    exists,
-    forall,
-    function,
-    implies,
-    relation,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
-session_revealed = relation("session_revealed", Session, kind=Kind.TRUTH, says="the session's keys leaked, late")
+_hidden = partial(relation, kind=Kind.TRUTH)
+session_revealed = _hidden("session_revealed", Session, says="the session's keys leaked, late")
 channel_of = function(
     "channel_of", Key, to=Slot, kind=Kind.TRUTH, says="the channel counter that the epoch's IVs hold, on its engine"
 )
 channels = relation(
     "channels", Session, Agent, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the engine's channel counter passed it"
 )
-engine_out = relation(
-    "engine_out", Session, Agent, Slot, kind=Kind.TRUTH, says="the engine's key protected that many messages to the GPU"
+engine_out = _hidden(
+    "engine_out", Session, Agent, Slot, says="the engine's key protected that many messages to the GPU"
 )
-engine_home = relation(
-    "engine_home", Session, Agent, Slot, kind=Kind.TRUTH, says="the engine's key protected that many of the GPU's"
-)
-engine_use_out = relation(
-    "engine_use_out", Session, Agent, Key, Slot, Slot, kind=Kind.GHOST, says="the message's number on the engine"
-)
-engine_use_home = relation(
-    "engine_use_home", Session, Agent, Key, Slot, Slot, kind=Kind.GHOST, says="so for messages of the GPU's"
-)
-session_carried = relation(
-    "session_carried", Session, Data, kind=Kind.GHOST, says="the data, or what derives from it, was sent in it"
-)
+engine_home = _hidden("engine_home", Session, Agent, Slot, says="the engine's key protected that many of the GPU's")
+_history = partial(relation, kind=Kind.GHOST)
+engine_use_out = _history("engine_use_out", Session, Agent, Key, Slot, Slot, says="the message's number on the engine")
+engine_use_home = _history("engine_use_home", Session, Agent, Key, Slot, Slot, says="so for messages of the GPU's")
+session_carried = _history("session_carried", Session, Data, says="the data, or what derives from it, was sent in it")
 
 
 class EnginePerHolder(Schedule):
@@ -57,30 +39,24 @@ class EnginePerHolder(Schedule):
 
     def rules(self, draft: Draft) -> None:
         """Add the deduction that epochs of one engine share their key bytes."""
-
-        def at_first(k: Key) -> Slot:
-            return first
-
-        draft.initially(channel_of, at_first)
+        draft.initially(channel_of, lambda k: first)
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{x}, who knows {j}, knows {k} of the same engine.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
+            ADVERSARY, "open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction"
         )
         def same_engine_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
             """Key bytes belong to the engine; only the channel counter in the IV differs."""
+            step.says("{x}, who knows {j}, knows {k} of the same engine.")
             step.given("known", corrupt(x) & knows_h2d(x, j))
             step.given("same engine", self._same_engine(j, k))
             step.insert(knows_h2d(x, k))
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{x}, who knows the d2h half of {j}, knows that of {k} of the same engine.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction",
+            ADVERSARY, "open-gpu-kernel-modules conf_compute_keystore_gh100.c: one key pair per engine and direction"
         )
         def same_engine_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
             """The same holds for the device-to-host half."""
+            step.says("{x}, who knows the d2h half of {j}, knows that of {k} of the same engine.")
             step.given("known", corrupt(x) & knows_d2h(x, j))
             step.given("same engine", self._same_engine(j, k))
             step.insert(knows_d2h(x, k))
@@ -118,107 +94,82 @@ class EnginePerHolder(Schedule):
     def _repeat_ivs(self, draft: Draft) -> None:
         """Add what follows when two epochs of one engine have the same channel counter."""
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="{a} used IV {v} in epochs {j} and {k} of one engine: the platform has both chunks, and forges.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_pad(step: Step, a: Agent, j: Key, k: Key, v: Slot, m: Data, n: Data) -> None:
             """The key bytes are the engine's, whatever the epoch."""
+            step.says("{a} used IV {v} in epochs {j} and {k} of one engine: the platform has both chunks, and forges.")
             step.given("recorded", corrupt(platform) & sealed(a, j, v, m) & sealed(a, k, v, n) & (m != n))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(learned(platform, m), name="learn m")
             step.insert(learned(platform, n), name="learn n")
             step.insert(forges_h2d(platform, k))
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="A chunk of {a} in epoch {j} and an upload in epoch {k} of one engine share the IV {v}.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_plaintext_pad(step: Step, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
             """The code that is uploaded is no secret, in whatever epoch."""
+            step.says("A chunk of {a} in epoch {j} and an upload in epoch {k} of one engine share the IV {v}.")
             step.given("recorded", corrupt(platform) & sealed(a, j, v, m) & uploaded(k, v))
             step.given("same IV", self.same_ivs(j, k))
-            step.insert(learned(platform, m))
-            step.insert(forges_h2d(platform, k))
+            step.insert(learned(platform, m), forges_h2d(platform, k))
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_upload_pad(step: Step, j: Key, k: Key, v: Slot) -> None:
             """So do two uploads."""
+            step.says("Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.")
             step.given("recorded", corrupt(platform) & uploaded(j, v) & uploaded(k, v) & (j != k))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(forges_h2d(platform, k))
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform has the model.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_upload_opened(step: Step, j: Key, k: Key, v: Slot) -> None:
             """The second is the code, which is no secret."""
+            step.says("Uploads in epochs {j} and {k} of one engine share the IV {v}: the platform has the model.")
             step.given("recorded", corrupt(platform) & model_uploaded(j, v) & uploaded(k, v) & (j != k))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(learned(platform, the_model))
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="Messages home in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}.",
-            source="RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)",
-        )
+        @draft.rule(ADVERSARY, "RFC 5116 section 5.1.1; SP 800-38D section 8 (one key pair per engine and direction)")
         def engine_reply_pad(step: Step, j: Key, k: Key, v: Slot) -> None:
             """The same in the other direction."""
+            step.says(
+                "Messages home in epochs {j} and {k} of one engine share the IV {v}: the platform forges under {k}."
+            )
             step.given("recorded", corrupt(platform) & streamed(j, v) & streamed(k, v) & (j != k))
             step.given("same IV", self.same_ivs(j, k))
             step.insert(forges_d2h(platform, k))
 
-        @draft.action(
-            by=GPU,
-            says="{g} verifies {m}, which {a} sealed in the earlier epoch {j}, in epoch {k} of the same engine.",
-            message="platform -> gpu: {m} sealed under {j}",
-            source="Carnet (counter reuse under one engine)",
-            shortcut_of="channel-counter",
-        )
+        @draft.action(GPU, "Carnet (counter reuse under one engine)", shortcut_of="channel-counter", actor=genuine)
         def gpu_receive_again(step: Step, g: Gpu, a: Agent, j: Key, k: Key, v: Slot, m: Data) -> None:
             """Same key bytes, same channel counter, same message counter: the GPU cannot tell the epochs apart."""
-            step.actor(g, genuine(g))
+            step.says("{g} verifies {m}, which {a} sealed in the earlier epoch {j}, in epoch {k} of the same engine.")
+            step.message("platform -> gpu: {m} sealed under {j}")
             step.require("live key", live_h2d(g, k))
             step.require("verifies", sealed(a, j, v, m))
             step.given("same bytes and IV", (j != k) & self.same_ivs(j, k))
             step.given("carried", corrupt(platform) | (mux == a))
             step.require("implicit IV", next_free(lambda u: received(g, k, u), v))
-            step.insert(received(g, k, v))
-            step.insert(buffer(g, m))
-            step.insert(placed(g, v, m))
-            step.insert(stray(j))
+            step.insert(received(g, k, v), buffer(g, m), placed(g, v, m), stray(j))
 
     def reveal(self, draft: Draft) -> None:
         """An engine key is past only when its session is, and then all are: until then the GPU would take it again."""
 
-        @draft.action(
-            by=ADVERSARY, says="The link keys of {s}, which is over, leak.", source="Carnet: threat model past-keys"
-        )
+        @draft.action(ADVERSARY, "Carnet: threat model past-keys")
         def reveal_session(step: Step, s: Session) -> None:
             """The engines' keys leak once their session is over, but never the master."""
+            step.says("The link keys of {s}, which is over, leak.")
             step.given("past keys leak", past_keys_leak)
             step.given("session over", answered(s) & ~in_session(ends_at(s), s))
             step.insert(session_revealed(s))
             lost = step.each(Data)
             step.insert(exposed(lost), when=session_carried(s, lost))
 
-        @draft.rule(
-            by=ADVERSARY, says="{x} is given {k} of {s}, which is over.", source="Carnet: threat model past-keys"
-        )
+        @draft.rule(ADVERSARY, "Carnet: threat model past-keys")
         def take_past_key(step: Step, x: Agent, s: Session, k: Key) -> None:
             """Whoever is corrupt gets every key of the session that leaked."""
+            step.says("{x} is given {k} of {s}, which is over.")
             step.given("leaked", corrupt(x) & session_revealed(s))
             step.given("its key", issued(k) & (key_session(k) == s))
-            step.insert(knows_h2d(x, k))
-            step.insert(knows_d2h(x, k))
+            step.insert(knows_h2d(x, k), knows_d2h(x, k))
 
     def lemmas(self, draft: Draft) -> None:
         """Add what a revealed session means."""
@@ -355,14 +306,12 @@ class RetireThenOpen(EnginePerHolder):
         super().rules(draft)
 
         @draft.action(
-            by=GPU,
-            says="{g} retires the engine in use, to open the one of {k}.",
-            message="orchestrator -> {g}: retire, then open {k}",
-            source="Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted",
+            GPU, "Carnet (half of an order dropped); DEMY (arXiv 2507.02770): requests can be omitted", actor=genuine
         )
         def gpu_retire(step: Step, g: Gpu, s: Session, k: Key) -> None:
             """Between the two orders no engine is open at all."""
-            step.actor(g, genuine(g))
+            step.says("{g} retires the engine in use, to open the one of {k}.")
+            step.message("orchestrator -> {g}: retire, then open {k}")
             step.require("own session", in_session(g, s))
             step.require("ordered", rotate_out_order(s, k) | rotate_in_order(s, k))
             step.require("not accepted before", ~stale(g, k))

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from itertools import combinations
 
-from carnet_spec.language import InLine, Instance, Profile, Protocol, Row, Scale, all_sizes
-from carnet_spec.language.authoring import HONEST, by_name, counted, fact, named, numbered, unary
+from carnet_spec.language import *
+from carnet_spec.language.authoring import HONEST, amounts_in_words, by_name, fact, first_names, numbered_names, unary
 
 DEFAULTS = {
     "holders": 1,
@@ -77,19 +77,19 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
     places = slots[: size["chunks"] + size["corrupt_chunks"]]
     pools |= dict.fromkeys((("write_buffer", "v"), ("code_writes", "v")), places)
     pools |= dict.fromkeys(((action, "c") for action in _OPENING_CHANNELS), slots[: 1 + size["rounds"]])
-    instants = numbered("instant ", size["instants"])
+    instants = numbered_names("instant ", size["instants"])
     versions = ("version 0", *(f"version {n}" for n in range(1, 1 + size["rounds"])), "rubble")
     owners: dict[Row, str] = {(chunk,): holder for holder, owned in parties.chunks.items() for chunk in owned}
     return Instance(
         elements={
             "Agent": parties.agents,
             "Gpu": (*parties.genuine, *parties.outside, *parties.fakes, *parties.leaked),
-            "Session": numbered("s", size["sessions"] + size["own_sessions"]),
+            "Session": numbered_names("s", size["sessions"] + size["own_sessions"]),
             "Key": keys,
             "Data": (*parties.datasets, "the model"),
             "Slot": slots,
             "Version": versions,
-            "Share": numbered("z", size["rounds"] + size["own_keys"]),
+            "Share": numbered_names("z", size["rounds"] + size["own_keys"]),
             "Address": ("the buffer", "elsewhere"),
             "Instant": instants,
         },
@@ -105,16 +105,11 @@ def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
             "rubble": {(): versions[-1]},
             "first": {(): slots[0]},
             "data_owner": owners | {("the model",): "orchestrator"},
-            **(_clock(slots[size["limit"]], instants[0]) if timed else {}),
+            **({"limit": {(): slots[size["limit"]]}, "power_on": {(): instants[0]}} if timed else {}),
         },
         pools=pools,
         describes=_describe(size, _rogues_enrolled(threat), timed=timed),
     )
-
-
-def _clock(limit: str, power_on: str) -> dict[str, dict[Row, str]]:
-    """Return the facts that only the timed designs speak of."""
-    return {"limit": {(): limit}, "power_on": {(): power_on}}
 
 
 def judged_under(actions: Collection[str]) -> str:
@@ -157,10 +152,10 @@ class _Parties:
     @classmethod
     def of(cls, size: Mapping[str, int], threat: str) -> _Parties:
         """Name everybody, and say who is corrupt under ``threat``."""
-        honest = named(HONEST, "holder", size["holders"])
-        rogue = named(_CORRUPT, "rogue", size["corrupt"])
-        strays = numbered("instance", size["instances"], start=2)
-        twins = numbered("twin", size["twins"], start=2)
+        honest = first_names(HONEST, "holder", size["holders"])
+        rogue = first_names(_CORRUPT, "rogue", size["corrupt"])
+        strays = numbered_names("instance", size["instances"], start=2)
+        twins = numbered_names("twin", size["twins"], start=2)
         chunks = {holder: _chunks(holder, size["chunks"]) for holder in honest}
         if _rogues_enrolled(threat):
             chunks |= {each: _chunks(each, size["corrupt_chunks"]) for each in rogue}
@@ -172,10 +167,10 @@ class _Parties:
             twins=twins,
             enrolled=(*honest, *(rogue if _rogues_enrolled(threat) else ())),
             corrupt=(*(("platform",) if platform_corrupt else ()), *rogue, *strays),
-            genuine=numbered("gpu", size["gpus"]),
-            outside=numbered("gpu", size["elsewhere"], start=1 + size["gpus"]),
-            fakes=numbered("fake", size["fakes"]),
-            leaked=numbered("sold", size["leaks"]),
+            genuine=numbered_names("gpu", size["gpus"]),
+            outside=numbered_names("gpu", size["elsewhere"], start=1 + size["gpus"]),
+            fakes=numbered_names("fake", size["fakes"]),
+            leaked=numbered_names("sold", size["leaks"]),
             chunks=chunks,
         )
 
@@ -213,7 +208,7 @@ def _relations(parties: _Parties, slots: Row, threat: str) -> dict[str, Set[Row]
 
 
 def _chunks(holder: str, count: int) -> Row:
-    return numbered(f"{holder}'s chunk ", count)
+    return numbered_names(f"{holder}'s chunk ", count)
 
 
 def _to_orchestrator(holders: Row) -> frozenset[Row]:
@@ -222,13 +217,13 @@ def _to_orchestrator(holders: Row) -> frozenset[Row]:
 
 def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
     """Name the keys, and say which step may draw which: that is what bounds rounds and sessions."""
-    home = numbered("h", size["sessions"])
-    out = numbered("k", size["rounds"])
-    back = numbered("b", size["rounds"])
-    own = numbered("x", size["own_sessions"])
-    offered = numbered("y", size["own_keys"])
-    sessions = numbered("s", size["sessions"])
-    own_sessions = numbered("s", size["own_sessions"], start=1 + size["sessions"])
+    home = numbered_names("h", size["sessions"])
+    out = numbered_names("k", size["rounds"])
+    back = numbered_names("b", size["rounds"])
+    own = numbered_names("x", size["own_sessions"])
+    offered = numbered_names("y", size["own_keys"])
+    sessions = numbered_names("s", size["sessions"])
+    own_sessions = numbered_names("s", size["own_sessions"], start=1 + size["sessions"])
     pools: dict[tuple[str, str], Row] = {
         ("rotate_out", "k"): out,
         ("open_own_session", "k"): own,
@@ -246,7 +241,7 @@ def _keys(size: dict[str, int]) -> tuple[Row, dict[tuple[str, str], Row]]:
 
 def _describe(size: dict[str, int], enrolled_corrupt: bool, *, timed: bool) -> str:
     """Name the sizes, without those that are zero."""
-    parts = counted(
+    parts = amounts_in_words(
         (size["holders"], "honest holder"),
         (size["corrupt"], "corrupt holder" if enrolled_corrupt else "outsider"),
         (size["gpus"], "GPU"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Kind, Step, exists, false, forall, implies, relation, true, used
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims
 from carnet_spec.language.family import Profile, Variant
 from carnet_spec.protocols.gpu_travelling.claims import ALL, Scope, leaving
@@ -23,8 +25,9 @@ from carnet_spec.protocols.gpu_travelling.vocabulary import *
 # erase a chunk at any time; a chunk that was erased is sent no more.
 
 turned = relation("turned", Agent, kind=Kind.TRUTH, says="the holder was honest and is compromised by now")
-erased = relation("erased", Agent, Key, kind=Kind.STATE, of=HOLDER, says="the holder erased the link key, for good")
-wiped = relation("wiped", Agent, Data, kind=Kind.STATE, of=HOLDER, says="the holder erased the chunk, for good")
+_holder_state = partial(relation, kind=Kind.STATE, of=HOLDER)
+erased = _holder_state("erased", Agent, Key, says="the holder erased the link key, for good")
+wiped = _holder_state("wiped", Agent, Data, says="the holder erased the chunk, for good")
 engine_lost = relation("engine_lost", Session, Agent, kind=Kind.GHOST, says="a turned holder had the engine's key")
 
 UNDER_LATE = ("holder", "collusion")
@@ -71,13 +74,10 @@ class Turning(Schedule):
     def hand_over(self, draft: Draft) -> None:
         """Hand the link keys that a turned holder keeps, or is lent from then on, to the adversary."""
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="{x} has {k}, which {a} was lent and has not erased.",
-            source="Carnet (late corruption): what a holder keeps is found when it is compromised",
-        )
+        @draft.rule(ADVERSARY, "Carnet (late corruption): what a holder keeps is found when it is compromised")
         def find_link_key(step: Step, x: Agent, a: Agent, k: Key, v: Slot) -> None:
             """So with every key that it is lent later."""
+            step.says("{x} has {k}, which {a} was lent and has not erased.")
             step.given("turned", corrupt(x) & turned(a))
             step.given("lent and kept", offer(orchestrator, a, k, v) & ~erased(a, k))
             step.insert(knows_h2d(x, k))
@@ -121,10 +121,10 @@ class Turning(Schedule):
 
 
 def _erase(draft: Draft) -> None:
-    @draft.action(by=HOLDER, says="Holder {a} erases {m}.", source="Carnet (late corruption)", enforces="REQ-LATE-02")
+    @draft.action(HOLDER, "Carnet (late corruption)", "REQ-LATE-02", actor=honest)
     def erase_chunk(step: Step, a: Agent, m: Data) -> None:
         """What is not kept cannot be found."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} erases {m}.")
         step.given("still honest", ~turned(a))
         step.require("a holder's own", enrolled(a) & dataset(m) & (data_owner(m) == a))
         step.require("was sent, and is done with", exists(lambda k: supplied(a, k, m) & finished(a, k), Key))
@@ -132,53 +132,44 @@ def _erase(draft: Draft) -> None:
 
 
 def _turn(draft: Draft) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="{a} is compromised: all that it still keeps is the adversary's.",
-        message="adversary -> {a}: compromised",
-        source="Carnet (late corruption)",
-        cost=1,
-    )
+    @draft.action(ADVERSARY, "Carnet (late corruption)", cost=1)
     def turn(step: Step, a: Agent) -> None:
         """An honest holder falls, whenever the adversary likes."""
+        step.says("{a} is compromised: all that it still keeps is the adversary's.")
+        step.message("adversary -> {a}: compromised")
         step.given("honest until now", interferes & enrolled(a) & ~corrupt(a) & ~turned(a))
         step.insert(turned(a))
 
-    @draft.rule(by=ADVERSARY, says="{x} finds {m}, which {a} still had.", source="Carnet (late corruption)")
+    @draft.rule(ADVERSARY, "Carnet (late corruption)")
     def find_chunk(step: Step, x: Agent, a: Agent, m: Data) -> None:
         """What its owner has not erased."""
+        step.says("{x} finds {m}, which {a} still had.")
         step.given("turned", corrupt(x) & turned(a))
         step.given("kept", dataset(m) & (data_owner(m) == a) & ~wiped(a, m))
         step.insert(learned(x, m))
 
 
 def _act_for_turned(draft: Draft) -> None:
-    @draft.rule(
-        by=ADVERSARY,
-        says="{a}, which is compromised, says that it used {n} counter values of {k}.",
-        source="Carnet (late corruption)",
-    )
+    rule = partial(draft.rule, ADVERSARY)
+
+    @rule("Carnet (late corruption)")
     def turned_lies_about_count(step: Step, a: Agent, k: Key, v: Slot, n: Slot) -> None:
         """The channel is the adversary's, even where the link key is gone."""
+        step.says("{a}, which is compromised, says that it used {n} counter values of {k}.")
         step.given("lent", turned(a) & offer(orchestrator, a, k, v))
         step.insert(returned(a, k, n))
 
-    @draft.rule(
-        by=ADVERSARY, says="{p} uses the enrolment key of {a}, which is compromised.", source="Carnet (late corruption)"
-    )
+    @rule("Carnet (late corruption)")
     def turned_lends_enrolment(step: Step, a: Agent, p: Agent) -> None:
         """The enrolment key is one of the things that are kept."""
+        step.says("{p} uses the enrolment key of {a}, which is compromised.")
         step.given("turned", turned(a) & corrupt(p))
         step.insert(enrolment_proof(a, p))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{x} opens the grant of {k} to {a} again, with channel keys that {a} kept.",
-        source="RFC 8446 section 7.2 (key update); Carnet (late corruption)",
-        shortcut_of="channel-update",
-    )
+    @rule("RFC 8446 section 7.2 (key update); Carnet (late corruption)", shortcut_of="channel-update")
     def open_grant_again(step: Step, x: Agent, a: Agent, k: Key, v: Slot) -> None:
         """A key that was erased is found in the record of the message that it came in."""
+        step.says("{x} opens the grant of {k} to {a} again, with channel keys that {a} kept.")
         step.given("recorded", corrupt(x) & turned(a) & offer(orchestrator, a, k, v))
         step.insert(knows_h2d(x, k))
 
@@ -280,9 +271,7 @@ def _of_others(agent: Agent, data: Data) -> Formula:
 # What helps is that somebody who is not rolled back knows which plaintext an IV was spent on. The holder states each
 # chunk on its channel before it encrypts it, and the orchestrator confirms one chunk for each counter value.
 
-withdrawn = relation(
-    "withdrawn", Agent, Data, kind=Kind.STATE, of=HOLDER, says="the chunk is no longer in the holder's dataset"
-)
+withdrawn = _holder_state("withdrawn", Agent, Data, says="the chunk is no longer in the holder's dataset")
 stated = relation("stated", Agent, Key, Slot, Data, kind=Kind.MESSAGE, says="the holder says what it will encrypt")
 pinned = relation(
     "pinned", Key, Slot, Data, kind=Kind.STATE, of=ORCHESTRATOR, says="that chunk was noted for the counter value"
@@ -369,42 +358,35 @@ def state_rolled_back(draft: Draft) -> None:
 
 
 def _change(draft: Draft) -> None:
-    @draft.action(by=HOLDER, says="Holder {a} takes {m} out of its dataset.", source="Carnet (a rolled-back holder)")
+    @draft.action(HOLDER, "Carnet (a rolled-back holder)", actor=honest)
     def withdraw_chunk(step: Step, a: Agent, m: Data) -> None:
         """Data changes while a job runs; storage is outside of what is rolled back."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} takes {m} out of its dataset.")
         step.require("a holder's own", enrolled(a) & dataset(m) & (data_owner(m) == a))
         step.insert(withdrawn(a, m))
 
 
 def _roll_back(draft: Draft) -> None:
     @draft.action(
-        by=ADVERSARY,
-        says="The platform restores the VM of {a} to a state before it accepted the grant of {k}.",
-        message="platform -> {a}: restored",
-        source="Carnet (a rolled-back holder): memory of a VM is encrypted, and an old copy of it is as good",
+        ADVERSARY,
+        "Carnet (a rolled-back holder): memory of a VM is encrypted, and an old copy of it is as good",
         cost=1,
     )
     def roll_back(step: Step, a: Agent, p: Agent, k: Key, s: Slot) -> None:
         """What it sent is on record, and it knows nothing of it."""
+        step.says("The platform restores the VM of {a} to a state before it accepted the grant of {k}.")
+        step.message("platform -> {a}: restored")
         step.given("power over it", interferes & corrupt(platform) & ~corrupt(a) & accepted(a, p, k, s))
-        step.remove(accepted(a, step.each(Agent), k, step.each(Slot)))
-        step.remove(spent(a, k, step.each(Slot)))
-        step.remove(supplied(a, k, step.each(Data)))
-        step.remove(finished(a, k))
+        step.remove(accepted(a, step.each(Agent), k, step.each(Slot)), spent(a, k, step.each(Slot)))
+        step.remove(supplied(a, k, step.each(Data)), finished(a, k))
 
 
 def _pin(draft: Draft) -> None:
-    @draft.action(
-        by=HOLDER,
-        says="Holder {a} states that it will encrypt {m} under {k} with IV {v}.",
-        message="{a} -> orchestrator: digest of {m} for IV {v} of {k}",
-        source="Carnet (a rolled-back holder)",
-        enforces="REQ-ROLLBACK-01",
-    )
+    @draft.action(HOLDER, "Carnet (a rolled-back holder)", "REQ-ROLLBACK-01", actor=honest)
     def state_chunk(step: Step, a: Agent, p: Agent, k: Key, s: Slot, v: Slot, m: Data) -> None:
         """A digest says nothing of the data to anybody but the orchestrator, which sees the data anyway."""
-        step.actor(a, ~corrupt(a))
+        step.says("Holder {a} states that it will encrypt {m} under {k} with IV {v}.")
+        step.message("{a} -> orchestrator: digest of {m} for IV {v} of {k}")
         step.require("accepted grant", accepted(a, p, k, s))
         step.require("own data", dataset(m) & (data_owner(m) == a) & ~withdrawn(a, m))
         step.require("not sent yet", ~supplied(a, k, m) & ~finished(a, k))
@@ -412,20 +394,15 @@ def _pin(draft: Draft) -> None:
         step.require("next IV", forall(lambda u: implies(before(u, v) & ~before(u, s), spent(a, k, u)), Slot))
         step.insert(stated(a, k, v, m))
 
-    @draft.action(
-        by=ORCHESTRATOR,
-        says="The orchestrator confirms {m} of {a} for IV {v} of {k}.",
-        message="orchestrator -> {a}: {m} is confirmed for IV {v} of {k}",
-        source="Carnet (a rolled-back holder)",
-        enforces="REQ-ROLLBACK-01",
-    )
+    @draft.action(ORCHESTRATOR, "Carnet (a rolled-back holder)", "REQ-ROLLBACK-01")
     def pin_chunk(step: Step, a: Agent, k: Key, s: Slot, v: Slot, m: Data) -> None:
         """One for each counter value, for good."""
+        step.says("The orchestrator confirms {m} of {a} for IV {v} of {k}.")
+        step.message("orchestrator -> {a}: {m} is confirmed for IV {v} of {k}")
         step.require("granted", granted(a, k, s))
         step.require("stated", stated(a, k, v, m))
         step.require("the only one", forall(lambda n: ~pinned(k, v, n), Data))
-        step.insert(pinned(k, v, m))
-        step.insert(confirmed(k, v, m))
+        step.insert(pinned(k, v, m), confirmed(k, v, m))
 
 
 # -- survivors ---------------------------------------------------------------------------------------------------------
@@ -509,11 +486,7 @@ def state_survivors(draft: Draft, schedule: Schedule) -> None:
     """Say which claims fall, and add what holds in every session that is not betrayed."""
     for name in FALL_WITH_A_LEAK:
         draft.expect(name, under=(), fails_under=UNDER)
-    _kept_secret(draft, schedule)
-    _in_honest_sessions(draft, schedule)
 
-
-def _kept_secret(draft: Draft, schedule: Schedule) -> None:
     claim = Claims(draft, TEXT, ALL)
 
     @claim("confidentiality-unless-betrayed", _SOURCE)
@@ -532,8 +505,6 @@ def _kept_secret(draft: Draft, schedule: Schedule) -> None:
         safe = genuine(g) & confidential(g) & occupied(g) & implies(in_session(g, s), protected(s) & attested(s))
         return implies(resident(g, m) & schedule.kept_back(m), safe & ~planted(g) & ~context(g))
 
-
-def _in_honest_sessions(draft: Draft, schedule: Schedule) -> None:
     claim = Claims(draft, TEXT, ALL)
 
     @claim("hand-over-unless-betrayed", _SOURCE)
@@ -554,44 +525,33 @@ def _in_honest_sessions(draft: Draft, schedule: Schedule) -> None:
 
 
 def _fakes_tell(draft: Draft) -> None:
-    @draft.rule(
-        by=ADVERSARY,
-        says="{x} has the master of {s} from the fake {e}, which is at its end.",
-        source="deck, Security Analysis: fake or malicious GPU",
-    )
+    rule = partial(draft.rule, ADVERSARY)
+
+    @rule("deck, Security Analysis: fake or malicious GPU")
     def fake_tells_master(step: Step, x: Agent, s: Session, e: Gpu) -> None:
         """A fake is built by somebody."""
+        step.says("{x} has the master of {s} from the fake {e}, which is at its end.")
         step.given("at the end of it", corrupt(x) & answered(s) & (ends_at(s) == e) & ~genuine(e))
         step.insert(knows_master(x, s))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{x} has {k} from the fake at the end of its session.",
-        source="deck, Security Analysis: fake or malicious GPU",
-    )
+    @rule("deck, Security Analysis: fake or malicious GPU")
     def fake_tells_key(step: Step, x: Agent, k: Key) -> None:
         """It has every key of its session."""
+        step.says("{x} has {k} from the fake at the end of its session.")
         step.given("at the end of it", corrupt(x) & _ends_at_fake(k))
-        step.insert(knows_h2d(x, k))
-        step.insert(knows_d2h(x, k))
+        step.insert(knows_h2d(x, k), knows_d2h(x, k))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{x} has {m}, which {a} sent to a fake under {k}.",
-        source="deck, Security Analysis: fake or malicious GPU",
-    )
+    @rule("deck, Security Analysis: fake or malicious GPU")
     def fake_tells_chunk(step: Step, x: Agent, a: Agent, k: Key, v: Slot, m: Data) -> None:
         """It opens what is sent to it."""
+        step.says("{x} has {m}, which {a} sent to a fake under {k}.")
         step.given("sent to it", corrupt(x) & sealed(a, k, v, m) & _ends_at_fake(k))
         step.insert(learned(x, m))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{x} has the model, which was uploaded to a fake under {k}.",
-        source="deck, Security Analysis: fake or malicious GPU",
-    )
+    @rule("deck, Security Analysis: fake or malicious GPU")
     def fake_tells_model(step: Step, x: Agent, k: Key, v: Slot) -> None:
         """So with the model."""
+        step.says("{x} has the model, which was uploaded to a fake under {k}.")
         step.given("sent to it", corrupt(x) & model_uploaded(k, v) & _ends_at_fake(k))
         step.insert(learned(x, the_model))
 

@@ -7,17 +7,15 @@ key it leaves, and when a key counts as one the GPU no longer accepts.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from carnet_spec.language import Draft, Expression, Formula, Kind, Step, exists, false, forall, implies, relation, true
+from carnet_spec.language import *
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
 
-protected_out = relation(
-    "protected_out", Key, Slot, kind=Kind.TRUTH, says="the key protected that many messages to the GPU"
-)
-protected_home = relation(
-    "protected_home", Key, Slot, kind=Kind.TRUTH, says="the key protected that many messages of the GPU's"
-)
+_hidden = partial(relation, kind=Kind.TRUTH)
+protected_out = _hidden("protected_out", Key, Slot, says="the key protected that many messages to the GPU")
+protected_home = _hidden("protected_home", Key, Slot, says="the key protected that many messages of the GPU's")
 use_out = relation("use_out", Key, Slot, Slot, kind=Kind.GHOST, says="the message's number under the key's bytes")
 use_home = relation("use_home", Key, Slot, Slot, kind=Kind.GHOST, says="so for messages of the GPU's")
 
@@ -54,19 +52,16 @@ class Schedule:
     def reveal(self, draft: Draft) -> None:
         """Hand the adversary each link key that the GPU no longer accepts, in the threat model that says so."""
 
-        @draft.action(
-            by=ADVERSARY, says="{x} is given {k}, which {g} no longer accepts.", source="Carnet: threat model past-keys"
-        )
+        @draft.action(ADVERSARY, "Carnet: threat model past-keys")
         def reveal_past_key(step: Step, x: Agent, g: Gpu, k: Key) -> None:
             """The adversary gets every key whose epoch is over, but never the master."""
+            step.says("{x} is given {k}, which {g} no longer accepts.")
             step.given("past keys leak", past_keys_leak & corrupt(x))
             home = key_session(k)
             passed = in_session(g, home) & stale(g, k) & ~live_h2d(g, k) & ~live_d2h(g, k)
             over = answered(home) & (g == ends_at(home)) & ~in_session(g, home)
             step.given("no longer accepted", issued(k) & (passed | over))
-            step.insert(knows_h2d(x, k))
-            step.insert(knows_d2h(x, k))
-            step.insert(revealed(k))
+            step.insert(knows_h2d(x, k), knows_d2h(x, k), revealed(k))
             lost = step.each(Data)
             step.insert(exposed(lost), when=carried(k, lost))
 
@@ -199,9 +194,7 @@ class Schedule:
 # -- ratchets ----------------------------------------------------------------------------------------------------------
 # Ratchets, and what stands beside them: schedules in which a key that somebody had gives the next one away.
 
-follows = relation(
-    "follows", Key, Key, kind=Kind.TRUTH, says="the second key is derived from the first by a public step"
-)
+follows = _hidden("follows", Key, Key, says="the second key is derived from the first by a public step")
 wrapped_under = relation("wrapped_under", Key, Key, kind=Kind.MESSAGE, says="the second key, sent under the first")
 
 
@@ -219,22 +212,19 @@ class Ratchet(Schedule):
         """Add the deduction that whoever knows a key computes the next."""
 
         @draft.rule(
-            by=ADVERSARY,
-            says="{x} computes {k} from {j}.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c: K(i+1) = HKDF-Expand(SHA-256(K(i)), label)",
+            ADVERSARY,
+            "open-gpu-kernel-modules conf_compute_keystore_gh100.c: K(i+1) = HKDF-Expand(SHA-256(K(i)), label)",
         )
         def ratchet_h2d(step: Step, x: Agent, j: Key, k: Key) -> None:
             """Rotation is deterministic: no secret enters but the old key."""
+            step.says("{x} computes {k} from {j}.")
             step.given("known", corrupt(x) & knows_h2d(x, j) & follows(j, k))
             step.insert(knows_h2d(x, k))
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="{x} computes the d2h half of {k} from that of {j}.",
-            source="open-gpu-kernel-modules conf_compute_keystore_gh100.c",
-        )
+        @draft.rule(ADVERSARY, "open-gpu-kernel-modules conf_compute_keystore_gh100.c")
         def ratchet_d2h(step: Step, x: Agent, j: Key, k: Key) -> None:
             """The halves are ratcheted apart, each by its own label."""
+            step.says("{x} computes the d2h half of {k} from that of {j}.")
             step.given("known", corrupt(x) & knows_d2h(x, j) & follows(j, k))
             step.insert(knows_d2h(x, k))
 
@@ -262,15 +252,15 @@ class ResetOut(Ratchet):
         super().rules(draft)
 
         @draft.action(
-            by=GPU,
-            says="{g} is reset before it travels again.",
-            message="orchestrator -> {g}: reset, the model is saved",
-            source="Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c",
-            enforces="REQ-STOP-01",
+            GPU,
+            "Carnet: a new key exchange needs a reset; open-gpu-kernel-modules kernel_gsp_gh100.c",
+            "REQ-STOP-01",
+            actor=genuine,
         )
         def reset_before_travel(step: Step, g: Gpu) -> None:
             """A lent session is never lent again: fresh keys cost the model's residence."""
-            step.actor(g, genuine(g))
+            step.says("{g} is reset before it travels again.")
+            step.message("orchestrator -> {g}: reset, the model is saved")
             step.given("ordered", (phase == Phase.CLEAN) & tenanted(session) & in_session(g, session))
             wipe(step, g)
 
@@ -332,15 +322,11 @@ class WrappedUnderOld(Schedule):
     def rules(self, draft: Draft) -> None:
         """Add the deduction that whoever knows the old key unwraps the new one."""
 
-        @draft.rule(
-            by=ADVERSARY,
-            says="The platform unwraps {k} with {j}.",
-            source="Carnet: key transport under the outgoing key",
-        )
+        @draft.rule(ADVERSARY, "Carnet: key transport under the outgoing key")
         def unwrap(step: Step, j: Key, k: Key) -> None:
             """Rotation orders pass the platform, which records them."""
+            step.says("The platform unwraps {k} with {j}.")
             step.given("recorded", corrupt(platform) & wrapped_under(j, k) & knows_h2d(platform, j))
-            step.insert(knows_h2d(platform, k))
-            step.insert(knows_d2h(platform, k))
+            step.insert(knows_h2d(platform, k), knows_d2h(platform, k))
 
         self.reveal(draft)

@@ -7,18 +7,9 @@ arrives in and to a nonce, the quote to the channel it arrives on, the enrolment
 
 from __future__ import annotations
 
-from carnet_spec.language import (
-    Draft,
-    Expression,
-    Formula,
-    Kind,
-    Step,
-    exists,
-    forall,
-    implies,
-    relation,
-    rigid_relation,
-)
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.language.family import Profile
 from carnet_spec.protocols.gpu_travelling.adversary import wipe
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
@@ -29,12 +20,144 @@ _DECK = "deck, How it works: Setup"
 
 def specify_setup(draft: Draft, schedule: Schedule) -> None:
     """Add the setup steps to ``draft``."""
-    _open_session(draft, schedule)
-    _answer_session(draft)
-    _lose_power(draft)
-    _attest_gpu(draft)
-    _attest_orchestrator(draft, schedule)
-    _second_instance(draft)
+    by_orchestrator = partial(draft.action, ORCHESTRATOR)
+    by_gpu = partial(draft.action, GPU, actor=genuine)
+
+    @by_orchestrator(
+        f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
+        "REQ-STOP-01",
+        "REQ-SETUP-01",
+        "REQ-IV-04",
+        "REQ-MODEL-04",
+    )
+    def open_session(step: Step, s: Session, k: Key, c: Slot) -> None:
+        """Fail-stop is starting again from what was kept: what was trained since then is recorded as lost."""
+        step.says("The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.")
+        step.message("orchestrator -> gpu: KEY_EXCHANGE ({s})")
+        ask_for_session(step, s, k, c, schedule)
+        start_again(step, k, kept)
+
+    @by_orchestrator("Carnet (attest, reset, re-attach without attestation)", shortcut_of="fail-stop-on-reset")
+    def reattach(step: Step, s: Session, k: Key, c: Slot) -> None:
+        """What a driver does that reconnects by itself."""
+        step.says("The orchestrator re-attaches to what is in its slot, in session {s}, and goes on where it was.")
+        step.message("orchestrator -> gpu: KEY_EXCHANGE ({s})")
+        step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
+        ask_for_session(step, s, k, c, schedule)
+        step.insert(issued(k))
+
+    @by_gpu(
+        "open-gpu-kernel-modules spdm.c; conf_compute_keystore_gh100.c: first keys come from the session",
+        "REQ-SETUP-01",
+    )
+    def answer_session(step: Step, g: Gpu, s: Session, k: Key) -> None:
+        """A genuine GPU takes part in one session at a time, in whatever mode it was booted."""
+        step.says("{g} answers the key exchange of {s}.")
+        step.message("{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})")
+        step.given("in the slot", in_slot(g))
+        step.given("one end", ~answered(s))
+        step.require("idle", ~occupied(g))
+        step.require("asked", key_exchange(s, k))
+        step.insert(answered(s), responder(s, g))
+        step.set(ends_at(s), g)
+        step.insert(protected(s), when=confidential(g))
+        step.insert(occupied(g), in_session(g, s), live_h2d(g, k), live_d2h(g, k), stale(g, k))
+
+    @draft.action(ADVERSARY, "deck, Security Analysis: fake or malicious GPU", cost=1)
+    def fake_answers(step: Step, g: Gpu, s: Session, k: Key, q: Gpu) -> None:
+        """A fake in the slot completes the exchange under its own name, or with a device key that leaked."""
+        step.says("The fake {g} answers the key exchange of {s}, signed with the key of {q}.")
+        step.message("{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})")
+        step.given("fake in the slot", interferes & ~genuine(g) & in_slot(g))
+        step.given("one end", ~answered(s))
+        step.given("asked", key_exchange(s, k))
+        step.given("has the key", (q == g) | leaked(q))
+        step.insert(answered(s), responder(s, q))
+        step.set(ends_at(s), g)
+
+    @by_gpu("open-gpu-kernel-modules kernel_gsp_gh100.c: reset wipes memory and keys (A4)", "REQ-STOP-02")
+    def lose_session(step: Step, g: Gpu) -> None:
+        """Nobody needs to be corrupt for a GPU to lose its session: what was in it is gone, and so are its keys."""
+        step.says("{g} is reset, by a fault or by whoever runs it, and boots as it was booted before.")
+        wipe(step, g)
+
+    @draft.rule(GPU, "nvtrust local_gpu_verifier: GET_MEASUREMENTS; DSP0274 measurements", "REQ-SETUP-02")
+    def give_report(step: Step, g: Gpu, s: Session, mode: Mode) -> None:
+        """The report is signed by the device and states its mode; inside the session it comes from the responder."""
+        step.says("{g} answers inside session {s} with a report of mode {mode} for its nonce.")
+        step.message("{g} -> orchestrator: MEASUREMENTS (nonce {s}, {mode})")
+        step.actor(g, genuine(g))
+        step.require("own session", in_session(g, s))
+        step.require("asked", responder(s, g))
+        step.require("true mode", shows(g, mode))
+        step.insert(report(g, s, mode), report_inside(s, g, s, mode))
+
+    @by_orchestrator(
+        "nvtrust local_gpu_verifier, cc_admin.py; deck, Introducing Confidential GPUs",
+        "REQ-SETUP-03",
+        "REQ-SETUP-04",
+        "REQ-SETUP-05",
+        "REQ-SETUP-06",
+        "REQ-SETUP-07",
+        "REQ-SETUP-14",
+        "REQ-SETUP-15",
+        "REQ-SETUP-16",
+    )
+    def accept_gpu(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
+        """Appraise evidence: certificate and revocation, nonce, flags, measurements, how it came, and its signer."""
+        step.says("The orchestrator accepts the GPU on a report by {q} for nonce {n}, mode {mode}.")
+        step.require("phase", phase == Phase.OPENED)
+        step.require("report in session", report_inside(session, q, n, mode), defence="report-in-session")
+        step.require("report anywhere", report(q, n, mode), unless="report-in-session")
+        step.require("certificate", certified(q), defence="gpu-certificate")
+        step.require("nonce", n == session, defence="report-nonce")
+        step.require("not revoked", ~revoked(q), defence="revocation-check")
+        step.require("mode", mode != Mode.OPEN, defence="mode-check")
+        step.require("debug flag", mode != Mode.DEBUG, defence="debug-check")
+        step.require("reference values", mode != Mode.OUTDATED, defence="reference-values")
+        step.require("signer is responder", responder(session, q), defence="signer-is-responder")
+        step.insert(attested(session), issued(link_h2d))
+        step.set(phase, Phase.ROTATED_IN)
+
+    @draft.rule(
+        HOLDER,
+        "deck, Threat Model; Sardar et al., Identity Crisis (post-handshake binding)",
+        "REQ-SETUP-08",
+        "REQ-SETUP-09",
+        "REQ-SETUP-10",
+        "REQ-SETUP-17",
+    )
+    def attest_orchestrator(step: Step, a: Agent, p: Agent, q: Agent) -> None:
+        """A quote says little by itself: of the right code, for this channel, about this job, by the one instance."""
+        step.says("Holder {a} attests its channel, which ends at {p}, on a quote of {q}.")
+        step.message("{p} -> {a}: TD quote of {q}")
+        step.actor(a, ~corrupt(a))
+        step.given("the network chooses the far end", (p == orchestrator) | corrupt(p) | twin(p))
+        step.require("a holder", enrolled(a))
+        step.require("measurement", measured(q), defence="orchestrator-quote")
+        step.require("bound to the channel", p == q, defence="quote-bound-to-channel")
+        step.require("manifest", job_manifest(q) | ~measured(q), defence="manifest-check")
+        step.require("agreed on", schedule.agreed_on(q), defence="one-instance")
+        step.insert(channel(a, p))
+
+    @by_orchestrator(
+        "Carnet (a forked orchestrator): whoever owns the machine starts an image as often as it likes",
+        shortcut_of="one-instance",
+    )
+    def second_instance_grants(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
+        """It is as honest as the first; but what it is given goes into another model."""
+        step.says(
+            "A second instance {p}, started on the same manifest, grants {a} the key {k} of a session of its own."
+        )
+        step.message("{p} -> {a}: grant of {k}")
+        step.actor(p, ~corrupt(p))
+        step.given("started on the same manifest", twin(p) & answered(s))
+        step.given("its channel", channel(a, p))
+        step.fresh(k)
+        step.set(owner(k), a)
+        step.set(key_session(k), s)
+        step.insert(knows_h2d(p, k), knows_d2h(p, k), offer(p, a, k, v), addressed(p, a, k, b))
+
     _enrol(draft)
     _route(draft)
 
@@ -48,8 +171,7 @@ def ask_for_session(step: Step, s: Session, k: Key, c: Slot, schedule: Schedule)
     step.set(link_d2h, k)
     step.set(key_session(k), s)
     step.set(owner(k), orchestrator)
-    step.insert(key_exchange(s, k))
-    step.insert(orchestrated(s))
+    step.insert(key_exchange(s, k), orchestrated(s))
     step.insert(knows_h2d(orchestrator, k), name="orchestrator h2d")
     step.insert(knows_d2h(orchestrator, k), name="orchestrator d2h")
     step.insert(knows_launch(orchestrator, s), name="orchestrator launch key")
@@ -68,218 +190,33 @@ def start_again(step: Step, first_key: Key, version: Expression) -> None:
     step.set(phase, Phase.OPENED)
 
 
-def _open_session(draft: Draft, schedule: Schedule) -> None:
-    @draft.action(
-        by=ORCHESTRATOR,
-        says="The orchestrator gives up whatever went before and asks what is in its slot for a session, {s}.",
-        message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
-        source=f"{_DECK}; open-gpu-kernel-modules spdm.c, KEY_EXCHANGE",
-        enforces=("REQ-STOP-01", "REQ-SETUP-01", "REQ-IV-04", "REQ-MODEL-04"),
-    )
-    def open_session(step: Step, s: Session, k: Key, c: Slot) -> None:
-        """Fail-stop is starting again from what was kept: what was trained since then is recorded as lost."""
-        ask_for_session(step, s, k, c, schedule)
-        start_again(step, k, kept)
-
-    @draft.action(
-        by=ORCHESTRATOR,
-        says="The orchestrator re-attaches to what is in its slot, in session {s}, and goes on where it was.",
-        message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
-        source="Carnet (attest, reset, re-attach without attestation)",
-        shortcut_of="fail-stop-on-reset",
-    )
-    def reattach(step: Step, s: Session, k: Key, c: Slot) -> None:
-        """What a driver does that reconnects by itself."""
-        step.require("under way", (phase != Phase.SETUP) & (phase != Phase.OPENED))
-        ask_for_session(step, s, k, c, schedule)
-        step.insert(issued(k))
-
-
-def _answer_session(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="{g} answers the key exchange of {s}.",
-        message="{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})",
-        source="open-gpu-kernel-modules spdm.c; conf_compute_keystore_gh100.c: first keys come from the session",
-        enforces="REQ-SETUP-01",
-    )
-    def answer_session(step: Step, g: Gpu, s: Session, k: Key) -> None:
-        """A genuine GPU takes part in one session at a time, in whatever mode it was booted."""
-        step.actor(g, genuine(g))
-        step.given("in the slot", in_slot(g))
-        step.given("one end", ~answered(s))
-        step.require("idle", ~occupied(g))
-        step.require("asked", key_exchange(s, k))
-        step.insert(answered(s))
-        step.insert(responder(s, g))
-        step.set(ends_at(s), g)
-        step.insert(protected(s), when=confidential(g))
-        step.insert(occupied(g))
-        step.insert(in_session(g, s))
-        step.insert(live_h2d(g, k))
-        step.insert(live_d2h(g, k))
-        step.insert(stale(g, k))
-
-    @draft.action(
-        by=ADVERSARY,
-        says="The fake {g} answers the key exchange of {s}, signed with the key of {q}.",
-        message="{g} -> orchestrator: KEY_EXCHANGE_RSP ({s})",
-        source="deck, Security Analysis: fake or malicious GPU",
-        cost=1,
-    )
-    def fake_answers(step: Step, g: Gpu, s: Session, k: Key, q: Gpu) -> None:
-        """A fake in the slot completes the exchange under its own name, or with a device key that leaked."""
-        step.given("fake in the slot", interferes & ~genuine(g) & in_slot(g))
-        step.given("one end", ~answered(s))
-        step.given("asked", key_exchange(s, k))
-        step.given("has the key", (q == g) | leaked(q))
-        step.insert(answered(s))
-        step.insert(responder(s, q))
-        step.set(ends_at(s), g)
-
-
-def _lose_power(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="{g} is reset, by a fault or by whoever runs it, and boots as it was booted before.",
-        source="open-gpu-kernel-modules kernel_gsp_gh100.c: reset wipes memory and keys (A4)",
-        enforces="REQ-STOP-02",
-    )
-    def lose_session(step: Step, g: Gpu) -> None:
-        """Nobody needs to be corrupt for a GPU to lose its session: what was in it is gone, and so are its keys."""
-        step.actor(g, genuine(g))
-        wipe(step, g)
-
-
-def _attest_gpu(draft: Draft) -> None:
-    @draft.rule(
-        by=GPU,
-        says="{g} answers inside session {s} with a report of mode {mode} for its nonce.",
-        message="{g} -> orchestrator: MEASUREMENTS (nonce {s}, {mode})",
-        source="nvtrust local_gpu_verifier: GET_MEASUREMENTS; DSP0274 measurements",
-        enforces="REQ-SETUP-02",
-    )
-    def give_report(step: Step, g: Gpu, s: Session, mode: Mode) -> None:
-        """The report is signed by the device and states its mode; inside the session it comes from the responder."""
-        step.actor(g, genuine(g))
-        step.require("own session", in_session(g, s))
-        step.require("asked", responder(s, g))
-        step.require("true mode", shows(g, mode))
-        step.insert(report(g, s, mode))
-        step.insert(report_inside(s, g, s, mode))
-
-    @draft.action(
-        by=ORCHESTRATOR,
-        says="The orchestrator accepts the GPU on a report by {q} for nonce {n}, mode {mode}.",
-        source="nvtrust local_gpu_verifier, cc_admin.py; deck, Introducing Confidential GPUs",
-        enforces=(
-            "REQ-SETUP-03",
-            "REQ-SETUP-04",
-            "REQ-SETUP-05",
-            "REQ-SETUP-06",
-            "REQ-SETUP-07",
-            "REQ-SETUP-14",
-            "REQ-SETUP-15",
-            "REQ-SETUP-16",
-        ),
-    )
-    def accept_gpu(step: Step, q: Gpu, n: Session, mode: Mode) -> None:
-        """Appraise evidence: certificate and revocation, nonce, flags, measurements, how it came, and its signer."""
-        step.require("phase", phase == Phase.OPENED)
-        step.require("report in session", report_inside(session, q, n, mode), defence="report-in-session")
-        step.require("report anywhere", report(q, n, mode), unless="report-in-session")
-        step.require("certificate", certified(q), defence="gpu-certificate")
-        step.require("nonce", n == session, defence="report-nonce")
-        step.require("not revoked", ~revoked(q), defence="revocation-check")
-        step.require("mode", mode != Mode.OPEN, defence="mode-check")
-        step.require("debug flag", mode != Mode.DEBUG, defence="debug-check")
-        step.require("reference values", mode != Mode.OUTDATED, defence="reference-values")
-        step.require("signer is responder", responder(session, q), defence="signer-is-responder")
-        step.insert(attested(session))
-        step.insert(issued(link_h2d))
-        step.set(phase, Phase.ROTATED_IN)
-
-
-def _attest_orchestrator(draft: Draft, schedule: Schedule) -> None:
-    @draft.rule(
-        by=HOLDER,
-        says="Holder {a} attests its channel, which ends at {p}, on a quote of {q}.",
-        message="{p} -> {a}: TD quote of {q}",
-        source="deck, Threat Model; Sardar et al., Identity Crisis (post-handshake binding)",
-        enforces=("REQ-SETUP-08", "REQ-SETUP-09", "REQ-SETUP-10", "REQ-SETUP-17"),
-    )
-    def attest_orchestrator(step: Step, a: Agent, p: Agent, q: Agent) -> None:
-        """A quote says little by itself: of the right code, for this channel, about this job, by the one instance."""
-        step.actor(a, ~corrupt(a))
-        step.given("the network chooses the far end", (p == orchestrator) | corrupt(p) | twin(p))
-        step.require("a holder", enrolled(a))
-        step.require("measurement", measured(q), defence="orchestrator-quote")
-        step.require("bound to the channel", p == q, defence="quote-bound-to-channel")
-        step.require("manifest", job_manifest(q) | ~measured(q), defence="manifest-check")
-        step.require("agreed on", schedule.agreed_on(q), defence="one-instance")
-        step.insert(channel(a, p))
-
-
 def twin(p: Agent) -> Formula:
     """Whether it is a second instance of the same code with the same manifest, as honest as the first."""
     return measured(p) & job_manifest(p) & (p != orchestrator)
 
 
-def _second_instance(draft: Draft) -> None:
-    @draft.action(
-        by=ORCHESTRATOR,
-        says="A second instance {p}, started on the same manifest, grants {a} the key {k} of a session of its own.",
-        message="{p} -> {a}: grant of {k}",
-        source="Carnet (a forked orchestrator): whoever owns the machine starts an image as often as it likes",
-        shortcut_of="one-instance",
-    )
-    def second_instance_grants(step: Step, p: Agent, a: Agent, k: Key, v: Slot, b: Address, s: Session) -> None:
-        """It is as honest as the first; but what it is given goes into another model."""
-        step.actor(p, ~corrupt(p))
-        step.given("started on the same manifest", twin(p) & answered(s))
-        step.given("its channel", channel(a, p))
-        step.fresh(k)
-        step.set(owner(k), a)
-        step.set(key_session(k), s)
-        step.insert(knows_h2d(p, k))
-        step.insert(knows_d2h(p, k))
-        step.insert(offer(p, a, k, v))
-        step.insert(addressed(p, a, k, b))
-
-
 def _enrol(draft: Draft) -> None:
-    @draft.rule(
-        by=HOLDER,
-        says="Holder {a} proves its enrolment key in the attested channel.",
-        message="{a} -> orchestrator: enrolment proof",
-        source="Carnet (impersonated holder)",
-        enforces="REQ-SETUP-11",
-    )
+    @draft.rule(HOLDER, "Carnet (impersonated holder)", "REQ-SETUP-11")
     def prove_enrolment(step: Step, a: Agent) -> None:
         """The proof names the channel it is made in, so that relaying it is of no use."""
+        step.says("Holder {a} proves its enrolment key in the attested channel.")
+        step.message("{a} -> orchestrator: enrolment proof")
         step.actor(a, ~corrupt(a))
         step.require("a holder", enrolled(a))
         step.require("attested channel", channel(a, orchestrator))
         step.insert(enrolment_proof(a, a))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="Corrupt holder {a} lets {p} use its enrolment key.",
-        source="Carnet: corrupt holders pool what they have",
-    )
+    @draft.rule(ADVERSARY, "Carnet: corrupt holders pool what they have")
     def lend_enrolment(step: Step, a: Agent, p: Agent) -> None:
         """A corrupt holder may let any corrupt agent sit at the end of its channel."""
+        step.says("Corrupt holder {a} lets {p} use its enrolment key.")
         step.given("corrupt", corrupt(a) & enrolled(a) & corrupt(p))
         step.insert(enrolment_proof(a, p))
 
-    @draft.rule(
-        by=ORCHESTRATOR,
-        says="The orchestrator takes the channel of {p} for holder {a}'s.",
-        source="Carnet (impersonated holder)",
-        enforces="REQ-SETUP-12",
-    )
+    @draft.rule(ORCHESTRATOR, "Carnet (impersonated holder)", "REQ-SETUP-12")
     def admit(step: Step, a: Agent, p: Agent) -> None:
         """Whoever is at the other end has to prove the key of the holder that the grant will be for."""
+        step.says("The orchestrator takes the channel of {p} for holder {a}'s.")
         step.given("who is there", (p == a) & ~corrupt(a) & channel(a, orchestrator) | corrupt(p))
         step.require("a holder", enrolled(a))
         step.require("enrolment proof", enrolment_proof(a, p), defence="enrolment-check")
@@ -287,15 +224,11 @@ def _enrol(draft: Draft) -> None:
 
 
 def _route(draft: Draft) -> None:
-    @draft.action(
-        by=PLATFORM,
-        says="The platform routes the GPU to {x}, as asked.",
-        message="orchestrator -> platform: route to {x}",
-        source="deck, Enabler: PCIe/SXM MUX",
-        enforces="REQ-PLATFORM-01",
-    )
+    @draft.action(PLATFORM, "deck, Enabler: PCIe/SXM MUX", "REQ-PLATFORM-01")
     def switch_mux(step: Step, x: Agent) -> None:
         """An honest platform follows the request, in its own time; a corrupt one reaches every bus anyway."""
+        step.says("The platform routes the GPU to {x}, as asked.")
+        step.message("orchestrator -> platform: route to {x}")
         step.actor(platform, ~corrupt(platform))
         step.require("asked", mux_request(x))
         step.require("not there yet", mux != x)
@@ -374,15 +307,11 @@ def _endorses(holder: Agent, instance: Agent) -> Formula:
 
 
 def _endorse(draft: Draft) -> None:
-    @draft.rule(
-        by=HOLDER,
-        says="Holder {a} endorses the instance {q}, whose quote it checked.",
-        message="{a} -> {q}: endorsement of {q}",
-        source="Carnet (a forked orchestrator)",
-        enforces="REQ-SETUP-18",
-    )
+    @draft.rule(HOLDER, "Carnet (a forked orchestrator)", "REQ-SETUP-18")
     def endorse(step: Step, a: Agent, q: Agent) -> None:
         """One instance only, for the whole job: the first that it saw."""
+        step.says("Holder {a} endorses the instance {q}, whose quote it checked.")
+        step.message("{a} -> {q}: endorsement of {q}")
         step.actor(a, ~corrupt(a))
         step.require("a holder", enrolled(a))
         step.require("measurement", measured(q))
@@ -390,9 +319,10 @@ def _endorse(draft: Draft) -> None:
         step.require("the first", first_seen(a, q))
         step.insert(endorsed(a, q))
 
-    @draft.rule(by=ADVERSARY, says="Corrupt holder {b} endorses {q}.", source="Carnet (a forked orchestrator)")
+    @draft.rule(ADVERSARY, "Carnet (a forked orchestrator)")
     def endorse_anything(step: Step, b: Agent, q: Agent) -> None:
         """As many as it likes."""
+        step.says("Corrupt holder {b} endorses {q}.")
         step.given("corrupt", corrupt(b))
         step.insert(endorsed(b, q))
 
@@ -417,25 +347,19 @@ _PATTERN = "deck, Outlook: backup orchestrator; Carnet (pattern only, without re
 def specify_backup(draft: Draft, schedule: Schedule) -> None:
     """Add the deposit of the record, and the take-over."""
 
-    @draft.rule(
-        by=ORCHESTRATOR,
-        says="The orchestrator deposits its record, which keeps {n}.",
-        message="orchestrator -> platform: the record with {n}, sealed for its instances",
-        source=_PATTERN,
-    )
+    @draft.rule(ORCHESTRATOR, _PATTERN)
     def deposit(step: Step, n: Version) -> None:
         """Every record is deposited as soon as there is one, and storage keeps old ones too."""
+        step.says("The orchestrator deposits its record, which keeps {n}.")
+        step.message("orchestrator -> platform: the record with {n}, sealed for its instances")
         step.require("in force", kept == n)
         step.insert(deposited(n))
 
-    @draft.action(
-        by=ORCHESTRATOR,
-        says="The second instance takes over with the record that keeps {n}, and asks for a session, {s}.",
-        message="orchestrator -> gpu: KEY_EXCHANGE ({s})",
-        source=_PATTERN,
-    )
+    @draft.action(ORCHESTRATOR, _PATTERN)
     def take_over(step: Step, s: Session, k: Key, c: Slot, n: Version) -> None:
         """What the first instance had under way is lost with its session, as after any fail-stop."""
+        step.says("The second instance takes over with the record that keeps {n}, and asks for a session, {s}.")
+        step.message("orchestrator -> gpu: KEY_EXCHANGE ({s})")
         step.require("there was a first", phase != Phase.SETUP)
         step.require("a record", deposited(n))
         step.require("the newest record", n == kept, defence="whole-hand-over")

@@ -14,24 +14,9 @@ time. Any time may pass between two readings, for instance because the platform 
 
 from __future__ import annotations
 
-from carnet_spec.language import (
-    Draft,
-    Formula,
-    Individual,
-    Kind,
-    Step,
-    Symbol,
-    Update,
-    constant,
-    exists,
-    forall,
-    function,
-    implies,
-    relation,
-    rigid_relation,
-    used,
-    variable,
-)
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 from carnet_spec.protocols.gpu_travelling.vocabulary import *
@@ -50,16 +35,18 @@ limit = constant("limit", Slot, says="the first counter value that is past the l
 
 clock = variable("clock", Instant, of=ORCHESTRATOR, says="what its clock showed when it was last read")
 evidence_end = variable("evidence_end", Instant, of=ORCHESTRATOR, says="when the session's evidence is too old")
-shown = relation("shown", Instant, kind=Kind.GHOST, says="the orchestrator's clock showed it")
+_history = partial(relation, kind=Kind.GHOST)
+shown = _history("shown", Instant, says="the orchestrator's clock showed it")
 lease_end = variable("lease_end", Instant, of=ORCHESTRATOR, says="when the lease that was granted last is over")
 
-good_until = function("good_until", Session, to=Instant, kind=Kind.GHOST, says="when the session's evidence is too old")
-leased_until = function("leased_until", Key, to=Instant, kind=Kind.GHOST, says="when the lease of the epoch is over")
-stale_use = relation("stale_use", Session, kind=Kind.GHOST, says="its evidence was used when it was too old")
-returned_at = function("returned_at", Key, to=Instant, kind=Kind.GHOST, says="when the epoch's return was accepted")
+_history_function = partial(function, kind=Kind.GHOST)
+good_until = _history_function("good_until", Session, to=Instant, says="when the session's evidence is too old")
+leased_until = _history_function("leased_until", Key, to=Instant, says="when the lease of the epoch is over")
+stale_use = _history("stale_use", Session, says="its evidence was used when it was too old")
+returned_at = _history_function("returned_at", Key, to=Instant, says="when the epoch's return was accepted")
 
-counted_out = relation("counted_out", Key, Slot, kind=Kind.GHOST, says="the message to the GPU was counted")
-counted_home = relation("counted_home", Key, Slot, kind=Kind.GHOST, says="the GPU's message home was counted")
+counted_out = _history("counted_out", Key, Slot, says="the message to the GPU was counted")
+counted_home = _history("counted_home", Key, Slot, says="the GPU's message home was counted")
 _PLACES: dict[Symbol, tuple[int, int]] = {sealed.symbol: (1, 2), uploaded.symbol: (0, 1), streamed.symbol: (0, 1)}
 """Where in a message stand the key and the counter value that it was protected with."""
 
@@ -81,10 +68,7 @@ def _assume(draft: Draft) -> None:
     draft.axiom("a key is good for something", before(first, limit), assumption="A21")
     draft.initially(clock, power_on)
 
-    def at_first(k: Key) -> Instant:
-        return power_on
-
-    draft.initially(leased_until, at_first)
+    draft.initially(leased_until, lambda k: power_on)
 
 
 def _read(step: Step, now: Instant) -> None:
@@ -99,14 +83,10 @@ def _show(step: Step, now: Instant) -> None:
 
 
 def _read_clock(draft: Draft) -> None:
-    @draft.action(
-        by=ORCHESTRATOR,
-        says="The orchestrator reads its clock: {now}.",
-        source="Carnet (a holder that keeps the GPU)",
-        enforces="REQ-RETURN-04",
-    )
+    @draft.action(ORCHESTRATOR, "Carnet (a holder that keeps the GPU)", "REQ-RETURN-04")
     def read_clock(step: Step, now: Instant) -> None:
         """A clock that shows the end of the lease is no mere reading: eviction or fail-stop begins with it."""
+        step.says("The orchestrator reads its clock: {now}.")
         step.given("time has passed", earlier(clock, now))
         step.require("lease not over", (phase != Phase.AWAY) | ~earlier(lease_end, now), defence=LEASE)
         _show(step, now)
@@ -197,8 +177,7 @@ def _count(draft: Draft, schedule: Schedule, name: str, message: Update) -> None
         step.given("next use", next_free(lambda u: schedule.protects(key, u, home=home), use_number))
         step.given("below the key's limit", before(use_number, limit), defence=LIMIT)
         step.insert(schedule.protects(key, use_number, home=home), name="count the use")
-        step.insert(counted(key, value))
-        step.insert(schedule.protects_as(key, value, use_number, home=home))
+        step.insert(counted(key, value), schedule.protects_as(key, value, use_number, home=home))
 
 
 def _claim(draft: Draft, schedule: Schedule, under: tuple[str, ...]) -> None:

@@ -8,26 +8,9 @@ history kept for the claims.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from carnet_spec.language import (
-    Formula,
-    Individual,
-    Kind,
-    Role,
-    Step,
-    any_of,
-    constant,
-    exists,
-    forall,
-    function,
-    implies,
-    member,
-    relation,
-    rigid_flag,
-    rigid_function,
-    rigid_relation,
-    variable,
-)
+from carnet_spec.language import *
 from carnet_spec.language.requirements import text_beside
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
@@ -137,17 +120,18 @@ ADVERSARY = Role("adversary", honest=False)
 orchestrator = constant("orchestrator", Agent, says="the orchestrator CVM that runs the job")
 platform = constant("platform", Agent, says="hypervisor, PCIe MUX, bus and storage")
 
-corrupt = rigid_relation("corrupt", Agent, kind=Kind.TRUTH, says="the agent does what the adversary wants")
+_truth = partial(rigid_relation, kind=Kind.TRUTH)
+corrupt = _truth("corrupt", Agent, says="the agent does what the adversary wants")
 enrolled = rigid_relation("enrolled", Agent, says="the job manifest names the agent as a data holder")
 measured = rigid_relation("measured", Agent, says="the agent's quote shows the orchestrator's measurement")
 job_manifest = rigid_relation("job_manifest", Agent, says="the agent's quote binds the manifest of this job")
 agreed = rigid_relation("agreed", Agent, says="the holders agreed on this instance, by the key that its quote names")
-genuine = rigid_relation("genuine", Gpu, kind=Kind.TRUTH, says="the GPU was made by its vendor")
+genuine = _truth("genuine", Gpu, says="the GPU was made by its vendor")
 certified = rigid_relation("certified", Gpu, says="the certificate chain under the GPU's name verifies")
-leaked = rigid_relation("leaked", Gpu, kind=Kind.TRUTH, says="the adversary has the GPU's device key")
+leaked = _truth("leaked", Gpu, says="the adversary has the GPU's device key")
 revoked = rigid_relation("revoked", Gpu, says="the vendor says that the GPU's certificate is revoked")
-elsewhere = rigid_relation("elsewhere", Gpu, kind=Kind.TRUTH, says="an outsider owns the GPU, on another machine")
-installed = rigid_relation("installed", Gpu, kind=Kind.TRUTH, says="the GPU is in the slot at first")
+elsewhere = _truth("elsewhere", Gpu, says="an outsider owns the GPU, on another machine")
+installed = _truth("installed", Gpu, says="the GPU is in the slot at first")
 dataset = rigid_relation("dataset", Data, says="the data is a chunk of a holder's dataset")
 data_owner = rigid_function("data_owner", Data, to=Agent, says="whose data it is")
 precedes = rigid_relation("precedes", Data, Data, says="the first chunk comes before the second in its dataset")
@@ -174,82 +158,55 @@ next_holder = variable("next_holder", Agent, of=ORCHESTRATOR, says="the holder t
 count = variable("count", Slot, of=ORCHESTRATOR, says="the message count that the holder returned")
 latest = variable("latest", Version, of=ORCHESTRATOR, says="the version last produced")
 kept = variable("kept", Version, of=ORCHESTRATOR, says="the version last brought home, which is what is published")
-ledger = relation(
-    "ledger", Version, Version, Key, kind=Kind.STATE, of=ORCHESTRATOR, says="made from the second, on that epoch's data"
-)
-taken_back = relation("taken_back", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="a return of the epoch was accepted")
-secured = relation("secured", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="a version made since it came home")
-lost = relation("lost", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="the epoch is recorded as lost with its session")
-tenanted = relation("tenanted", Session, kind=Kind.STATE, of=ORCHESTRATOR, says="the session's GPU was lent already")
-consumed = relation(
-    "consumed", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the counter value is known to be used under the key"
-)
-told = relation(
-    "told", Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="an order about the epoch went out with that number"
-)
-issued = relation(
-    "issued", Key, kind=Kind.STATE, of=ORCHESTRATOR, says="the orchestrator uses, or used, the key for the job"
-)
-admitted = relation(
-    "admitted", Agent, Agent, kind=Kind.STATE, of=ORCHESTRATOR, says="the holder's channel ends at the second agent"
-)
-granted = relation(
-    "granted", Agent, Key, Slot, kind=Kind.STATE, of=ORCHESTRATOR, says="the key was granted to the holder, from there"
-)
+_orchestrator_state = partial(relation, kind=Kind.STATE, of=ORCHESTRATOR)
+ledger = _orchestrator_state("ledger", Version, Version, Key, says="made from the second, on that epoch's data")
+taken_back = _orchestrator_state("taken_back", Key, says="a return of the epoch was accepted")
+secured = _orchestrator_state("secured", Key, says="a version made since it came home")
+lost = _orchestrator_state("lost", Key, says="the epoch is recorded as lost with its session")
+tenanted = _orchestrator_state("tenanted", Session, says="the session's GPU was lent already")
+consumed = _orchestrator_state("consumed", Key, Slot, says="the counter value is known to be used under the key")
+told = _orchestrator_state("told", Key, Slot, says="an order about the epoch went out with that number")
+issued = _orchestrator_state("issued", Key, says="the orchestrator uses, or used, the key for the job")
+admitted = _orchestrator_state("admitted", Agent, Agent, says="the holder's channel ends at the second agent")
+granted = _orchestrator_state("granted", Agent, Key, Slot, says="the key was granted to the holder, from there")
 
-granted_at = relation(
-    "granted_at", Agent, Key, Address, kind=Kind.STATE, of=ORCHESTRATOR, says="the grant of the key states that address"
-)
+granted_at = _orchestrator_state("granted_at", Agent, Key, Address, says="the grant of the key states that address")
 
 # -- the holders' state ------------------------------------------------------------------------------------------------
 
-channel = relation(
-    "channel", Agent, Agent, kind=Kind.STATE, of=HOLDER, says="the holder attested its channel, which ends at the agent"
-)
-accepted = relation(
-    "accepted", Agent, Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder accepted a grant from the agent"
-)
-spent = relation("spent", Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder used the counter value")
-supplied = relation("supplied", Agent, Key, Data, kind=Kind.STATE, of=HOLDER, says="the holder sent the chunk already")
-gave_back = relation(
-    "gave_back", Agent, Key, Slot, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back with the count"
-)
-aims = relation("aims", Agent, Key, Address, kind=Kind.STATE, of=HOLDER, says="the holder's copies go to that address")
-finished = relation("finished", Agent, Key, kind=Kind.STATE, of=HOLDER, says="the holder gave the GPU back")
+_holder_state = partial(relation, kind=Kind.STATE, of=HOLDER)
+channel = _holder_state("channel", Agent, Agent, says="the holder attested its channel, which ends at the agent")
+accepted = _holder_state("accepted", Agent, Agent, Key, Slot, says="the holder accepted a grant from the agent")
+spent = _holder_state("spent", Agent, Key, Slot, says="the holder used the counter value")
+supplied = _holder_state("supplied", Agent, Key, Data, says="the holder sent the chunk already")
+gave_back = _holder_state("gave_back", Agent, Key, Slot, says="the holder gave the GPU back with the count")
+aims = _holder_state("aims", Agent, Key, Address, says="the holder's copies go to that address")
+finished = _holder_state("finished", Agent, Key, says="the holder gave the GPU back")
 
 # -- the GPU's state ---------------------------------------------------------------------------------------------------
 
-confidential = relation(
-    "confidential",
-    Gpu,
-    kind=Kind.STATE,
-    of=GPU,
-    says="confidential mode is on, no debug flag, firmware as it should be",
-)
-debugging = relation("debugging", Gpu, kind=Kind.STATE, of=GPU, says="it was booted with its debug flag set")
-outdated = relation("outdated", Gpu, kind=Kind.STATE, of=GPU, says="it was booted with firmware that has a known hole")
-occupied = relation("occupied", Gpu, kind=Kind.STATE, of=GPU, says="the GPU has a session")
-in_session = relation("in_session", Gpu, Session, kind=Kind.STATE, of=GPU, says="the GPU's session")
-live_h2d = relation(
-    "live_h2d", Gpu, Key, kind=Kind.STATE, of=GPU, says="the GPU decrypts host-to-device traffic with it"
-)
-live_d2h = relation(
-    "live_d2h", Gpu, Key, kind=Kind.STATE, of=GPU, says="the GPU encrypts device-to-host traffic with it"
-)
-stale = relation("stale", Gpu, Key, kind=Kind.STATE, of=GPU, says="the key's epoch is not above the last accepted")
-received = relation("received", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the implicit receive counter passed it")
-heard = relation("heard", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the epoch's order of that number was heard")
-transmitted = relation("transmitted", Gpu, Key, Slot, kind=Kind.STATE, of=GPU, says="the send counter passed it")
-buffer = relation("buffer", Gpu, Data, kind=Kind.STATE, of=GPU, says="the dataset buffer holds the chunk")
-placed = relation("placed", Gpu, Slot, Data, kind=Kind.STATE, of=GPU, says="the chunk is at that place of the buffer")
-workspace = relation("workspace", Gpu, Data, kind=Kind.STATE, of=GPU, says="memory holds something derived from it")
-stash = relation("stash", Gpu, Data, kind=Kind.STATE, of=GPU, says="planted code put a copy where no scrub looks")
-holds_model = relation("holds_model", Gpu, kind=Kind.STATE, of=GPU, says="the model is in memory")
+_gpu_state = partial(relation, kind=Kind.STATE, of=GPU)
+confidential = _gpu_state("confidential", Gpu, says="confidential mode is on, no debug flag, firmware as it should be")
+debugging = _gpu_state("debugging", Gpu, says="it was booted with its debug flag set")
+outdated = _gpu_state("outdated", Gpu, says="it was booted with firmware that has a known hole")
+occupied = _gpu_state("occupied", Gpu, says="the GPU has a session")
+in_session = _gpu_state("in_session", Gpu, Session, says="the GPU's session")
+live_h2d = _gpu_state("live_h2d", Gpu, Key, says="the GPU decrypts host-to-device traffic with it")
+live_d2h = _gpu_state("live_d2h", Gpu, Key, says="the GPU encrypts device-to-host traffic with it")
+stale = _gpu_state("stale", Gpu, Key, says="the key's epoch is not above the last accepted")
+received = _gpu_state("received", Gpu, Key, Slot, says="the implicit receive counter passed it")
+heard = _gpu_state("heard", Gpu, Key, Slot, says="the epoch's order of that number was heard")
+transmitted = _gpu_state("transmitted", Gpu, Key, Slot, says="the send counter passed it")
+buffer = _gpu_state("buffer", Gpu, Data, says="the dataset buffer holds the chunk")
+placed = _gpu_state("placed", Gpu, Slot, Data, says="the chunk is at that place of the buffer")
+workspace = _gpu_state("workspace", Gpu, Data, says="memory holds something derived from it")
+stash = _gpu_state("stash", Gpu, Data, says="planted code put a copy where no scrub looks")
+holds_model = _gpu_state("holds_model", Gpu, says="the model is in memory")
 memory_version = function(
     "memory_version", Gpu, to=Version, kind=Kind.STATE, of=GPU, says="the version of the model in memory"
 )
-planted = relation("planted", Gpu, kind=Kind.STATE, of=GPU, says="somebody else's code is in code memory")
-context = relation("context", Gpu, kind=Kind.STATE, of=GPU, says="somebody else's kernel is still running")
+planted = _gpu_state("planted", Gpu, says="somebody else's code is in code memory")
+context = _gpu_state("context", Gpu, says="somebody else's kernel is still running")
 
 # -- the platform's state ----------------------------------------------------------------------------------------------
 
@@ -258,120 +215,101 @@ mux = variable("mux", Agent, of=PLATFORM, says="the agent whose VM the MUX route
 
 # -- messages and evidence ---------------------------------------------------------------------------------------------
 
-key_exchange = relation(
-    "key_exchange", Session, Key, kind=Kind.MESSAGE, says="the orchestrator asked for the session, with this first key"
+_message = partial(relation, kind=Kind.MESSAGE)
+key_exchange = _message(
+    "key_exchange", Session, Key, says="the orchestrator asked for the session, with this first key"
 )
-answered = relation("answered", Session, kind=Kind.MESSAGE, says="the session's key exchange was answered")
-responder = relation("responder", Session, Gpu, kind=Kind.MESSAGE, says="the GPU signed the session's key exchange")
-report = relation("report", Gpu, Session, Mode, kind=Kind.MESSAGE, says="a signed report for the nonce exists")
-report_inside = relation(
-    "report_inside", Session, Gpu, Session, Mode, kind=Kind.MESSAGE, says="the report arrived inside the session"
+answered = _message("answered", Session, says="the session's key exchange was answered")
+responder = _message("responder", Session, Gpu, says="the GPU signed the session's key exchange")
+report = _message("report", Gpu, Session, Mode, says="a signed report for the nonce exists")
+report_inside = _message("report_inside", Session, Gpu, Session, Mode, says="the report arrived inside the session")
+enrolment_proof = _message(
+    "enrolment_proof", Agent, Agent, says="the channel's far end, the second agent, proved the key"
 )
-enrolment_proof = relation(
-    "enrolment_proof", Agent, Agent, kind=Kind.MESSAGE, says="the channel's far end, the second agent, proved the key"
+rotate_out_order = _message(
+    "rotate_out_order", Session, Key, says="an order to rotate to a holder's key, in the session"
 )
-rotate_out_order = relation(
-    "rotate_out_order", Session, Key, kind=Kind.MESSAGE, says="an order to rotate to a holder's key, in the session"
-)
-rotate_in_order = relation(
-    "rotate_in_order", Session, Key, kind=Kind.MESSAGE, says="an order to rotate to the orchestrator's key"
-)
-older = relation("older", Key, Key, kind=Kind.MESSAGE, says="by their orders, the first key's epoch is smaller")
-ordered = relation(
-    "ordered", Key, Slot, Order, kind=Kind.MESSAGE, says="inside the session: an order about the epoch, with its number"
-)
-submitted = relation(
-    "submitted", Key, Order, kind=Kind.MESSAGE, says="the order, under the link key, by somebody who never had it sent"
-)
-replied = relation(
-    "replied", Key, Slot, Order, kind=Kind.MESSAGE, says="inside the session: the firmware's report on that order"
-)
-acknowledged = relation(
-    "acknowledged", Key, Order, kind=Kind.MESSAGE, says="a report on the epoch that the orchestrator would believe"
-)
-uploaded = relation("uploaded", Key, Slot, kind=Kind.MESSAGE, says="the code, sealed under the key, with its IV")
-model_uploaded = relation("model_uploaded", Key, Slot, kind=Kind.MESSAGE, says="the model was sealed together with it")
-digested = relation(
-    "digested", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: the digest of the model is that version's"
-)
-trained_to = relation(
-    "trained_to", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: training ended with that version"
-)
-sent_as = relation(
-    "sent_as", Key, Version, kind=Kind.MESSAGE, says="reported in the epoch: the model that went home is that version"
-)
-streamed = relation("streamed", Key, Slot, kind=Kind.MESSAGE, says="the GPU protected a message home, with that IV")
+rotate_in_order = _message("rotate_in_order", Session, Key, says="an order to rotate to the orchestrator's key")
+older = _message("older", Key, Key, says="by their orders, the first key's epoch is smaller")
+ordered = _message("ordered", Key, Slot, Order, says="inside the session: an order about the epoch, with its number")
+submitted = _message("submitted", Key, Order, says="the order, under the link key, by somebody who never had it sent")
+replied = _message("replied", Key, Slot, Order, says="inside the session: the firmware's report on that order")
+acknowledged = _message("acknowledged", Key, Order, says="a report on the epoch that the orchestrator would believe")
+uploaded = _message("uploaded", Key, Slot, says="the code, sealed under the key, with its IV")
+model_uploaded = _message("model_uploaded", Key, Slot, says="the model was sealed together with it")
+digested = _message("digested", Key, Version, says="reported in the epoch: the digest of the model is that version's")
+trained_to = _message("trained_to", Key, Version, says="reported in the epoch: training ended with that version")
+sent_as = _message("sent_as", Key, Version, says="reported in the epoch: the model that went home is that version")
+streamed = _message("streamed", Key, Slot, says="the GPU protected a message home, with that IV")
 upload_version = function(
     "upload_version", Key, to=Version, kind=Kind.MESSAGE, says="the version of the model that was sealed under the key"
 )
-model_sent = relation("model_sent", Key, kind=Kind.MESSAGE, says="the model went home under the key")
-semaphore = relation("semaphore", Order, kind=Kind.MESSAGE, says="the plain host-visible semaphore says done")
-counter_asked = relation(
-    "counter_asked",
-    Key,
-    Key,
-    kind=Kind.MESSAGE,
-    says="a read-back in the first key's epoch asks for the second's counter",
+model_sent = _message("model_sent", Key, says="the model went home under the key")
+semaphore = _message("semaphore", Order, says="the plain host-visible semaphore says done")
+counter_asked = _message(
+    "counter_asked", Key, Key, says="a read-back in the first key's epoch asks for the second's counter"
 )
-counted = relation(
-    "counted", Key, Key, Slot, kind=Kind.MESSAGE, says="reported in the first key's epoch: the second's receive counter"
+counted = _message("counted", Key, Key, Slot, says="reported in the first key's epoch: the second's receive counter")
+traffic = _message("traffic", Key, Data, says="training traffic derived from it, under the key")
+offer = _message("offer", Agent, Agent, Key, Slot, says="a grant sent by one agent to another")
+addressed = _message(
+    "addressed", Agent, Agent, Key, Address, says="the grant from one agent to another states the address"
 )
-traffic = relation("traffic", Key, Data, kind=Kind.MESSAGE, says="training traffic derived from it, under the key")
-offer = relation("offer", Agent, Agent, Key, Slot, kind=Kind.MESSAGE, says="a grant sent by one agent to another")
-addressed = relation(
-    "addressed",
-    *(Agent, Agent, Key, Address),
-    kind=Kind.MESSAGE,
-    says="the grant from one agent to another states the address",
-)
-rumoured = relation("rumoured", Address, kind=Kind.MESSAGE, says="somebody says that the buffer is there")
-mux_request = relation("mux_request", Agent, kind=Kind.MESSAGE, says="the orchestrator asked for the route")
-sealed = relation("sealed", Agent, Key, Slot, Data, kind=Kind.MESSAGE, says="the holder's ciphertext, with its IV")
-returned = relation("returned", Agent, Key, Slot, kind=Kind.MESSAGE, says="the holder's return, with its count")
+rumoured = _message("rumoured", Address, says="somebody says that the buffer is there")
+mux_request = _message("mux_request", Agent, says="the orchestrator asked for the route")
+sealed = _message("sealed", Agent, Key, Slot, Data, says="the holder's ciphertext, with its IV")
+returned = _message("returned", Agent, Key, Slot, says="the holder's return, with its count")
 
 # -- what agents know --------------------------------------------------------------------------------------------------
 
-knows_h2d = relation("knows_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the host-to-device half")
-knows_d2h = relation("knows_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="knows the device-to-host half")
-forges_h2d = relation("forges_h2d", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge messages out, without the key")
-forges_d2h = relation("forges_d2h", Agent, Key, kind=Kind.KNOWLEDGE, says="can forge messages home, without the key")
-knows_master = relation("knows_master", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the session's master secret")
-knows_launch = relation("knows_launch", Agent, Session, kind=Kind.KNOWLEDGE, says="knows the launch key")
-learned = relation("learned", Agent, Data, kind=Kind.KNOWLEDGE, says="knows the plaintext, or what derives from it")
+_knowledge = partial(relation, kind=Kind.KNOWLEDGE)
+knows_h2d = _knowledge("knows_h2d", Agent, Key, says="knows the host-to-device half")
+knows_d2h = _knowledge("knows_d2h", Agent, Key, says="knows the device-to-host half")
+forges_h2d = _knowledge("forges_h2d", Agent, Key, says="can forge messages out, without the key")
+forges_d2h = _knowledge("forges_d2h", Agent, Key, says="can forge messages home, without the key")
+knows_master = _knowledge("knows_master", Agent, Session, says="knows the session's master secret")
+knows_launch = _knowledge("knows_launch", Agent, Session, says="knows the launch key")
+learned = _knowledge("learned", Agent, Data, says="knows the plaintext, or what derives from it")
 
 # -- truth and ghosts --------------------------------------------------------------------------------------------------
 
-owner = function("owner", Key, to=Agent, kind=Kind.TRUTH, says="the agent whose epoch the key is")
-key_session = function("key_session", Key, to=Session, kind=Kind.TRUTH, says="the session the key belongs to")
-ends_at = function("ends_at", Session, to=Gpu, kind=Kind.TRUTH, says="the GPU that really is at the far end")
+_truth_function = partial(function, kind=Kind.TRUTH)
+owner = _truth_function("owner", Key, to=Agent, says="the agent whose epoch the key is")
+key_session = _truth_function("key_session", Key, to=Session, says="the session the key belongs to")
+ends_at = _truth_function("ends_at", Session, to=Gpu, says="the GPU that really is at the far end")
 tenant = function("tenant", Session, to=Agent, kind=Kind.GHOST, says="the only holder the session is lent to")
-orchestrated = relation("orchestrated", Session, kind=Kind.GHOST, says="the orchestrator opened the session")
-protected = relation("protected", Session, kind=Kind.GHOST, says="opened with a genuine GPU in confidential mode")
-attested = relation("attested", Session, kind=Kind.GHOST, says="the orchestrator attested the GPU in the session")
-asked = relation("asked", Key, Order, kind=Kind.GHOST, says="the order was sent about the epoch")
-done = relation("done", Key, Order, kind=Kind.GHOST, says="the GPU carried the order out in the epoch")
-chained = relation(
-    "chained", Version, kind=Kind.GHOST, says="trained by verified code from the latest version, back to the first"
-)
-off_chain = relation("off_chain", Version, kind=Kind.GHOST, says="trained otherwise, in the session that was attested")
-made = relation("made", Version, kind=Kind.TRUTH, says="the version exists: training made it, or it was there at first")
-derives = relation("derives", Version, Version, kind=Kind.GHOST, says="the first was trained from the second")
-trained_on = relation("trained_on", Version, Data, kind=Kind.GHOST, says="the chunk was in the buffer when it was made")
-within = relation("within", Version, Data, kind=Kind.GHOST, says="the chunk went into it, or into one it was made from")
-taken = relation("taken", Key, Slot, Data, kind=Kind.GHOST, says="the GPU took the chunk into the buffer")
-taken_slot = relation("taken_slot", Key, Slot, kind=Kind.GHOST, says="some ciphertext with that IV was taken")
-replayed = relation("replayed", Key, Slot, kind=Kind.GHOST, says="a ciphertext was taken twice")
-repeated = relation("repeated", Key, Slot, kind=Kind.GHOST, says="the GPU protected two messages home with that IV")
-stray = relation("stray", Key, kind=Kind.GHOST, says="a ciphertext was taken outside its own epoch")
-took_grant = relation("took_grant", Agent, Key, kind=Kind.GHOST, says="the holder accepted a grant of the key")
-accepted_twice = relation("accepted_twice", Agent, Key, kind=Kind.GHOST, says="a grant was accepted twice")
-made_by = relation("made_by", Key, Agent, kind=Kind.GHOST, says="the GPU accepted a message that the agent made")
-revealed = relation("revealed", Key, kind=Kind.GHOST, says="the key was given to the adversary after its epoch")
-carried = relation("carried", Key, Data, kind=Kind.GHOST, says="the data, or what derives from it, was sent under it")
-exposed = relation("exposed", Data, kind=Kind.GHOST, says="an epoch that carried the data was revealed")
+_history = partial(relation, kind=Kind.GHOST)
+orchestrated = _history("orchestrated", Session, says="the orchestrator opened the session")
+protected = _history("protected", Session, says="opened with a genuine GPU in confidential mode")
+attested = _history("attested", Session, says="the orchestrator attested the GPU in the session")
+asked = _history("asked", Key, Order, says="the order was sent about the epoch")
+done = _history("done", Key, Order, says="the GPU carried the order out in the epoch")
+chained = _history("chained", Version, says="trained by verified code from the latest version, back to the first")
+off_chain = _history("off_chain", Version, says="trained otherwise, in the session that was attested")
+_hidden = partial(relation, kind=Kind.TRUTH)
+made = _hidden("made", Version, says="the version exists: training made it, or it was there at first")
+derives = _history("derives", Version, Version, says="the first was trained from the second")
+trained_on = _history("trained_on", Version, Data, says="the chunk was in the buffer when it was made")
+within = _history("within", Version, Data, says="the chunk went into it, or into one it was made from")
+taken = _history("taken", Key, Slot, Data, says="the GPU took the chunk into the buffer")
+taken_slot = _history("taken_slot", Key, Slot, says="some ciphertext with that IV was taken")
+replayed = _history("replayed", Key, Slot, says="a ciphertext was taken twice")
+repeated = _history("repeated", Key, Slot, says="the GPU protected two messages home with that IV")
+stray = _history("stray", Key, says="a ciphertext was taken outside its own epoch")
+took_grant = _history("took_grant", Agent, Key, says="the holder accepted a grant of the key")
+accepted_twice = _history("accepted_twice", Agent, Key, says="a grant was accepted twice")
+made_by = _history("made_by", Key, Agent, says="the GPU accepted a message that the agent made")
+revealed = _history("revealed", Key, says="the key was given to the adversary after its epoch")
+carried = _history("carried", Key, Data, says="the data, or what derives from it, was sent under it")
+exposed = _history("exposed", Data, says="an epoch that carried the data was revealed")
 
 
 # -- words used all over -----------------------------------------------------------------------------------------------
+
+
+def honest(agent: Agent) -> Formula:
+    """Whether the agent follows the protocol."""
+    return ~corrupt(agent)
 
 
 def honest_data(data: Data) -> Formula:
@@ -405,14 +343,10 @@ def attested_live(gpu: Gpu) -> Formula:
 # -- history -----------------------------------------------------------------------------------------------------------
 # What a claim needs to know beyond what parties keep: what was sent in which session, and which epoch came last.
 
-sent_in = relation("sent_in", Session, Data, kind=Kind.GHOST, says="the chunk was sealed under a key of the session")
-lent_last = relation("lent_last", Session, Key, kind=Kind.GHOST, says="the epoch was granted last in the session")
-sealed_again = relation(
-    "sealed_again", Key, Slot, kind=Kind.TRUTH, says="the orchestrator protected two uploads with that IV"
-)
-reported_again = relation(
-    "reported_again", Key, Slot, kind=Kind.TRUTH, says="the firmware protected two reports with that number"
-)
+sent_in = _history("sent_in", Session, Data, says="the chunk was sealed under a key of the session")
+lent_last = _history("lent_last", Session, Key, says="the epoch was granted last in the session")
+sealed_again = _hidden("sealed_again", Key, Slot, says="the orchestrator protected two uploads with that IV")
+reported_again = _hidden("reported_again", Key, Slot, says="the firmware protected two reports with that number")
 
 
 # -- counters ----------------------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Claims: what holds for any number of tenants, channels, pages, copies, messages and guesses."""
+"""Claims, goals and lemmas: what holds for any number of tenants, channels, pages, copies, messages and guesses."""
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, implies
+from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.pipellm.vocabulary import *
@@ -16,12 +16,7 @@ THREATS = ("lone-host", "collusion")
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
     claim = Claims(draft, TEXT, THREATS)
-    _secrecy(claim)
-    _ivs(claim)
-    _agreement(claim)
 
-
-def _secrecy(claim: Claims) -> None:
     @claim("confidentiality", "PipeLLM, abstract")
     def confidentiality(p: Agent, b: Block) -> Formula:
         return implies(learnt(p, b) & honest(owner(b)), p == owner(b))
@@ -30,8 +25,6 @@ def _secrecy(claim: Claims) -> None:
     def key_isolation(a: Agent, p: Agent, k: Key) -> Formula:
         return implies(own(a, k) & knows(p, k), p == a)
 
-
-def _ivs(claim: Claims) -> None:
     @claim("iv-unique", "RFC 5116 section 3.1")
     def iv_unique(a: Agent, k: Key, i: Iv, b: Block, c: Block) -> Formula:
         return implies(own(a, k) & exposed(k, i, b) & exposed(k, i, c), b == c)
@@ -48,8 +41,6 @@ def _ivs(claim: Claims) -> None:
     def counters_agree(a: Agent, k: Key) -> Formula:
         return implies(own(a, k) & ~dead(k), ~before(due(k), counter(k)))
 
-
-def _agreement(claim: Claims) -> None:
     @claim("copy-agreement", "PipeLLM, review: validation")
     def copy_agreement(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
         return implies(own(a, k) & landed(k, n, r, b), asked(k, r, b))
@@ -71,13 +62,7 @@ def _agreement(claim: Claims) -> None:
 
 def state_goals(draft: Draft) -> None:
     """Add the goals to ``draft``."""
-    _whole(draft)
-    _guesses(draft)
-    _wrong_guesses(draft)
-    _hostile(draft)
 
-
-def _whole(draft: Draft) -> None:
     @draft.goal(sentence="A block that was encrypted ahead reaches the GPU, after a NOP.")
     def hit_after_a_nop(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
         nop = scratch(k, start) & placed(k, start, start)
@@ -98,11 +83,23 @@ def _whole(draft: Draft) -> None:
     def in_flight(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
         return own(a, k) & command(k, n, r) & before(counter(k), n)
 
-
-def _guesses(draft: Draft) -> None:
     @draft.goal(sentence="A page that reached the GPU is written, and encrypted ahead again.")
     def written_again(a: Agent, k: Key, i: Iv, j: Iv, r: Copy, b: Block, c: Block) -> Formula:
         return own(a, k) & landed(k, i, r, b) & staged(k, j, source(k, r), c) & (b != c) & (j != i)
+
+    _wrong_guesses(draft)
+
+    @draft.goal(sentence="The host changes bytes on an honest tenant's channel, which ends.")
+    def ended(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+        return own(a, k) & dead(k) & exposed(k, i, b)
+
+    @draft.goal(sentence="A corrupt tenant sends what it likes on a channel of its own.")
+    def another_tenant(p: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
+        return corrupt(p) & opened(p, k) & landed(k, n, r, b) & learnt(p, b)
+
+    @draft.goal(sentence="A corrupt agent has the key of another one's channel.")
+    def pooled(p: Agent, q: Agent, k: Key) -> Formula:
+        return corrupt(p) & opened(p, k) & knows(q, k) & (p != q)
 
 
 def _wrong_guesses(draft: Draft) -> None:
@@ -123,15 +120,162 @@ def _wrong_guesses(draft: Draft) -> None:
         return own(a, k) & staged(k, i, p, b) & exposed(k, i, c) & (b != c) & before(i, due(k))
 
 
-def _hostile(draft: Draft) -> None:
-    @draft.goal(sentence="The host changes bytes on an honest tenant's channel, which ends.")
-    def ended(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
-        return own(a, k) & dead(k) & exposed(k, i, b)
+# -- lemmas ------------------------------------------------------------------------------------------------------------
+# What makes the claims inductive, for any number of everything, whoever is corrupt.
+#
+# The argument: a channel has one tenant, and if that is honest nobody else has its key; so what is exposed and
+# commanded under it, the tenant's runtime sent (keys). Everything exposed is under an IV that has passed, and
+# everything staged is what its page holds (ciphertexts). Copies are asked for, sent and received in one order
+# (requests, receiving).
 
-    @draft.goal(sentence="A corrupt tenant sends what it likes on a channel of its own.")
-    def another_tenant(p: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
-        return corrupt(p) & opened(p, k) & landed(k, n, r, b) & learnt(p, b)
 
-    @draft.goal(sentence="A corrupt agent has the key of another one's channel.")
-    def pooled(p: Agent, q: Agent, k: Key) -> Formula:
-        return corrupt(p) & opened(p, k) & knows(q, k) & (p != q)
+def state_lemmas(draft: Draft) -> None:
+    """Add the lemmas to ``draft``."""
+    # Keys.
+
+    @draft.lemma
+    def what_is_used(k: Key, p: Agent, i: Iv, r: Copy, b: Block) -> Formula:
+        """Nothing is under a key before it is drawn, and its counter is at the start."""
+        keys = opened(p, k) | knows(p, k) | asked(k, r, b) | session(k) | dead(k) | landed(k, i, r, b)
+        messages = exposed(k, i, b) | changed(k, b) | command(k, i, r) | scratch(k, i)
+        return ((keys | messages) >> used(k)) & (used(k) | (counter(k) == start))
+
+    @draft.lemma
+    def one_tenant(a: Agent, p: Agent, k: Key) -> Formula:
+        """A channel is one tenant's, and an honest tenant knows the keys of its own channels only."""
+        one = implies(opened(a, k) & opened(p, k), a == p)
+        return one & implies(knows(p, k) & honest(p), opened(p, k))
+
+    # Ciphertexts.
+
+    @draft.lemma
+    def pages_hold_their_owners_data(p: Page) -> Formula:
+        """A page holds data of whose page it is, or nothing."""
+        return (owner(content(p)) == home(p)) | (content(p) == zeros)
+
+    @draft.lemma
+    def staged_is_own(k: Key, i: Iv, p: Page, b: Block) -> Formula:
+        """What is staged is data of whose page it is, or nothing, under a key of the same tenant."""
+        return implies(staged(k, i, p, b), ((owner(b) == home(p)) | (b == zeros)) & opened(home(p), k))
+
+    @draft.lemma
+    def staged_is_current(k: Key, i: Iv, p: Page, b: Block) -> Formula:
+        """What is staged is what its page holds."""
+        return implies(staged(k, i, p, b), b == content(p))
+
+    @draft.lemma
+    def gone_has_passed(k: Key, i: Iv) -> Formula:
+        """What a message took has passed."""
+        return implies(gone(k, i), before(i, due(k)))
+
+    @draft.lemma
+    def exposed_of_the_honest(k: Key, i: Iv, b: Block) -> Formula:
+        """An honest tenant's data are exposed on its own channels only."""
+        return implies(exposed(k, i, b) & honest(owner(b)), opened(owner(b), k))
+
+    _exposed(draft)
+
+    # Requests.
+
+    @draft.lemma
+    def pending_is_own(k: Key, r: Copy) -> Formula:
+        """A pending copy is of a page of whose channel it is, and was not sent."""
+        known = ~earlier(latest(k), r) & ~served(k, r)
+        return implies(pending(k, r), known & opened(home(source(k, r)), k))
+
+    @draft.lemma
+    def pending_is_current(k: Key, r: Copy) -> Formula:
+        """The page of a pending copy still holds what it held when the copy was asked for."""
+        return implies(pending(k, r), asked(k, r, content(source(k, r))))
+
+    @draft.lemma
+    def asked_once(k: Key, r: Copy, b: Block, c: Block) -> Formula:
+        """A copy is asked for once, and is then pending or sent."""
+        known = ~earlier(latest(k), r) & (pending(k, r) | served(k, r))
+        return implies(asked(k, r, b), known & implies(asked(k, r, c), b == c))
+
+    @draft.lemma
+    def sent_was_asked(k: Key, r: Copy) -> Formula:
+        """What was sent has a number that was asked for."""
+        return implies(served(k, r), ~earlier(latest(k), r))
+
+    @draft.lemma
+    def pending_comes_after_sent(k: Key, r: Copy, s: Copy) -> Formula:
+        """What was sent was asked for before everything that is pending."""
+        return implies(served(k, r) & pending(k, s), earlier(r, s))
+
+    # Commands.
+
+    @draft.lemma
+    def commands_are_sent(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
+        """On an honest tenant's channel, commands tell what was sent, and where."""
+        there = before(n, due(k)) & served(k, r) & (place(k, r) == n)
+        nop = implies(scratch(k, n), before(n, due(k)) & ~command(k, n, r))
+        return implies(own(a, k), implies(command(k, n, r), there) & nop)
+
+    @draft.lemma
+    def commands_are_not_ahead(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
+        """On an honest tenant's channel, a command is for what was sent, and for no message to come."""
+        return implies(own(a, k) & command(k, n, r), served(k, r) & ~before(due(k), n))
+
+    @draft.lemma
+    def sent_is_commanded(k: Key, r: Copy) -> Formula:
+        """What was sent has a command."""
+        return implies(served(k, r), command(k, place(k, r), r))
+
+    @draft.lemma
+    def one_command(a: Agent, k: Key, n: Iv, r: Copy, s: Copy) -> Formula:
+        """A message is one copy."""
+        return implies(own(a, k) & command(k, n, r) & command(k, n, s), r == s)
+
+    @draft.lemma
+    def commands_in_order(a: Agent, k: Key, n: Iv, m: Iv, r: Copy, s: Copy) -> Formula:
+        """Copies are sent in the order in which they were asked for."""
+        return implies(own(a, k) & command(k, n, r) & command(k, m, s) & before(n, m), earlier(r, s))
+
+    @draft.lemma
+    def commands_fit(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
+        """What is exposed under the IV of a command is what was asked for."""
+        return implies(own(a, k) & command(k, n, r) & exposed(k, n, b), asked(k, r, b))
+
+    # Receiving.
+
+    @draft.lemma
+    def landed_as_commanded(a: Agent, k: Key, n: Iv, r: Copy, b: Block) -> Formula:
+        """What was decrypted had a command, and the counter has passed it."""
+        return implies(own(a, k) & landed(k, n, r, b), command(k, n, r) & before(n, counter(k)))
+
+    @draft.lemma
+    def nothing_is_left_out(a: Agent, k: Key, n: Iv, r: Copy) -> Formula:
+        """While a channel has not ended, every command that the counter has passed was followed."""
+        return implies(own(a, k) & command(k, n, r) & before(n, counter(k)) & ~dead(k), filled(k, r))
+
+    @draft.lemma
+    def nothing_was_left_out(a: Agent, k: Key, n: Iv, m: Iv, r: Copy, s: Copy, b: Block) -> Formula:
+        """Every command before one that was followed was followed."""
+        both = command(k, n, r) & landed(k, m, s, b) & before(n, m)
+        return implies(own(a, k) & both, filled(k, r))
+
+
+def _exposed(draft: Draft) -> None:
+    def mine(a: Agent, b: Block) -> Formula:
+        return (owner(b) == a) | (b == zeros)
+
+    if draft.variant != FLUSHED:
+
+        @draft.lemma
+        def exposed_has_passed(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+            """On an honest tenant's channel, what is exposed is its own, under an IV that has passed."""
+            return implies(own(a, k) & exposed(k, i, b), before(i, due(k)) & mine(a, b))
+
+        return
+
+    @draft.lemma
+    def exposed_is_spent(a: Agent, k: Key, i: Iv, b: Block) -> Formula:
+        """What is exposed is the tenant's own, under an IV that has passed or encrypts nothing else."""
+        return implies(own(a, k) & exposed(k, i, b), (before(i, due(k)) | spent(k, i)) & mine(a, b))
+
+    @draft.lemma
+    def staged_is_exposed(k: Key, i: Iv, p: Page, b: Block) -> Formula:
+        """What is staged lies in shared memory."""
+        return implies(staged(k, i, p, b), exposed(k, i, b))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from itertools import pairwise
 
-from carnet_spec.language import Draft, forall, implies
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
-from carnet_spec.protocols.pipellm.claims import TEXT, THREATS, state_claims, state_goals
-from carnet_spec.protocols.pipellm.lemmas import state_lemmas
-from carnet_spec.protocols.pipellm.protocol import specify_adversary, specify_application, specify_gpu, specify_runtime
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
+from carnet_spec.protocols.pipellm.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.pipellm.protocol import specify
 from carnet_spec.protocols.pipellm.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
 
@@ -74,65 +72,10 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 """For each variant the lemmas that do not hold in it."""
 
 
-# -- findings ----------------------------------------------------------------------------------------------------------
-# What speculative encryption needs, which the abstract of the paper does not say.
-# Each is an attack on a reading of the abstract. The paper itself may exclude it.
-
-ABSTRACT = "the abstract of the paper, read literally"
-
-_finding = partial(Finding, threat="lone-host", about=ABSTRACT)
-
-FINDINGS = (
-    _finding(
-        "finding-1",
-        "a guess waits in shared memory: the host sees it and a NOP, or anything else, under one IV, and reads both",
-        claim="confidentiality",
-        variant="shared-staging",
-    ),
-    _finding(
-        "finding-2",
-        "a wrong guess in shared memory verifies still: the host lets the GPU decrypt it instead of what was asked for",
-        claim="copy-agreement",
-        variant="shared-staging",
-    ),
-    _finding(
-        "finding-3",
-        "a page is written after it was encrypted ahead, and what it held before is sent",
-        claim="copy-agreement",
-        variant="no-invalidation",
-    ),
-    _finding(
-        "finding-4",
-        "the copy returns before the block is encrypted, and the application writes on",
-        claim="copy-agreement",
-        variant="asynchronous-writes",
-    ),
-    _finding(
-        "finding-5",
-        "a guess that was right overtakes a copy that was asked for before it",
-        claim="order-kept",
-        variant="hits-first",
-    ),
-    _finding(
-        "finding-6",
-        "a guess that was right is sent before the counter is there: the IV comes again, and encrypts something else",
-        claim="iv-unique",
-        variant="no-padding",
-    ),
-    _finding(
-        "finding-7",
-        "relinquishing begins again with the old key: the counter comes back, and the IVs with it",
-        claim="iv-unique",
-        variant="old-key",
-    ),
-)
-
-
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "pipellm"
 TITLE = "PipeLLM: blocks are encrypted before they are asked for, under the IV that will be due then"
-
 BUILT_IN = ("A1", "A2", "A3", "A4", "A5")
 """Assumptions in the shape of the steps: what verifies, what is out of reach, and that a write is seen."""
 
@@ -140,26 +83,6 @@ BUILT_IN = ("A1", "A2", "A3", "A4", "A5")
 def pipellm(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of PipeLLM."""
     draft = Draft(ID, TITLE, variant)
-    _assume(draft)
-    alone = forall(lambda a: implies(corrupt(a), a == host), Agent)
-    draft.threat("lone-host", "the host sees and changes shared memory; every tenant follows the protocol", alone=alone)
-    draft.threat("collusion", "tenants may be corrupt, too, and collude with the host")
-    declare_defences(draft, DEFENCES)
-    if draft.variant == FLUSHED:
-        draft.defence("encrypt-once", "an IV under which something was encrypted ahead encrypts nothing else")
-    _start(draft)
-    specify_application(draft)
-    specify_runtime(draft)
-    specify_gpu(draft)
-    specify_adversary(draft)
-    state_claims(draft)
-    state_lemmas(draft)
-    state_goals(draft)
-    expect_falls(draft, THREATS, FALLS, UNTRUE)
-    return draft
-
-
-def _assume(draft: Draft) -> None:
     assumptions_from(draft, TEXT, BUILT_IN)
     draft.axiom("the host is corrupt", corrupt(host), assumption="A2")
     draft.axiom("zeros are no secret", owner(zeros) == host, assumption="A6")
@@ -173,19 +96,138 @@ def _assume(draft: Draft) -> None:
         assumption="A7",
     )
     StrictOrder("copies", Copy, earlier, "A7", names="rst").assume_linear(draft, none)
+    alone = forall(lambda a: implies(corrupt(a), a == host), Agent)
+    draft.threat("lone-host", "the host sees and changes shared memory; every tenant follows the protocol", alone=alone)
+    draft.threat("collusion", "tenants may be corrupt, too, and collude with the host")
+    declare_defences(draft, DEFENCES)
+    if draft.variant == FLUSHED:
+        draft.defence("encrypt-once", "an IV under which something was encrypted ahead encrypts nothing else")
+    draft.initially(due, lambda k: start)
+    draft.initially(counter, lambda k: start)
+    draft.initially(latest, lambda k: none)
+    draft.initially(content, lambda p: zeros)
+    specify(draft)
+    state_claims(draft)
+    state_lemmas(draft)
+    state_goals(draft)
+    expect_falls(draft, THREATS, FALLS, UNTRUE)
+    return draft
 
 
-def _start(draft: Draft) -> None:
-    def at_the_start(k: Key) -> Iv:
-        return start
+# -- instances ---------------------------------------------------------------------------------------------------------
+# Finite instances of PipeLLM: who takes part, and how much is sent.
 
-    def not_asked(k: Key) -> Copy:
-        return none
+SIZES = {
+    "tenants": (1, "honest tenant"),
+    "tenant_keys": (1, "channel"),
+    "own_keys": (0, "channel of the adversary's"),
+    "sent_messages": (2, "message to a channel"),
+    "tenant_pages": (1, "page to a tenant"),
+    "copies": (2, "copy to a channel"),
+    "tenant_blocks": (2, "block to a tenant"),
+    "host_blocks": (0, "block to the host"),
+}
+"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
 
-    def not_written(p: Page) -> Block:
-        return zeros
 
-    draft.initially(due, at_the_start)
-    draft.initially(counter, at_the_start)
-    draft.initially(latest, not_asked)
-    draft.initially(content, not_written)
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the instance of the given sizes: honest tenants, the host, and a tenant who may collude with it.
+
+    A channel has one IV more than messages, since the counter goes on after the last; nothing is guessed for that one.
+    """
+    size = sizes_for(scale, SIZES, protocol.id)
+    tenants = first_names(HONEST, "tenant", size["tenants"])
+    others = ("mallory",) if threat == "collusion" else ()
+    blocks = {tenant: numbered_names(f"{tenant}'s ", size["tenant_blocks"]) for tenant in tenants}
+    blocks["host"] = (*numbered_names("host's ", size["host_blocks"]), "zeros")
+    pages = {tenant: numbered_names(f"{tenant}'s page ", size["tenant_pages"]) for tenant in tenants}
+    ivs = numbered_names("iv", size["sent_messages"] + 1, start=0)
+    copies = numbered_names("copy", size["copies"] + 1, start=0)
+    own, hers = numbered_names("k", size["tenant_keys"]), numbered_names("m", size["own_keys"])
+    return Instance(
+        elements={
+            "Agent": (*tenants, "host", *others),
+            "Key": (*own, *hers),
+            "Iv": ivs,
+            "Page": tuple(page for each in pages.values() for page in each),
+            "Copy": copies,
+            "Block": tuple(block for each in blocks.values() for block in each),
+        },
+        relations={
+            "corrupt": unary(("host", *others)),
+            "before": InLine(ivs),
+            "follows": frozenset(pairwise(ivs)),
+            "earlier": InLine(copies),
+        },
+        functions={
+            "host": {(): "host"},
+            "zeros": {(): "zeros"},
+            "start": {(): ivs[0]},
+            "none": {(): copies[0]},
+            "owner": {(block,): agent for agent, each in blocks.items() for block in each},
+            "home": {(page,): agent for agent, each in pages.items() for page in each},
+        },
+        pools={
+            ("open_channel", "k"): own,
+            ("open_own", "k"): hers,
+            ("open_own", "p"): others or ("host",),
+            ("speculate", "i"): ivs[:-1],
+        },
+        describes=sizes_in_words(size, SIZES),
+    )
+
+
+# -- family ------------------------------------------------------------------------------------------------------------
+# What speculative encryption needs, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+ABSTRACT = "the abstract of the paper, read literally"
+
+_finding = Findings("lone-host", ABSTRACT)
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=pipellm,
+    instance=instance,
+    variants=VARIANTS,
+    main=MAIN,
+    profiles=by_name(
+        Profile("tiny", {"tenant_pages": 2, "own_keys": 1, "tenant_blocks": 1}, title="two messages, of two pages"),
+        Profile("ci", {"sent_messages": 3, "tenant_blocks": 1}, title="three messages of one page"),
+    ),
+    hunts=(
+        Profile("one block", {"tenant_blocks": 1}, budget=1),
+        Profile("one page", {}, budget=1),
+        Profile("two pages", {"tenant_pages": 2, "tenant_blocks": 1}, budget=1),
+        Profile("three messages", {"sent_messages": 3, "copies": 3}, budget=1),
+        Profile("the adversary's own", {"tenant_keys": 0, "own_keys": 1}),
+    ),
+    findings=(
+        _finding(1, "shared-staging", "confidentiality")(
+            "a guess waits in shared memory: the host sees it and a NOP, or anything else, under one IV, and reads both"
+        ),
+        _finding(2, "shared-staging", "copy-agreement")(
+            "a wrong guess in shared memory verifies still: the host lets the GPU decrypt it "
+            "instead of what was asked for"
+        ),
+        _finding(3, "no-invalidation", "copy-agreement")(
+            "a page is written after it was encrypted ahead, and what it held before is sent"
+        ),
+        _finding(4, "asynchronous-writes", "copy-agreement")(
+            "the copy returns before the block is encrypted, and the application writes on"
+        ),
+        _finding(5, "hits-first", "order-kept")("a guess that was right overtakes a copy that was asked for before it"),
+        _finding(6, "no-padding", "iv-unique")(
+            "a guess that was right is sent before the counter is there: the IV comes again, and "
+            "encrypts something else"
+        ),
+        _finding(7, "old-key", "iv-unique")(
+            "relinquishing begins again with the old key: the counter comes back, and the IVs with it"
+        ),
+    ),
+    default_threat="collusion",
+    fresh_sizes=frozenset({"tenant_keys"}),
+    round_goal="hit-after-a-nop",
+    text=TEXT,
+)

@@ -2,70 +2,53 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, Step, forall, implies
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.protocols.pipellm.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _application(draft)
+    _runtime(draft)
+    _gpu(draft)
+    _adversary(draft)
+
 
 # -- application -------------------------------------------------------------------------------------------------------
 # It opens a channel, writes its pages, and asks for copies to the GPU.
 
 
-def specify_application(draft: Draft) -> None:
-    """Add channels, writes and requests to ``draft``."""
-    _channel(draft)
-    _write(draft)
-    _ask(draft)
+def _application(draft: Draft) -> None:
+    by_tenant = partial(draft.action, TENANT, actor=honest)
 
-
-def _channel(draft: Draft) -> None:
-    @draft.action(
-        by=TENANT,
-        says="{a} opens the channel {k} to the GPU.",
-        message="{a} -> host: session with the GPU, key {k}",
-        source="NVIDIA H100, confidential mode",
-        enforces=("REQ-KEY-01", "REQ-KEY-02"),
-    )
+    @by_tenant("NVIDIA H100, confidential mode", "REQ-KEY-01", "REQ-KEY-02")
     def open_channel(step: Step, a: Agent, k: Key) -> None:
         """Both counters begin at the start, and the key is as new as they are."""
-        step.actor(a, honest(a))
+        step.says("{a} opens the channel {k} to the GPU.")
+        step.message("{a} -> host: session with the GPU, key {k}")
         step.fresh(k)
-        step.insert(opened(a, k))
-        step.insert(knows(a, k))
-        step.insert(session(k))
+        step.insert(opened(a, k), knows(a, k), session(k))
 
-    @draft.action(
-        by=GPU,
-        says="{q} is given a channel under {k}, the key that {a} has.",
-        message="gpu -> {q}: session with key {k}",
-        source="Carnet (one key for two tenants)",
-        shortcut_of="own-key",
-    )
+    @draft.action(GPU, "Carnet (one key for two tenants)", shortcut_of="own-key")
     def share_key(step: Step, a: Agent, q: Agent, k: Key) -> None:
+        step.says("{q} is given a channel under {k}, the key that {a} has.")
+        step.message("gpu -> {q}: session with key {k}")
         step.given("of another", opened(a, k) & (a != q))
         step.insert(knows(q, k))
 
-    @draft.action(
-        by=TENANT,
-        says="{a} begins the channel {k} again, with its old key.",
-        source="Carnet (a counter that begins again)",
-        shortcut_of="new-key",
-    )
+    @by_tenant("Carnet (a counter that begins again)", shortcut_of="new-key")
     def restart(step: Step, a: Agent, k: Key) -> None:
-        step.actor(a, honest(a))
+        step.says("{a} begins the channel {k} again, with its old key.")
         step.require("own channel", opened(a, k))
         step.require("used before", due(k) != start)
         step.set(due(k), start)
 
-
-def _write(draft: Draft) -> None:
-    @draft.action(
-        by=TENANT,
-        says="The application of {a} writes {b} to {p}.",
-        source="PipeLLM, review: validation",
-        enforces=("REQ-WRITE-01", "REQ-WRITE-02"),
-    )
+    @by_tenant("PipeLLM, review: validation", "REQ-WRITE-01", "REQ-WRITE-02")
     def write(step: Step, a: Agent, p: Page, b: Block) -> None:
         """The page is write-protected while a ciphertext of it is staged, so the runtime sees the write first."""
-        step.actor(a, honest(a))
+        step.says("The application of {a} writes {b} to {p}.")
         step.require("own page", home(p) == a)
         step.require("own data", owner(b) == a)
         idle = forall(lambda k, r: implies(pending(k, r), source(k, r) != p), Key, Copy)
@@ -74,24 +57,16 @@ def _write(draft: Draft) -> None:
         stale = staged(step.each(Key), step.each(Iv), p, step.each(Block))
         step.remove(stale, defence="write-invalidates", name="drop what was staged of it")
 
-
-def _ask(draft: Draft) -> None:
-    @draft.action(
-        by=TENANT,
-        says="The application of {a} asks for {r}, of {p}, on {k}.",
-        source="PipeLLM, abstract",
-        enforces="REQ-ORDER-01",
-    )
+    @by_tenant("PipeLLM, abstract", "REQ-ORDER-01")
     def ask(step: Step, a: Agent, k: Key, r: Copy, p: Page) -> None:
         """Copies are numbered in the order in which they are asked for."""
-        step.actor(a, honest(a))
+        step.says("The application of {a} asks for {r}, of {p}, on {k}.")
         step.require("own channel", opened(a, k))
         step.require("own page", home(p) == a)
         step.require("the next number", earlier(latest(k), r))
         step.set(latest(k), r)
         step.set(source(k, r), p)
-        step.insert(pending(k, r))
-        step.insert(asked(k, r, content(p)))
+        step.insert(pending(k, r), asked(k, r, content(p)))
 
 
 # -- runtime -----------------------------------------------------------------------------------------------------------
@@ -101,16 +76,82 @@ _SPECULATION = "PipeLLM, abstract: speculative pipelined encryption"
 _RELINQUISHING = "PipeLLM, abstract: pipeline relinquishing"
 
 
-def specify_runtime(draft: Draft) -> None:
+def _runtime(draft: Draft) -> None:
     """Add speculation and what is sent to ``draft``.
 
     Where guesses are flushed, an IV under which something was encrypted ahead encrypts nothing else.
     """
+    by_tenant = partial(draft.action, TENANT, actor=honest)
     once = draft.variant == FLUSHED
-    _speculate(draft, once=once)
-    _hit(draft)
-    _miss(draft, once=once)
-    _pad(draft, once=once)
+
+    @by_tenant(_SPECULATION, "REQ-STAGE-01")
+    def speculate(step: Step, a: Agent, k: Key, i: Iv, p: Page) -> None:
+        """Any predictor may guess any page for any IV to come, and several pages for one."""
+        step.says("The runtime of {a} guesses {p} for {i}, and encrypts it ahead under {k}.")
+        step.message("{a} -> {a}: ciphertext under {k}, for later")
+        step.require("own channel", opened(a, k))
+        step.require("own page", home(p) == a)
+        step.require("not passed", ~before(i, due(k)))
+        if once:
+            step.require("encrypts nothing yet", ~spent(k, i), defence="encrypt-once")
+            step.insert(spent(k, i))
+        step.insert(staged(k, i, p, content(p)))
+        step.insert(exposed(k, i, content(p)), unless="private-staging", name="stage in shared memory")
+
+    @by_tenant(_SPECULATION, "REQ-SEND-01", "REQ-SEND-02", "REQ-SEND-03", "REQ-ORDER-01")
+    def hit(step: Step, a: Agent, k: Key, r: Copy, q: Page, i: Iv, b: Block, j: Iv) -> None:
+        """The ciphertext goes to shared memory only now, when its page is asked for and its IV is due."""
+        step.says("The runtime of {a} sends what it staged of {q} under {i} as {r} on {k}.")
+        step.message("{a} -> host: ciphertext under {k}, for {r}")
+        step.require("own channel", opened(a, k))
+        step.require("asked for", pending(k, r))
+        step.require("the first that is pending", _first(k, r), defence="in-order")
+        step.require("staged", staged(k, i, q, b))
+        step.require("the page that is asked for", q == source(k, r), defence="page-checked")
+        step.require("not behind", ~before(i, due(k)), defence="behind-anew")
+        step.require("not ahead", ~before(due(k), i), defence="pad-first")
+        step.require("the counter goes on", follows(due(k), j))
+        step.insert(exposed(k, i, b), guessed(k, r), command(k, due(k), r))
+        _take(step, k, i)
+        step.insert(served(k, r))
+        step.set(place(k, r), due(k))
+        step.remove(pending(k, r))
+        step.set(due(k), j)
+
+    @by_tenant(_RELINQUISHING, "REQ-SEND-02", "REQ-SEND-04", "REQ-ORDER-01")
+    def miss(step: Step, a: Agent, k: Key, r: Copy, j: Iv) -> None:
+        """Whatever was staged under this IV is sent no more: nobody ever sees it."""
+        step.says("The runtime of {a} encrypts {r} anew, and sends it on {k}.")
+        step.message("{a} -> host: ciphertext under {k}, for {r}")
+        step.require("own channel", opened(a, k))
+        step.require("asked for", pending(k, r))
+        step.require("the first that is pending", _first(k, r), defence="in-order")
+        step.require("the counter goes on", follows(due(k), j))
+        if once:
+            step.require("encrypts nothing yet", ~spent(k, due(k)), defence="encrypt-once")
+        step.insert(exposed(k, due(k), content(source(k, r))), command(k, due(k), r))
+        _take(step, k, due(k))
+        step.insert(served(k, r))
+        step.set(place(k, r), due(k))
+        step.remove(pending(k, r))
+        step.set(due(k), j, defence="miss-advances")
+
+    @by_tenant(_RELINQUISHING, "REQ-SEND-04", "REQ-PAD-01")
+    def pad(step: Step, a: Agent, k: Key, j: Iv) -> None:
+        """A copy of a byte to scratch memory: it costs an IV, and does nothing else."""
+        step.says("The runtime of {a} sends a NOP on {k}.")
+        step.message("{a} -> host: NOP under {k}")
+        step.require("own channel", opened(a, k))
+        step.require("the counter goes on", follows(due(k), j))
+        if once:
+            step.require("encrypts nothing yet", ~spent(k, due(k)), defence="encrypt-once")
+        step.insert(exposed(k, due(k), zeros))
+        step.insert(scratch(k, due(k)), defence="pad-discarded")
+        over = command(k, due(k), latest(k))
+        step.insert(over, when=latest(k) != none, unless="pad-discarded", name="copy over the last copy")
+        _take(step, k, due(k))
+        step.set(due(k), j, defence="pad-advances")
+
     if once:
         _flush(draft)
 
@@ -127,116 +168,12 @@ def _take(step: Step, key: Key, iv: Iv) -> None:
     step.insert(gone(key, due(key)))
 
 
-def _speculate(draft: Draft, *, once: bool) -> None:
-    @draft.action(
-        by=TENANT,
-        says="The runtime of {a} guesses {p} for {i}, and encrypts it ahead under {k}.",
-        message="{a} -> {a}: ciphertext under {k}, for later",
-        source=_SPECULATION,
-        enforces="REQ-STAGE-01",
-    )
-    def speculate(step: Step, a: Agent, k: Key, i: Iv, p: Page) -> None:
-        """Any predictor may guess any page for any IV to come, and several pages for one."""
-        step.actor(a, honest(a))
-        step.require("own channel", opened(a, k))
-        step.require("own page", home(p) == a)
-        step.require("not passed", ~before(i, due(k)))
-        if once:
-            step.require("encrypts nothing yet", ~spent(k, i), defence="encrypt-once")
-            step.insert(spent(k, i))
-        step.insert(staged(k, i, p, content(p)))
-        step.insert(exposed(k, i, content(p)), unless="private-staging", name="stage in shared memory")
-
-
-def _hit(draft: Draft) -> None:
-    @draft.action(
-        by=TENANT,
-        says="The runtime of {a} sends what it staged of {q} under {i} as {r} on {k}.",
-        message="{a} -> host: ciphertext under {k}, for {r}",
-        source=_SPECULATION,
-        enforces=("REQ-SEND-01", "REQ-SEND-02", "REQ-SEND-03", "REQ-ORDER-01"),
-    )
-    def hit(step: Step, a: Agent, k: Key, r: Copy, q: Page, i: Iv, b: Block, j: Iv) -> None:
-        """The ciphertext goes to shared memory only now, when its page is asked for and its IV is due."""
-        step.actor(a, honest(a))
-        step.require("own channel", opened(a, k))
-        step.require("asked for", pending(k, r))
-        step.require("the first that is pending", _first(k, r), defence="in-order")
-        step.require("staged", staged(k, i, q, b))
-        step.require("the page that is asked for", q == source(k, r), defence="page-checked")
-        step.require("not behind", ~before(i, due(k)), defence="behind-anew")
-        step.require("not ahead", ~before(due(k), i), defence="pad-first")
-        step.require("the counter goes on", follows(due(k), j))
-        step.insert(exposed(k, i, b))
-        step.insert(guessed(k, r))
-        step.insert(command(k, due(k), r))
-        _take(step, k, i)
-        step.insert(served(k, r))
-        step.set(place(k, r), due(k))
-        step.remove(pending(k, r))
-        step.set(due(k), j)
-
-
-def _miss(draft: Draft, *, once: bool) -> None:
-    @draft.action(
-        by=TENANT,
-        says="The runtime of {a} encrypts {r} anew, and sends it on {k}.",
-        message="{a} -> host: ciphertext under {k}, for {r}",
-        source=_RELINQUISHING,
-        enforces=("REQ-SEND-02", "REQ-SEND-04", "REQ-ORDER-01"),
-    )
-    def miss(step: Step, a: Agent, k: Key, r: Copy, j: Iv) -> None:
-        """Whatever was staged under this IV is sent no more: nobody ever sees it."""
-        step.actor(a, honest(a))
-        step.require("own channel", opened(a, k))
-        step.require("asked for", pending(k, r))
-        step.require("the first that is pending", _first(k, r), defence="in-order")
-        step.require("the counter goes on", follows(due(k), j))
-        if once:
-            step.require("encrypts nothing yet", ~spent(k, due(k)), defence="encrypt-once")
-        step.insert(exposed(k, due(k), content(source(k, r))))
-        step.insert(command(k, due(k), r))
-        _take(step, k, due(k))
-        step.insert(served(k, r))
-        step.set(place(k, r), due(k))
-        step.remove(pending(k, r))
-        step.set(due(k), j, defence="miss-advances")
-
-
-def _pad(draft: Draft, *, once: bool) -> None:
-    @draft.action(
-        by=TENANT,
-        says="The runtime of {a} sends a NOP on {k}.",
-        message="{a} -> host: NOP under {k}",
-        source=_RELINQUISHING,
-        enforces=("REQ-SEND-04", "REQ-PAD-01"),
-    )
-    def pad(step: Step, a: Agent, k: Key, j: Iv) -> None:
-        """A copy of a byte to scratch memory: it costs an IV, and does nothing else."""
-        step.actor(a, honest(a))
-        step.require("own channel", opened(a, k))
-        step.require("the counter goes on", follows(due(k), j))
-        if once:
-            step.require("encrypts nothing yet", ~spent(k, due(k)), defence="encrypt-once")
-        step.insert(exposed(k, due(k), zeros))
-        step.insert(scratch(k, due(k)), defence="pad-discarded")
-        over = command(k, due(k), latest(k))
-        step.insert(over, when=latest(k) != none, unless="pad-discarded", name="copy over the last copy")
-        _take(step, k, due(k))
-        step.set(due(k), j, defence="pad-advances")
-
-
 def _flush(draft: Draft) -> None:
-    @draft.action(
-        by=TENANT,
-        says="The runtime of {a} sends the guess that is due on {k}, {b}, to scratch memory.",
-        message="{a} -> host: a wrong guess under {k}, as a NOP",
-        source="Carnet (a guess that is flushed)",
-        enforces=("REQ-FLUSH-01", "REQ-SEND-04"),
-    )
+    @draft.action(TENANT, "Carnet (a guess that is flushed)", "REQ-FLUSH-01", "REQ-SEND-04", actor=honest)
     def flush(step: Step, a: Agent, k: Key, b: Block, j: Iv) -> None:
         """A whole block travels for nothing, and no IV is used twice."""
-        step.actor(a, honest(a))
+        step.says("The runtime of {a} sends the guess that is due on {k}, {b}, to scratch memory.")
+        step.message("{a} -> host: a wrong guess under {k}, as a NOP")
         step.require("own channel", opened(a, k))
         step.require("encrypted ahead", exposed(k, due(k), b))
         step.require("the counter goes on", follows(due(k), j))
@@ -251,23 +188,14 @@ def _flush(draft: Draft) -> None:
 _COUNTER = "PipeLLM, abstract: speculative pipelined encryption"
 
 
-def specify_gpu(draft: Draft) -> None:
-    """Add what the GPU does with messages to ``draft``."""
-    _decrypt(draft)
-    _discard(draft)
-    _refuse(draft)
+def _gpu(draft: Draft) -> None:
+    by_gpu = partial(draft.action, GPU)
 
-
-def _decrypt(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="The GPU decrypts {b} on {k}, from bytes under {i}, to where {r} goes.",
-        message="host -> gpu: ciphertext under {k}",
-        source=_COUNTER,
-        enforces=("REQ-RECEIVE-01", "REQ-RECEIVE-02", "REQ-RECEIVE-03", "REQ-RECEIVE-04"),
-    )
+    @by_gpu(_COUNTER, "REQ-RECEIVE-01", "REQ-RECEIVE-02", "REQ-RECEIVE-03", "REQ-RECEIVE-04")
     def decrypt(step: Step, k: Key, i: Iv, b: Block, m: Iv, r: Copy, j: Iv) -> None:
         """The host chooses the bytes; which IV they have to be under, it cannot choose."""
+        step.says("The GPU decrypts {b} on {k}, from bytes under {i}, to where {r} goes.")
+        step.message("host -> gpu: ciphertext under {k}")
         step.given("bytes in shared memory", exposed(k, i, b) | changed(k, b))
         step.require("a command", command(k, m, r))
         step.require("not ended", ~dead(k), defence="fail-closed")
@@ -275,38 +203,25 @@ def _decrypt(draft: Draft) -> None:
         step.require("the tag verifies", exposed(k, i, b), defence="tag-checked")
         step.require("the command of this number", m == counter(k), defence="command-counted")
         step.require("the counter goes on", follows(counter(k), j))
-        step.insert(landed(k, counter(k), r, b))
-        step.insert(filled(k, r))
+        step.insert(landed(k, counter(k), r, b), filled(k, r))
         step.set(counter(k), j)
 
-
-def _discard(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="The GPU decrypts a NOP on {k}, and discards it.",
-        message="host -> gpu: NOP under {k}",
-        source="PipeLLM, abstract: pipeline relinquishing",
-        enforces="REQ-RECEIVE-01",
-    )
+    @by_gpu("PipeLLM, abstract: pipeline relinquishing", "REQ-RECEIVE-01")
     def discard(step: Step, k: Key, b: Block, j: Iv) -> None:
         """Only the counter remembers it."""
+        step.says("The GPU decrypts a NOP on {k}, and discards it.")
+        step.message("host -> gpu: NOP under {k}")
         step.require("the tag verifies", exposed(k, counter(k), b))
         step.require("a NOP", scratch(k, counter(k)))
         step.require("not ended", ~dead(k), defence="fail-closed")
         step.require("the counter goes on", follows(counter(k), j))
         step.set(counter(k), j)
 
-
-def _refuse(draft: Draft) -> None:
-    @draft.action(
-        by=GPU,
-        says="Bytes on {k} do not verify under the counter of the GPU, which ends the channel.",
-        message="host -> gpu: other bytes under {k}",
-        source="SP 800-38D section 7.2",
-        enforces="REQ-RECEIVE-04",
-    )
+    @by_gpu("SP 800-38D section 7.2", "REQ-RECEIVE-04")
     def refuse(step: Step, k: Key, j: Iv) -> None:
         """The host can send such bytes at any time. The worst is that the counter goes on with them."""
+        step.says("Bytes on {k} do not verify under the counter of the GPU, which ends the channel.")
+        step.message("host -> gpu: other bytes under {k}")
         step.require("a channel", session(k))
         step.require("not ended", ~dead(k), defence="fail-closed")
         step.require("the counter goes on", follows(counter(k), j))
@@ -318,78 +233,56 @@ def _refuse(draft: Draft) -> None:
 # The host, which sees and changes shared memory, and tenants that collude with it.
 
 
-def specify_adversary(draft: Draft) -> None:
-    """Add what the adversary does, makes and works out to ``draft``."""
-    _act(draft)
-    _forge(draft)
-    _read(draft)
+def _adversary(draft: Draft) -> None:
+    rule = partial(draft.rule, ADVERSARY)
 
-
-def _act(draft: Draft) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="{p} opens a channel of its own, {k}.",
-        message="{p} -> gpu: session with key {k}",
-        source="Carnet (other tenants)",
-        cost=1,
-    )
+    @draft.action(ADVERSARY, "Carnet (other tenants)", cost=1)
     def open_own(step: Step, p: Agent, k: Key) -> None:
+        step.says("{p} opens a channel of its own, {k}.")
+        step.message("{p} -> gpu: session with key {k}")
         step.given("corrupt", corrupt(p))
         step.fresh(k)
-        step.insert(opened(p, k))
-        step.insert(knows(p, k))
-        step.insert(session(k))
+        step.insert(opened(p, k), knows(p, k), session(k))
 
-
-def _forge(draft: Draft) -> None:
-    @draft.rule(by=ADVERSARY, says="{p} encrypts {b} under {k} and {i}.", source="Carnet (who has the key encrypts)")
+    @rule("Carnet (who has the key encrypts)")
     def forge(step: Step, p: Agent, k: Key, i: Iv, b: Block) -> None:
+        step.says("{p} encrypts {b} under {k} and {i}.")
         step.given("has the key", corrupt(p) & knows(p, k))
         step.given("has the data", corrupt(owner(b)) | learnt(p, b))
         step.insert(exposed(k, i, b))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} commands on {k} what message {i} is: {r}, or a NOP.",
-        source="Carnet (who has the key commands)",
-    )
+    @rule("Carnet (who has the key commands)")
     def forge_command(step: Step, p: Agent, k: Key, i: Iv, r: Copy) -> None:
+        step.says("{p} commands on {k} what message {i} is: {r}, or a NOP.")
         step.given("has the key", corrupt(p) & knows(p, k))
-        step.insert(command(k, i, r))
-        step.insert(scratch(k, i))
+        step.insert(command(k, i, r), scratch(k, i))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} changes bytes under {k}, and they decrypt to {b}.",
-        source="SP 800-38D section 7.1 (counter mode)",
-    )
+    @rule("SP 800-38D section 7.1 (counter mode)")
     def change(step: Step, p: Agent, k: Key, i: Iv, c: Block, b: Block) -> None:
         """A bit that is changed in the ciphertext is changed in the plaintext; the tag does not come with it."""
+        step.says("{p} changes bytes under {k}, and they decrypt to {b}.")
         step.given("a ciphertext", corrupt(p) & exposed(k, i, c))
         step.given("what the adversary wants", corrupt(owner(b)))
         step.insert(changed(k, b))
 
-
-def _read(draft: Draft) -> None:
-    @draft.rule(by=ADVERSARY, says="{p} tells {q} the key {k}.", source="Carnet (colluders pool what they know)")
+    @rule("Carnet (colluders pool what they know)")
     def pool(step: Step, p: Agent, q: Agent, k: Key) -> None:
+        step.says("{p} tells {q} the key {k}.")
         step.given("colluders", corrupt(p) & corrupt(q) & knows(p, k))
         step.insert(knows(q, k))
 
-    @draft.rule(by=ADVERSARY, says="{p} decrypts {b}, which is in shared memory under {k}.", source="PipeLLM, abstract")
+    @rule("PipeLLM, abstract")
     def read(step: Step, p: Agent, k: Key, i: Iv, b: Block) -> None:
         """Whoever has the key, corrupt or not, the tenant included."""
+        step.says("{p} decrypts {b}, which is in shared memory under {k}.")
         step.given("has the key", knows(p, k))
         step.given("a ciphertext", exposed(k, i, b))
         step.insert(learnt(p, b))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="{p} sees two ciphertexts under one IV, of {b} and of {c}, and reads both.",
-        source="SP 800-38D appendix A",
-    )
+    @rule("SP 800-38D appendix A")
     def read_two(step: Step, p: Agent, k: Key, i: Iv, b: Block, c: Block) -> None:
         """The sum of two ciphertexts under one key stream is the sum of the plaintexts."""
+        step.says("{p} sees two ciphertexts under one IV, of {b} and of {c}, and reads both.")
         step.given("corrupt", corrupt(p))
         step.given("one IV", exposed(k, i, b) & exposed(k, i, c) & (b != c))
         step.insert(learnt(p, b))

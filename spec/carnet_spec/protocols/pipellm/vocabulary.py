@@ -7,19 +7,10 @@ its number. What is encrypted before anybody asks for it is *staged*.
 
 from __future__ import annotations
 
-from carnet_spec.language import (
-    Formula,
-    Individual,
-    Kind,
-    Role,
-    constant,
-    function,
-    relation,
-    rigid_function,
-    rigid_relation,
-)
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -68,20 +59,18 @@ none = constant("none", Copy, says="the number before that of every copy")
 
 # -- a tenant's state --------------------------------------------------------------------------------------------------
 
-opened = relation("opened", Agent, Key, kind=Kind.STATE, of=TENANT, says="the tenant opened the channel")
-due = function("due", Key, to=Iv, kind=Kind.STATE, of=TENANT, says="the IV of the next message")
-content = function("content", Page, to=Block, kind=Kind.STATE, of=TENANT, says="what the page holds")
-latest = function("latest", Key, to=Copy, kind=Kind.STATE, of=TENANT, says="the copy that was asked for last")
-pending = relation("pending", Key, Copy, kind=Kind.STATE, of=TENANT, says="the copy was asked for, and not sent yet")
-source = function("source", Key, Copy, to=Page, kind=Kind.STATE, of=TENANT, says="the page that is to be copied")
-staged = relation(
-    "staged",
-    *(Key, Iv, Page, Block),
-    kind=Kind.STATE,
-    of=TENANT,
-    says="the page was encrypted ahead, under that IV, when it held that block",
+_tenant_state = partial(relation, kind=Kind.STATE, of=TENANT)
+opened = _tenant_state("opened", Agent, Key, says="the tenant opened the channel")
+_tenant_function = partial(function, kind=Kind.STATE, of=TENANT)
+due = _tenant_function("due", Key, to=Iv, says="the IV of the next message")
+content = _tenant_function("content", Page, to=Block, says="what the page holds")
+latest = _tenant_function("latest", Key, to=Copy, says="the copy that was asked for last")
+pending = _tenant_state("pending", Key, Copy, says="the copy was asked for, and not sent yet")
+source = _tenant_function("source", Key, Copy, to=Page, says="the page that is to be copied")
+staged = _tenant_state(
+    "staged", Key, Iv, Page, Block, says="the page was encrypted ahead, under that IV, when it held that block"
 )
-spent = relation("spent", Key, Iv, kind=Kind.STATE, of=TENANT, says="something was encrypted ahead under the IV")
+spent = _tenant_state("spent", Key, Iv, says="something was encrypted ahead under the IV")
 
 # -- a GPU's state -----------------------------------------------------------------------------------------------------
 
@@ -97,17 +86,12 @@ landed = relation(
 
 # -- messages ----------------------------------------------------------------------------------------------------------
 
-session = relation("session", Key, kind=Kind.MESSAGE, says="a tenant and the GPU agreed on the key")
-exposed = relation(
-    "exposed", Key, Iv, Block, kind=Kind.MESSAGE, says="the ciphertext of the block under that IV is in shared memory"
-)
-changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="bytes without their tag decrypt to this")
-command = relation(
-    "command", Key, Iv, Copy, kind=Kind.MESSAGE, says="under the key: the message of that number is the copy"
-)
-scratch = relation(
-    "scratch", Key, Iv, kind=Kind.MESSAGE, says="under the key: the message of that number is a NOP, to be discarded"
-)
+_message = partial(relation, kind=Kind.MESSAGE)
+session = _message("session", Key, says="a tenant and the GPU agreed on the key")
+exposed = _message("exposed", Key, Iv, Block, says="the ciphertext of the block under that IV is in shared memory")
+changed = _message("changed", Key, Block, says="bytes without their tag decrypt to this")
+command = _message("command", Key, Iv, Copy, says="under the key: the message of that number is the copy")
+scratch = _message("scratch", Key, Iv, says="under the key: the message of that number is a NOP, to be discarded")
 
 # -- knowledge ---------------------------------------------------------------------------------------------------------
 
@@ -116,18 +100,15 @@ learnt = relation("learnt", Agent, Block, kind=Kind.KNOWLEDGE, says="the agent l
 
 # -- history -----------------------------------------------------------------------------------------------------------
 
-asked = relation(
-    "asked", Key, Copy, Block, kind=Kind.GHOST, says="the page held that block when the copy was asked for"
-)
-placed = relation(
-    "placed", Key, Iv, Iv, kind=Kind.GHOST, says="the message of the first number was encrypted under the second IV"
-)
-gone = relation("gone", Key, Iv, kind=Kind.GHOST, says="a message took the IV")
-late = relation("late", Key, Iv, kind=Kind.GHOST, says="a message was encrypted under the IV after it was gone")
-guessed = relation("guessed", Key, Copy, kind=Kind.GHOST, says="the copy was sent as it was encrypted ahead")
-served = relation("served", Key, Copy, kind=Kind.GHOST, says="the copy was sent")
+_history = partial(relation, kind=Kind.GHOST)
+asked = _history("asked", Key, Copy, Block, says="the page held that block when the copy was asked for")
+placed = _history("placed", Key, Iv, Iv, says="the message of the first number was encrypted under the second IV")
+gone = _history("gone", Key, Iv, says="a message took the IV")
+late = _history("late", Key, Iv, says="a message was encrypted under the IV after it was gone")
+guessed = _history("guessed", Key, Copy, says="the copy was sent as it was encrypted ahead")
+served = _history("served", Key, Copy, says="the copy was sent")
 place = function("place", Key, Copy, to=Iv, kind=Kind.GHOST, says="the number of the message that is the copy")
-filled = relation("filled", Key, Copy, kind=Kind.GHOST, says="something was decrypted to where the copy goes")
+filled = _history("filled", Key, Copy, says="something was decrypted to where the copy goes")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
+from itertools import combinations
 
-from carnet_spec.language import Draft, Formula, forall, implies
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
-from carnet_spec.protocols.ring_all_reduce.claims import TEXT, THREATS, state_claims, state_goals
-from carnet_spec.protocols.ring_all_reduce.lemmas import state_lemmas
-from carnet_spec.protocols.ring_all_reduce.protocol import specify_adversary, specify_reducing, specify_setup
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
+from carnet_spec.protocols.ring_all_reduce.claims import TEXT, THREATS, state_claims, state_goals, state_lemmas
+from carnet_spec.protocols.ring_all_reduce.protocol import specify
 from carnet_spec.protocols.ring_all_reduce.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
 
@@ -40,19 +39,15 @@ DEFENCES = (
 # -- what falls --------------------------------------------------------------------------------------------------------
 # Every claim that is not named for a variant holds in it, and is proved.
 
-_TENANTS = THREATS[1:]
 _WRONG_SUMS = ("partial-sum-agreement", "sum-agreement", "nothing-else", "whole-sum", "same-sum")
 _JOINED = ("neighbour-genuine", "hop-isolation", "confidentiality", *_WRONG_SUMS)
 
 FALLS: Falls = {
     "group-key": dict.fromkeys(("neighbour-genuine", "hop-isolation", "confidentiality", "iv-unique"), THREATS),
     "unattested": dict.fromkeys(_JOINED, THREATS),
-    CERTIFICATE_ONLY: dict.fromkeys(_JOINED, _TENANTS),
-    "any-iteration": dict.fromkeys(_WRONG_SUMS, THREATS),
+    CERTIFICATE_ONLY: dict.fromkeys(_JOINED, THREATS[1:]),
+    **dict.fromkeys(("any-iteration", "any-chunk", "bare-mac", "late-check"), dict.fromkeys(_WRONG_SUMS, THREATS)),
     "any-phase": dict.fromkeys(("partial-sum-agreement", "sum-agreement", "whole-sum", "same-sum"), THREATS),
-    "any-chunk": dict.fromkeys(_WRONG_SUMS, THREATS),
-    "bare-mac": dict.fromkeys(_WRONG_SUMS, THREATS),
-    "late-check": dict.fromkeys(_WRONG_SUMS, THREATS),
     "goes-on": {"whole-sum": THREATS},
     "same-keys": dict.fromkeys(("confidentiality", "iv-unique", "same-sum"), THREATS),
 }
@@ -67,10 +62,8 @@ UNTRUE: dict[str, tuple[str, ...]] = {
         *("ivs_are_spent", "who_knows", "one_iv_one_message"),
     ),
     "unattested": (*_STRANGE, "sums_are_clean", "nobody_is_missing", "sums_come_from_the_last"),
-    "any-iteration": _MIXED,
+    **dict.fromkeys(("any-iteration", "any-chunk", "bare-mac"), _MIXED),
     "any-phase": _MIXED[1:],
-    "any-chunk": _MIXED,
-    "bare-mac": _MIXED,
     "late-check": ("sums_are_clean", *_MIXED),
     "goes-on": ("nobody_is_missing",),
     "same-keys": (
@@ -81,93 +74,10 @@ UNTRUE: dict[str, tuple[str, ...]] = {
 """For each variant the lemmas that do not hold in it."""
 
 
-# -- findings ----------------------------------------------------------------------------------------------------------
-# What encryption and authentication of each hop need, which the abstract of the paper does not say.
-# Each is an attack on a reading of the abstract. The paper itself may exclude it.
-
-ABSTRACT = "the abstract of the paper, read literally"
-CHOICE = "a choice that the abstract leaves open"
-
-_finding = functools.partial(Finding, threat="tenants", about=CHOICE)
-
-FINDINGS = (
-    _finding(
-        "finding-1",
-        "every message is encrypted and has a MAC, which says nothing of where it belongs: a partial sum passes for the"
-        " whole one",
-        claim="whole-sum",
-        variant="bare-mac",
-        about=ABSTRACT,
-    ),
-    _finding(
-        "finding-2",
-        "one key for the whole ring: two ranks seal their partial sums under one IV",
-        claim="iv-unique",
-        variant="group-key",
-    ),
-    _finding(
-        "finding-3",
-        "ranks agree on keys with whoever answers: a fake GPU in the ring reads partial sums",
-        threat="links",
-        claim="confidentiality",
-        variant="unattested",
-    ),
-    _finding(
-        "finding-4",
-        "a vendor's certificate is enough: a GPU of another tenant joins the ring and changes the sum",
-        claim="nothing-else",
-        variant="certificate-only",
-    ),
-    _finding(
-        "finding-5",
-        "a tag that does not bind the iteration: a partial sum of an earlier iteration is added again",
-        claim="nothing-else",
-        variant="any-iteration",
-    ),
-    _finding(
-        "finding-6",
-        "a tag that binds neither phase nor sub-step: a partial sum is taken for the whole one",
-        claim="sum-agreement",
-        variant="any-phase",
-    ),
-    _finding(
-        "finding-7",
-        "more chunks than ranks, and a tag that does not bind the chunk: chunks of two buckets change places",
-        claim="partial-sum-agreement",
-        variant="any-chunk",
-    ),
-    _finding(
-        "finding-8",
-        "addition does not wait for the tag: what was changed on the link is in the sum, and nobody takes it out",
-        claim="nothing-else",
-        variant="late-check",
-    ),
-    _finding(
-        "finding-9",
-        "a rank goes on after a failed tag: ranks finish with sums that lack contributions",
-        claim="whole-sum",
-        variant="goes-on",
-    ),
-    _finding(
-        "finding-10",
-        "a job begins again from a checkpoint under the same keys: IVs repeat, and a link reads partial sums",
-        claim="confidentiality",
-        variant="same-keys",
-    ),
-    _finding(
-        "finding-11",
-        "one key for the whole ring, and the sub-step not bound: a rank adds what was sealed for another hop",
-        claim="partial-sum-agreement",
-        without=("hop-key", "bound-step"),
-    ),
-)
-
-
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "ring-all-reduce"
 TITLE = "Ring all-reduce among GPU TEEs: sums of gradients go round over links that nobody trusts"
-
 BUILT_IN = ("A1", "A2", "A3", "A5")
 """Assumptions in the shape of the steps: what a tag verifies for, what is out of reach, what a place is."""
 
@@ -175,6 +85,7 @@ BUILT_IN = ("A1", "A2", "A3", "A5")
 def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
     """Draft the named variant of ring all-reduce."""
     draft = Draft(ID, TITLE, variant)
+    assumptions_from(draft, TEXT, BUILT_IN)
     _assume(draft)
     draft.threat(
         "links",
@@ -183,9 +94,7 @@ def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
     )
     draft.threat("tenants", "the adversary has GPUs of its own, too: out of confidential mode, or with other code")
     declare_defences(draft, DEFENCES)
-    specify_setup(draft)
-    specify_reducing(draft)
-    specify_adversary(draft)
+    specify(draft)
     state_claims(draft)
     state_lemmas(draft)
     state_goals(draft)
@@ -194,45 +103,23 @@ def ring_all_reduce(variant: str = MAIN[0]) -> Draft:
 
 
 def _assume(draft: Draft) -> None:
-    assumptions_from(draft, TEXT, BUILT_IN)
     draft.axiom("certificates tell", forall(lambda n: implies(certified(n), genuine(n)), Endpoint), assumption="A4")
-    _ring(draft)
-    _lines(draft)
-    _turns(draft)
 
+    two, three = (Endpoint,) * 2, (Endpoint,) * 3
+    axiom = functools.partial(draft.axiom, assumption="A6")
+    axiom("the ring is of ranks", forall(lambda g, h: implies(follows(g, h), sound(g) & sound(h) & (g != h)), *two))
+    axiom("one rank after each", forall(lambda g, h, r: implies(follows(g, h) & follows(g, r), h == r), *three))
+    axiom("one rank before each", forall(lambda g, h, r: implies(follows(g, r) & follows(h, r), g == h), *three))
 
-def _ring(draft: Draft) -> None:
-    draft.axiom(
-        "the ring is of ranks",
-        forall(lambda g, h: implies(follows(g, h), sound(g) & sound(h) & (g != h)), *(Endpoint, Endpoint)),
-        assumption="A6",
-    )
-    draft.axiom(
-        "one rank after each",
-        forall(lambda g, h, r: implies(follows(g, h) & follows(g, r), h == r), *(Endpoint, Endpoint, Endpoint)),
-        assumption="A6",
-    )
-    draft.axiom(
-        "one rank before each",
-        forall(lambda g, h, r: implies(follows(g, r) & follows(h, r), g == h), *(Endpoint, Endpoint, Endpoint)),
-        assumption="A6",
-    )
-
-
-def _lines(draft: Draft) -> None:
     StrictOrder("lines", Endpoint, ahead, "A7", each=(Chunk,), names="crst").assume(draft)
-    draft.axiom(
-        "lines have a start",
-        forall(lambda c, r: implies(sound(r), ~ahead(c, r, first(c))), *(Chunk, Endpoint)),
-        assumption="A7",
-    )
-    draft.axiom(
-        "lines have an end",
-        forall(lambda c, r: implies(sound(r), (r == last(c)) | ahead(c, r, last(c))), *(Chunk, Endpoint)),
-        assumption="A7",
-    )
-    draft.axiom("lines follow the ring", forall(_in_line, Chunk, *(Endpoint,) * 2), assumption="A7")
-    draft.axiom("nobody is between neighbours", forall(_nobody_between, Chunk, *(Endpoint,) * 3), assumption="A7")
+    axiom = functools.partial(draft.axiom, assumption="A7")
+    axiom("lines have a start", forall(lambda c, r: implies(sound(r), ~ahead(c, r, first(c))), Chunk, Endpoint))
+    to_the_end = forall(lambda c, r: implies(sound(r), (r == last(c)) | ahead(c, r, last(c))), Chunk, Endpoint)
+    axiom("lines have an end", to_the_end)
+    axiom("lines follow the ring", forall(_in_line, Chunk, *two))
+    axiom("nobody is between neighbours", forall(_nobody_between, Chunk, *three))
+    axiom("one rank in a sub-step", forall(_one_rank, Phase, Chunk, *two))
+    axiom("another sub-step in each phase", forall(_one_phase, Phase, Phase, Chunk, Endpoint))
 
 
 def _in_line(c: Chunk, f: Endpoint, g: Endpoint) -> Formula:
@@ -244,14 +131,164 @@ def _nobody_between(c: Chunk, f: Endpoint, g: Endpoint, r: Endpoint) -> Formula:
     return implies(beyond, (r == f) | ahead(c, r, f))
 
 
-def _turns(draft: Draft) -> None:
-    draft.axiom("one rank in a sub-step", forall(_one_rank, *(Phase, Chunk, Endpoint, Endpoint)), assumption="A7")
-    draft.axiom("another sub-step in each phase", forall(_one_phase, *(Phase, Phase, Chunk, Endpoint)), assumption="A7")
-
-
 def _one_rank(p: Phase, c: Chunk, g: Endpoint, h: Endpoint) -> Formula:
     return implies(sound(g) & sound(h) & (turn(p, c, g) == turn(p, c, h)), g == h)
 
 
 def _one_phase(p: Phase, o: Phase, c: Chunk, g: Endpoint) -> Formula:
     return implies(sound(g) & (turn(p, c, g) == turn(o, c, g)), p == o)
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+# Finite instances of ring all-reduce: how many ranks, chunks and iterations, and who else is on the network.
+
+SIZES = {
+    "ring_size": (2, "rank"),
+    "chunks": (1, "chunk"),
+    "buckets": (1, "bucket"),
+    "iterations": (1, "iteration"),
+    "outsiders": (1, "outsider"),
+    "hop_keys": (2, "key"),
+    "own_keys": (0, "key of the adversary's"),
+    "vectors": (2, "vector"),
+    "own_vectors": (0, "vector of the adversary's"),
+}
+"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
+
+
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the instance of the given sizes: ranks in a ring, and outsiders who are the adversary.
+
+    Under ``links`` the outsiders are machines that pass for GPUs. Under ``tenants`` they are a fake, a genuine GPU out
+    of confidential mode, and genuine ones that run other code, in this order.
+    """
+    size = sizes_for(scale, SIZES, protocol.id)
+    ranks, chunks = numbered_names("rank", size["ring_size"]), numbered_names("chunk", size["chunks"] * size["buckets"])
+    genuine = _OUTSIDERS[1 : size["outsiders"]] if threat == "tenants" else ()
+    keys, hers = numbered_names("k", size["hop_keys"]), numbered_names("m", size["own_keys"])
+    vectors, forged = numbered_names("v", size["vectors"]), numbered_names("x", size["own_vectors"])
+    lines = {chunk: _cut_open(ranks, at % size["chunks"]) for at, chunk in enumerate(chunks)}
+    drawn = {("contribute", "v"): vectors, ("add", "w"): vectors, ("go_on_alone", "w"): vectors, ("make", "v"): forged}
+    actions = {action.name for action in protocol.actions}
+    return Instance(
+        elements={
+            "Endpoint": (*ranks, *_OUTSIDERS[: size["outsiders"]]),
+            "Key": (*keys, *hers),
+            "Vector": (*vectors, *forged),
+            "Iteration": numbered_names("iteration", size["iterations"]),
+            "Chunk": chunks,
+            "SubStep": numbered_names("step", size["ring_size"]),
+        },
+        relations={
+            "genuine": unary((*ranks, *genuine)),
+            "certified": unary((*ranks, *genuine)),
+            "closed": unary((*ranks, *(each for each in genuine if each != "open"))),
+            "trains": unary((*ranks, *(each for each in genuine if each == "open"))),
+            "follows": frozenset(zip(ranks, (*ranks[1:], ranks[0]), strict=True)) if len(ranks) > 1 else frozenset(),
+            "ahead": frozenset((chunk, *pair) for chunk, line in lines.items() for pair in combinations(line, 2)),
+        },
+        functions={
+            "first": {(chunk,): line[0] for chunk, line in lines.items()},
+            "last": {(chunk,): line[-1] for chunk, line in lines.items()},
+            "turn": _turns(lines, _OUTSIDERS[: size["outsiders"]]),
+        },
+        pools={
+            **{pool: names for pool, names in drawn.items() if pool[0] in actions},
+            ("open_hop", "k"): keys,
+            ("open_own", "k"): hers,
+        },
+        describes=sizes_in_words(size, SIZES),
+    )
+
+
+_OUTSIDERS = ("fake", "open", "other")
+
+
+def _cut_open(ranks: Row, at: int) -> Row:
+    """Return the ranks in the order in which they add to a chunk."""
+    start = at % len(ranks)
+    return ranks[start:] + ranks[:start]
+
+
+def _turns(lines: dict[str, Row], outsiders: Row) -> dict[Row, str]:
+    """Say in which sub-step a rank sends: the first in line at once, and the last one first when sums go round."""
+    turns: dict[Row, str] = {}
+    for chunk, line in lines.items():
+        for place, rank in enumerate(line):
+            turns["REDUCE", chunk, rank] = f"step{place + 1}"
+            turns["GATHER", chunk, rank] = f"step{(place + 1) % len(line) + 1}"
+        for phase in ("REDUCE", "GATHER"):
+            turns |= {(phase, chunk, outsider): "step1" for outsider in outsiders}
+    return turns
+
+
+# -- family ------------------------------------------------------------------------------------------------------------
+# What encryption and authentication of each hop need, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract. The paper itself may exclude it.
+
+ABSTRACT = "the abstract of the paper, read literally"
+CHOICE = "a choice that the abstract leaves open"
+
+_finding = Findings("tenants", CHOICE)
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=ring_all_reduce,
+    instance=instance,
+    variants=VARIANTS,
+    main=MAIN,
+    profiles=by_name(
+        Profile("tiny", {"outsiders": 3, "own_keys": 1, "own_vectors": 1}, title="two ranks, one chunk, one iteration"),
+        Profile("chunks", {"chunks": 2, "vectors": 4}, title="two ranks, two chunks, one iteration"),
+        Profile("three", {"ring_size": 3, "hop_keys": 3, "vectors": 3}, title="three ranks, one chunk, one iteration"),
+    ),
+    hunts=(
+        Profile("two ranks", {"outsiders": 3, "own_keys": 1, "own_vectors": 1}, budget=2),
+        Profile("one vector more", {"vectors": 3}, budget=1),
+        Profile("two buckets", {"buckets": 2, "vectors": 4}, budget=0),
+        Profile("three ranks", {"ring_size": 3, "hop_keys": 3, "vectors": 3}, budget=0),
+        Profile("two iterations", {"iterations": 2, "vectors": 4}, budget=0),
+    ),
+    findings=(
+        _finding(1, "bare-mac", "whole-sum", about=ABSTRACT)(
+            "every message is encrypted and has a MAC, which says nothing of where it belongs: a "
+            "partial sum passes for the"
+            " whole one"
+        ),
+        _finding(2, "group-key", "iv-unique")(
+            "one key for the whole ring: two ranks seal their partial sums under one IV"
+        ),
+        _finding(3, "unattested", "confidentiality", threat="links")(
+            "ranks agree on keys with whoever answers: a fake GPU in the ring reads partial sums"
+        ),
+        _finding(4, "certificate-only", "nothing-else")(
+            "a vendor's certificate is enough: a GPU of another tenant joins the ring and changes the sum"
+        ),
+        _finding(5, "any-iteration", "nothing-else")(
+            "a tag that does not bind the iteration: a partial sum of an earlier iteration is added again"
+        ),
+        _finding(6, "any-phase", "sum-agreement")(
+            "a tag that binds neither phase nor sub-step: a partial sum is taken for the whole one"
+        ),
+        _finding(7, "any-chunk", "partial-sum-agreement")(
+            "more chunks than ranks, and a tag that does not bind the chunk: chunks of two buckets change places"
+        ),
+        _finding(8, "late-check", "nothing-else")(
+            "addition does not wait for the tag: what was changed on the link is in the sum, and nobody takes it out"
+        ),
+        _finding(9, "goes-on", "whole-sum")(
+            "a rank goes on after a failed tag: ranks finish with sums that lack contributions"
+        ),
+        _finding(10, "same-keys", "confidentiality")(
+            "a job begins again from a checkpoint under the same keys: IVs repeat, and a link reads partial sums"
+        ),
+        _finding(11, "", "partial-sum-agreement", without=("hop-key", "bound-step"))(
+            "one key for the whole ring, and the sub-step not bound: a rank adds what was sealed for another hop"
+        ),
+    ),
+    default_threat="tenants",
+    fresh_sizes=frozenset({"hop_keys", "own_keys", "vectors", "own_vectors"}),
+    round_goal="iteration-finished",
+    text=TEXT,
+)

@@ -8,9 +8,10 @@ line.
 
 from __future__ import annotations
 
-from carnet_spec.language import Formula, Individual, Kind, Role, member, relation, rigid_function, rigid_relation
+import functools
+
+from carnet_spec.language import *
 from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -65,10 +66,11 @@ class Code(Individual):
 RANK = Role("rank")
 ADVERSARY = Role("adversary", honest=False)
 
-genuine = rigid_relation("genuine", Endpoint, kind=Kind.TRUTH, says="it is a GPU that its vendor made")
+_truth = functools.partial(rigid_relation, kind=Kind.TRUTH)
+genuine = _truth("genuine", Endpoint, says="it is a GPU that its vendor made")
 certified = rigid_relation("certified", Endpoint, says="the certificate chain under its name verifies")
-closed = rigid_relation("closed", Endpoint, kind=Kind.TRUTH, says="it is in confidential mode")
-trains = rigid_relation("trains", Endpoint, kind=Kind.TRUTH, says="it runs the trainer of this job")
+closed = _truth("closed", Endpoint, says="it is in confidential mode")
+trains = _truth("trains", Endpoint, says="it runs the trainer of this job")
 follows = rigid_relation("follows", Endpoint, Endpoint, says="the second rank is the next in the ring after the first")
 first = rigid_function("first", Chunk, to=Endpoint, says="the rank at which the sum of the chunk begins")
 last = rigid_function("last", Chunk, to=Endpoint, says="the rank at which the sum of the chunk is whole")
@@ -77,73 +79,35 @@ turn = rigid_function("turn", Phase, Chunk, Endpoint, to=SubStep, says="the sub-
 
 # -- a rank's state ----------------------------------------------------------------------------------------------------
 
-opened = relation(
-    "opened", Endpoint, Key, kind=Kind.STATE, of=RANK, says="the rank opened the exchange for its next hop"
-)
-ends = relation("ends", Endpoint, Key, kind=Kind.STATE, of=RANK, says="the rank answered the exchange")
-outgoing = relation(
-    "outgoing", Endpoint, Key, Endpoint, kind=Kind.STATE, of=RANK, says="the rank sends under the key to that next rank"
-)
-incoming = relation(
-    "incoming",
-    *(Endpoint, Key, Endpoint),
-    kind=Kind.STATE,
-    of=RANK,
-    says="the rank takes what is under the key from that rank",
-)
-partial = relation(
-    "partial",
-    *(Endpoint, Iteration, Chunk, Vector),
-    kind=Kind.STATE,
-    of=RANK,
-    says="the partial sum with the rank's own part",
-)
-added = relation(
-    "added",
-    *(Endpoint, Iteration, Chunk),
-    kind=Kind.STATE,
-    of=RANK,
-    says="the rank added its own contribution to the chunk",
-)
-total = relation(
-    "total",
-    *(Endpoint, Iteration, Chunk, Vector),
-    kind=Kind.STATE,
-    of=RANK,
-    says="what the rank takes to be the whole sum",
-)
-settled = relation(
-    "settled", Endpoint, Iteration, Chunk, kind=Kind.STATE, of=RANK, says="the rank has the sum of the chunk"
-)
-spent = relation(
-    "spent",
-    *(Endpoint, Key, Iteration, Phase, Chunk),
-    kind=Kind.STATE,
-    of=RANK,
-    says="the rank sealed the chunk in the phase",
-)
-finished = relation("finished", Endpoint, Iteration, kind=Kind.STATE, of=RANK, says="the rank finished the iteration")
-alarmed = relation("alarmed", Endpoint, kind=Kind.STATE, of=RANK, says="the rank raised the alarm")
+_rank_state = functools.partial(relation, kind=Kind.STATE, of=RANK)
+opened = _rank_state("opened", Endpoint, Key, says="the rank opened the exchange for its next hop")
+ends = _rank_state("ends", Endpoint, Key, says="the rank answered the exchange")
+outgoing = _rank_state("outgoing", Endpoint, Key, Endpoint, says="the rank sends under the key to that next rank")
+incoming = _rank_state("incoming", Endpoint, Key, Endpoint, says="the rank takes what is under the key from that rank")
+partial = _rank_state("partial", Endpoint, Iteration, Chunk, Vector, says="the partial sum with the rank's own part")
+added = _rank_state("added", Endpoint, Iteration, Chunk, says="the rank added its own contribution to the chunk")
+total = _rank_state("total", Endpoint, Iteration, Chunk, Vector, says="what the rank takes to be the whole sum")
+settled = _rank_state("settled", Endpoint, Iteration, Chunk, says="the rank has the sum of the chunk")
+spent = _rank_state("spent", Endpoint, Key, Iteration, Phase, Chunk, says="the rank sealed the chunk in the phase")
+finished = _rank_state("finished", Endpoint, Iteration, says="the rank finished the iteration")
+alarmed = _rank_state("alarmed", Endpoint, says="the rank raised the alarm")
 
 # -- messages and evidence ---------------------------------------------------------------------------------------------
 
-asked = relation("asked", Key, kind=Kind.MESSAGE, says="the key exchange was sent")
-answered = relation("answered", Key, kind=Kind.MESSAGE, says="the key exchange was answered")
-report = relation(
+_message = functools.partial(relation, kind=Kind.MESSAGE)
+asked = _message("asked", Key, says="the key exchange was sent")
+answered = _message("answered", Key, says="the key exchange was answered")
+report = _message(
     "report",
     *(Endpoint, Key, Mode, Code, Endpoint),
-    kind=Kind.MESSAGE,
     says="a signed report that names the exchange, the mode, the code and a place in the ring",
 )
-ciphertext = relation("ciphertext", Key, Vector, kind=Kind.MESSAGE, says="a message under the key has this content")
-altered = relation("altered", Key, Vector, kind=Kind.MESSAGE, says="untagged bytes decrypt to this under the key")
-masked = relation(
-    "masked", *(Key, Iteration, Phase, Chunk, Vector), kind=Kind.MESSAGE, says="a message with that IV has this content"
-)
-tag = relation(
+ciphertext = _message("ciphertext", Key, Vector, says="a message under the key has this content")
+altered = _message("altered", Key, Vector, says="untagged bytes decrypt to this under the key")
+masked = _message("masked", Key, Iteration, Phase, Chunk, Vector, says="a message with that IV has this content")
+tag = _message(
     "tag",
     *(Key, Iteration, Phase, SubStep, Chunk, Vector),
-    kind=Kind.MESSAGE,
     says="a tag for the content, the iteration, the phase, the sub-step and the chunk",
 )
 
@@ -154,22 +118,17 @@ learnt = relation("learnt", Endpoint, Vector, kind=Kind.KNOWLEDGE, says="it lear
 
 # -- history -----------------------------------------------------------------------------------------------------------
 
-exposed = relation("exposed", Key, kind=Kind.GHOST, says="the adversary is an end of the exchange")
-part = relation(
-    "part", Vector, Iteration, Chunk, Endpoint, kind=Kind.GHOST, says="the rank's contribution is in the vector"
-)
-doubled = relation("doubled", Vector, kind=Kind.GHOST, says="some contribution is in the vector twice")
-made = relation("made", Vector, kind=Kind.GHOST, says="something that the adversary made is in the vector")
-sealed = relation(
-    "sealed", Endpoint, Iteration, Phase, Chunk, Vector, kind=Kind.GHOST, says="the rank sealed it for the phase"
-)
-took = relation(
-    "took", Endpoint, Iteration, Chunk, Vector, kind=Kind.GHOST, says="the rank added its own to it in reduce-scatter"
-)
-copied = relation("copied", Endpoint, Iteration, Chunk, Vector, kind=Kind.GHOST, says="the rank took it in all-gather")
-ivs = relation("ivs", Key, Iteration, Phase, Chunk, kind=Kind.GHOST, says="a rank sealed something with that IV")
-reused = relation("reused", Key, Iteration, Phase, Chunk, kind=Kind.GHOST, says="two were sealed with that IV")
-unheeded = relation("unheeded", Endpoint, kind=Kind.GHOST, says="the rank went on after its alarm")
+_history = functools.partial(relation, kind=Kind.GHOST)
+exposed = _history("exposed", Key, says="the adversary is an end of the exchange")
+part = _history("part", Vector, Iteration, Chunk, Endpoint, says="the rank's contribution is in the vector")
+doubled = _history("doubled", Vector, says="some contribution is in the vector twice")
+made = _history("made", Vector, says="something that the adversary made is in the vector")
+sealed = _history("sealed", Endpoint, Iteration, Phase, Chunk, Vector, says="the rank sealed it for the phase")
+took = _history("took", Endpoint, Iteration, Chunk, Vector, says="the rank added its own to it in reduce-scatter")
+copied = _history("copied", Endpoint, Iteration, Chunk, Vector, says="the rank took it in all-gather")
+ivs = _history("ivs", Key, Iteration, Phase, Chunk, says="a rank sealed something with that IV")
+reused = _history("reused", Key, Iteration, Phase, Chunk, says="two were sealed with that IV")
+unheeded = _history("unheeded", Endpoint, says="the rank went on after its alarm")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from carnet_spec.language import Draft, Formula, TwoRuns, implies
+from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.sgx_lkl.vocabulary import *
@@ -51,12 +51,6 @@ def state_claims_of_one(draft: Draft) -> None:
 
 def state_claims(runs: TwoRuns) -> None:
     """Add the claims about two runs to ``runs``."""
-    _frames(runs)
-    _reactions(runs)
-    _hand_over(runs)
-
-
-def _frames(runs: TwoRuns) -> None:
     claim = partial(Claims(runs, TEXT, THREATS), source=_OBLIVIOUS)
 
     @claim("size")
@@ -87,8 +81,6 @@ def _frames(runs: TwoRuns) -> None:
     def equality(t: Tick, u: Tick) -> Formula:
         return runs.same(alike(t, u))
 
-
-def _reactions(runs: TwoRuns) -> None:
     claim = partial(Claims(runs, TEXT, THREATS), source="Carnet")
 
     @claim("refusal")
@@ -107,8 +99,6 @@ def _reactions(runs: TwoRuns) -> None:
     def results() -> Formula:
         return runs.same(result_size)
 
-
-def _hand_over(runs: TwoRuns) -> None:
     claim = partial(Claims(runs, TEXT, THREATS), source="Carnet (the shape of a hand-over)")
 
     @claim("hand-over-count")
@@ -195,3 +185,47 @@ def state_goals_of_both(runs: TwoRuns) -> None:
         @runs.goal(sentence="Both runs end, and in one of them a call still waits.")
         def one_is_not_done(m: Message) -> Formula:
             return (phase == Phase.OVER) & runs.left(waiting(m)) & ~runs.right(waiting(m))
+
+
+# -- lemmas ------------------------------------------------------------------------------------------------------------
+# What makes the claims inductive, for any number of ticks, messages and blocks.
+
+
+def state_lemmas_of_one(draft: Draft) -> None:
+    """Add what holds of each run to ``draft``."""
+
+    @draft.lemma
+    def what_waits_fits(m: Message) -> Formula:
+        """What waits is no longer than a frame."""
+        return implies(waiting(m), fits(m))
+
+    @draft.lemma
+    def what_is_under_way_waits(m: Message) -> Formula:
+        """Only calls that wait are on their way, so a dummy may always leave."""
+        return implies(underway(m), waiting(m) & (m != dummy))
+
+    @draft.lemma
+    def frames_have_their_time(t: Tick) -> Formula:
+        """Frames leave only after the hand-over."""
+        begun = (phase == Phase.RUNNING) | (phase == Phase.OVER)
+        loaded = implies(chunk(t), phase != Phase.PLANNED)
+        return implies(frame(t), begun) & implies(begun, before(manifest, now)) & loaded
+
+    @draft.lemma
+    def calls_have_their_time(m: Message) -> Formula:
+        """Calls wait only after the hand-over."""
+        return implies(waiting(m), (phase == Phase.RUNNING) | (phase == Phase.OVER))
+
+    @draft.lemma
+    def nothing_is_carried_without_a_frame(t: Tick) -> Formula:
+        """Where no frame left, nothing is carried."""
+        return implies(~frame(t), carried(t) == dummy)
+
+
+def state_lemmas_of_both(runs: TwoRuns) -> None:
+    """Add what holds of the two runs together to ``runs``."""
+
+    @runs.lemma
+    def both_note_failures() -> Formula:
+        """Which answers did not verify, the host decided alone."""
+        return runs.same(failed)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from carnet_spec.language import Draft, TwoRuns
-from carnet_spec.language.authoring import Falls, assumptions_from, declare_defences, expect_falls
-from carnet_spec.language.family import Finding
+from carnet_spec.language import *
+from carnet_spec.language.authoring import *
 from carnet_spec.protocols.sgx_lkl.claims import (
     TEXT,
     THREATS,
@@ -14,9 +11,10 @@ from carnet_spec.protocols.sgx_lkl.claims import (
     state_claims_of_one,
     state_goals_of_both,
     state_goals_of_one,
+    state_lemmas_of_both,
+    state_lemmas_of_one,
 )
-from carnet_spec.protocols.sgx_lkl.lemmas import state_lemmas_of_both, state_lemmas_of_one
-from carnet_spec.protocols.sgx_lkl.protocol import specify_calls, specify_end, specify_hand_over, specify_host
+from carnet_spec.protocols.sgx_lkl.protocol import specify
 from carnet_spec.protocols.sgx_lkl.vocabulary import *
 from carnet_spec.theories.linear_order import StrictOrder
 
@@ -65,68 +63,10 @@ UNTRUE: dict[str, tuple[str, ...]] = {"bare-hand-over": ("frames_have_their_time
 """For each variant the lemmas that do not hold in it."""
 
 
-# -- findings ----------------------------------------------------------------------------------------------------------
-# What "oblivious" needs, which the abstract of the paper does not say.
-# Each is an attack on a reading of the abstract, or on a hand-over that nobody pads. The paper itself may exclude it.
-
-ABSTRACT = "the abstract of the paper, read literally"
-HAND_OVER = "a hand-over of GPU Travelling that nobody pads"
-
-_finding = partial(Finding, threat="watching", about=ABSTRACT)
-
-FINDINGS = (
-    _finding(
-        "finding-1",
-        "blocks in an order that nobody knows: the host still sees which are fetched again",
-        claim="revisits",
-        variant=SHUFFLED,
-    ),
-    _finding(
-        "finding-2",
-        "a constant bit rate of the network alone: whether the disk is asked tells of the workload",
-        claim="count",
-        variant=ON_DEMAND,
-    ),
-    _finding(
-        "finding-3", "encryption hides what is said, and not how much of it", claim="size", variant="protected-only"
-    ),
-    _finding("finding-4", "how long a run takes tells what it worked on", claim="end", variant="early-end"),
-    _finding(
-        "finding-5",
-        "the host refuses a call, and sees by the retry that it was none of the dummies",
-        threat="meddling",
-        claim="refusal",
-        variant="needed-retry",
-    ),
-    _finding(
-        "finding-6",
-        "the host spoils an answer, and sees by the error that it was read",
-        threat="meddling",
-        claim="error",
-        variant="calls-checked",
-    ),
-    _finding(
-        "finding-7",
-        "the number of chunks tells how much data the holder has",
-        claim="hand-over-count",
-        variant="bare-hand-over",
-        about=HAND_OVER,
-    ),
-    _finding(
-        "finding-8",
-        "the last chunk tells how much data the holder has, to the byte",
-        claim="hand-over-size",
-        variant="bare-hand-over",
-        about=HAND_OVER,
-    ),
-)
-
-
 # -- design ------------------------------------------------------------------------------------------------------------
 
 ID = "sgx-lkl"
 TITLE = "SGX-LKL: what the host sees of an enclave does not depend on its data"
-
 BUILT_IN = ("A1", "A2", "A3", "A4")
 """Assumptions in the shape of the steps: what encryption hides, what a tick is, and what both runs have in common."""
 OWN = {"plan": ("n",), "call": ("m",), "emit": ("m",), "finish": ("m",)}
@@ -146,22 +86,6 @@ def oblivious(variant: str = MAIN[0]) -> TwoRuns:
 def one_run(variant: str = MAIN[0]) -> Draft:
     """Draft one run of the named variant."""
     draft = Draft(ID, TITLE, variant)
-    _assume(draft)
-    draft.threat("watching", "the host serves every call, and watches", serves=~hostile)
-    draft.threat("meddling", "the host also refuses calls, and makes answers up")
-    declare_defences(draft, DEFENCES)
-    _start(draft)
-    specify_hand_over(draft)
-    specify_calls(draft)
-    specify_end(draft)
-    specify_host(draft)
-    state_claims_of_one(draft)
-    state_lemmas_of_one(draft)
-    state_goals_of_one(draft)
-    return draft
-
-
-def _assume(draft: Draft) -> None:
     assumptions_from(draft, TEXT, BUILT_IN)
     StrictOrder("ticks", Tick, before, "A5").assume_linear(draft, start)
     draft.axiom("the run comes after the hand-over", before(manifest, deadline), assumption="A5")
@@ -170,33 +94,141 @@ def _assume(draft: Draft) -> None:
     disk = ~filled(Operation.READ) & ~filled(Operation.WRITE)
     network = filled(Operation.PACKET)
     draft.axiom("which turns are filled", disk & (network if draft.variant == ON_DEMAND else ~network), assumption="A7")
-
-
-def _start(draft: Draft) -> None:
+    draft.threat("watching", "the host serves every call, and watches", serves=~hostile)
+    draft.threat("meddling", "the host also refuses calls, and makes answers up")
+    declare_defences(draft, DEFENCES)
     draft.initially(phase, Phase.PLANNED)
     draft.initially(now, start)
     draft.initially(extent, start)
     draft.initially(status, Ending.NONE)
     draft.initially(result_size, bound)
 
-    def one_size(t: Tick) -> Size:
-        return bound
+    draft.initially(chunk_size, lambda t: bound)
+    draft.initially(size, lambda t: bound)
+    draft.initially(moment, lambda t: edge)
+    draft.initially(operation, lambda t: turn(t))
+    draft.initially(address, lambda t: sweep(t))
+    draft.initially(carried, lambda t: dummy)
+    specify(draft)
+    state_claims_of_one(draft)
+    state_lemmas_of_one(draft)
+    state_goals_of_one(draft)
+    return draft
 
-    def one_moment(t: Tick) -> Moment:
-        return edge
 
-    def its_turn(t: Tick) -> Operation:
-        return turn(t)
+# -- instances ---------------------------------------------------------------------------------------------------------
+# Finite instances: how many ticks there are, and what the application may ask for.
 
-    def its_block(t: Tick) -> Block:
-        return sweep(t)
+SIZES = {
+    "chunks": (2, "chunk"),
+    "ticks": (2, "tick"),
+    "host_calls": (2, "call"),
+    "long_calls": (0, "long call"),
+}
+"""For each size what it is, unless a profile or ``--set`` says otherwise, and what it counts."""
 
-    def nothing(t: Tick) -> Message:
-        return dummy
+_TURNS = ("READ", "WRITE", "PACKET")
 
-    draft.initially(chunk_size, one_size)
-    draft.initially(size, one_size)
-    draft.initially(moment, one_moment)
-    draft.initially(operation, its_turn)
-    draft.initially(address, its_block)
-    draft.initially(carried, nothing)
+
+def instance(protocol: Protocol, threat: str, scale: Scale) -> Instance:
+    """Build the instance of the given sizes: ticks for chunks and for frames, and calls that differ in everything.
+
+    What calls ask for, and which blocks they are about, is in the order in which ticks are for it. ``long_calls`` more
+    of them do not fit a frame.
+    """
+    size = sizes_for(scale, SIZES, protocol.id)
+    chunks, run = numbered_names("chunk", size["chunks"]), numbered_names("tick", size["ticks"])
+    calls, longs = numbered_names("call", size["host_calls"]), numbered_names("long", size["long_calls"])
+    ticks, own = (*chunks, *run), {call: f"of {call}" for call in (*calls, *longs)}
+    blocks = numbered_names("block", max(1, size["host_calls"]))
+    return Instance(
+        elements={
+            "Tick": ticks,
+            "Message": ("dummy", *calls, *longs),
+            "Size": ("bound", "tail", *own.values()),
+            "Block": ("spare", *blocks),
+            "Moment": ("edge", *own.values()),
+        },
+        relations={
+            "before": InLine(ticks),
+            "fits": frozenset((each,) for each in ("dummy", *calls)),
+            "hostile": fact(threat == "meddling"),
+            "shuffled": fact(protocol.variant == SHUFFLED),
+            "filled": frozenset({("PACKET",)} if protocol.variant == ON_DEMAND else ()),
+        },
+        functions={
+            "start": {(): ticks[0]},
+            "manifest": {(): chunks[-1]},
+            "deadline": {(): run[-1]},
+            "bound": {(): "bound"},
+            "tail": {(): "tail"},
+            "edge": {(): "edge"},
+            "dummy": {(): "dummy"},
+            "turn": _in_turn((*run, *chunks), _TURNS),
+            "sweep": _in_turn((*run, *chunks), blocks),
+            "length": {("dummy",): "tail", **{(call,): each for call, each in own.items()}},
+            "effort": {("dummy",): "edge", **{(call,): each for call, each in own.items()}},
+            "aim": {("dummy",): "PACKET", **_in_turn(calls, _TURNS), **_in_turn(longs, _TURNS)},
+            "place": {("dummy",): "spare", **_in_turn(calls, blocks), **_in_turn(longs, blocks)},
+        },
+        describes=sizes_in_words(size, SIZES),
+    )
+
+
+def _in_turn(names: Row, values: Row) -> dict[Row, str]:
+    """Give each name the next of the values, again and again."""
+    return {(name,): values[at % len(values)] for at, name in enumerate(names)}
+
+
+# -- family ------------------------------------------------------------------------------------------------------------
+# What "oblivious" needs, which the abstract of the paper does not say.
+# Each is an attack on a reading of the abstract, or on a hand-over that nobody pads. The paper itself may exclude it.
+
+ABSTRACT = "the abstract of the paper, read literally"
+HAND_OVER = "a hand-over of GPU Travelling that nobody pads"
+
+_finding = Findings("watching", ABSTRACT)
+
+FAMILY = Family(
+    id=ID,
+    title=TITLE,
+    draft=oblivious,
+    instance=instance,
+    variants=VARIANTS,
+    main=MAIN,
+    profiles=by_name(
+        Profile("tiny", {}, title="two chunks, and two ticks of a run"),
+        Profile("ci", {"ticks": 3}, title="three ticks of a run"),
+    ),
+    hunts=(
+        Profile("one tick", {"chunks": 1, "ticks": 1}, budget=1),
+        Profile("two chunks", {"chunks": 2, "ticks": 1, "host_calls": 1}, budget=1),
+        Profile("a long message", {"chunks": 1, "ticks": 1, "host_calls": 0, "long_calls": 1}, budget=1),
+        Profile("two ticks", {"chunks": 1, "ticks": 2}, budget=1),
+    ),
+    findings=(
+        _finding(1, SHUFFLED, "revisits")(
+            "blocks in an order that nobody knows: the host still sees which are fetched again"
+        ),
+        _finding(2, ON_DEMAND, "count")(
+            "a constant bit rate of the network alone: whether the disk is asked tells of the workload"
+        ),
+        _finding(3, "protected-only", "size")("encryption hides what is said, and not how much of it"),
+        _finding(4, "early-end", "end")("how long a run takes tells what it worked on"),
+        _finding(5, "needed-retry", "refusal", threat="meddling")(
+            "the host refuses a call, and sees by the retry that it was none of the dummies"
+        ),
+        _finding(6, "calls-checked", "error", threat="meddling")(
+            "the host spoils an answer, and sees by the error that it was read"
+        ),
+        _finding(7, "bare-hand-over", "hand-over-count", about=HAND_OVER)(
+            "the number of chunks tells how much data the holder has"
+        ),
+        _finding(8, "bare-hand-over", "hand-over-size", about=HAND_OVER)(
+            "the last chunk tells how much data the holder has, to the byte"
+        ),
+    ),
+    default_threat="meddling",
+    round_goal="whole-run",
+    text=TEXT,
+)

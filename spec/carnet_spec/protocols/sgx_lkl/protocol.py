@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Step, exists, forall
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.protocols.sgx_lkl.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _hand_over(draft)
+    _calls(draft)
+    _end(draft)
+    _host(draft)
+
 
 # -- handing over ------------------------------------------------------------------------------------------------------
 # The hand-over: a holder sends its dataset in chunks, as many as the manifest says, however many it has.
@@ -11,26 +22,23 @@ from carnet_spec.protocols.sgx_lkl.vocabulary import *
 _HAND_OVER = "Carnet (the shape of a hand-over)"
 
 
-def specify_hand_over(draft: Draft) -> None:
-    """Add what the holder sends to ``draft``."""
+def _hand_over(draft: Draft) -> None:
+    by_holder = partial(draft.action, HOLDER)
 
-    @draft.action(by=HOLDER, says="The holder has data up to {n}.", source=_HAND_OVER, enforces="REQ-HAND-OVER-01")
+    @by_holder(_HAND_OVER, "REQ-HAND-OVER-01")
     def plan(step: Step, n: Tick) -> None:
         """A holder whose data does not fit the manifest's bound takes no part."""
+        step.says("The holder has data up to {n}.")
         step.require("at first", phase == Phase.PLANNED)
         step.require("within the manifest", within(n, manifest))
         step.set(extent, n)
         step.set(phase, Phase.LOADING)
 
-    @draft.action(
-        by=HOLDER,
-        says="The holder sends the chunk of {t}.",
-        message="holder -> host: a chunk, in {t}",
-        source=_HAND_OVER,
-        enforces=("REQ-HAND-OVER-01", "REQ-HAND-OVER-02"),
-    )
+    @by_holder(_HAND_OVER, "REQ-HAND-OVER-01", "REQ-HAND-OVER-02")
     def send_chunk(step: Step, t: Tick) -> None:
         """Where there is no data left, a chunk is filler."""
+        step.says("The holder sends the chunk of {t}.")
+        step.message("holder -> host: a chunk, in {t}")
         step.require("loading", phase == Phase.LOADING)
         step.require("its tick", now == t)
         step.require("not yet", ~chunk(t))
@@ -42,15 +50,11 @@ def specify_hand_over(draft: Draft) -> None:
         step.set(chunk_size(t), bound, when=t != extent, unless="pad-chunks", name="a full chunk")
         step.set(chunk_size(t), tail, when=t == extent, unless="pad-chunks", name="what is left")
 
-    @draft.action(
-        by=HOLDER,
-        says="The hand-over is over, and the application begins in {t}.",
-        message="holder -> host: the hand-over is over",
-        source=_HAND_OVER,
-        enforces="REQ-HAND-OVER-03",
-    )
+    @by_holder(_HAND_OVER, "REQ-HAND-OVER-03")
     def begin_run(step: Step, t: Tick) -> None:
         """When the hand-over is over, the manifest says."""
+        step.says("The hand-over is over, and the application begins in {t}.")
+        step.message("holder -> host: the hand-over is over")
         step.require("loading", phase == Phase.LOADING)
         step.require("its tick", now == t)
         step.require("the manifest's bound has passed", before(manifest, t), defence="fixed-hand-over")
@@ -65,33 +69,31 @@ _OBLIVIOUS = "SGX-LKL, abstract: host operations independent of the workload"
 _DUMMIES = "SGX-LKL, abstract: dummy packets for constant bit rates"
 
 
-def specify_calls(draft: Draft) -> None:
-    """Add what the application asks for, and what leaves the enclave, to ``draft``."""
+def _calls(draft: Draft) -> None:
+    by_enclave = partial(draft.action, ENCLAVE)
 
-    @draft.action(by=ENCLAVE, says="The application asks for {m}.", source=_OBLIVIOUS, enforces="REQ-SIZE-02")
+    @by_enclave(_OBLIVIOUS, "REQ-SIZE-02")
     def call(step: Step, m: Message) -> None:
         """The library OS keeps the call, and cuts what is longer than a frame."""
+        step.says("The application asks for {m}.")
         step.require("running", phase == Phase.RUNNING)
         step.require("fits a frame", fits(m), defence="cut-to-frames")
         step.insert(waiting(m), when=m != dummy)
 
-    @draft.action(
-        by=ENCLAVE,
-        says="A frame leaves in {t}; it carries {m}.",
-        message="enclave -> host: a frame, in {t}",
-        source=_DUMMIES,
-        enforces=(
-            "REQ-SIZE-01",
-            "REQ-COUNT-01",
-            "REQ-COUNT-02",
-            "REQ-ORDER-01",
-            "REQ-TIME-01",
-            "REQ-ADDRESS-01",
-            "REQ-CONTENT-01",
-        ),
+    @by_enclave(
+        _DUMMIES,
+        "REQ-SIZE-01",
+        "REQ-COUNT-01",
+        "REQ-COUNT-02",
+        "REQ-ORDER-01",
+        "REQ-TIME-01",
+        "REQ-ADDRESS-01",
+        "REQ-CONTENT-01",
     )
     def emit(step: Step, t: Tick, m: Message) -> None:
         """What the tick is for decides what leaves; only the content depends on what the application waits for."""
+        step.says("A frame leaves in {t}; it carries {m}.")
+        step.message("enclave -> host: a frame, in {t}")
         step.require("running", phase == Phase.RUNNING)
         step.require("its tick", now == t)
         step.require("no frame yet", ~frame(t))
@@ -130,18 +132,13 @@ def _show(step: Step, t: Tick, m: Message) -> None:
 # At the deadline, with a status that tells what the host did and a result of one size.
 
 
-def specify_end(draft: Draft) -> None:
-    """Add the end of a run to ``draft``."""
+def _end(draft: Draft) -> None:
 
-    @draft.action(
-        by=ENCLAVE,
-        says="The run ends in {t}; its result is {m}.",
-        message="enclave -> host: the end, with a result",
-        source="Carnet (how long a run takes)",
-        enforces=("REQ-END-01", "REQ-END-02", "REQ-END-03"),
-    )
+    @draft.action(ENCLAVE, "Carnet (how long a run takes)", "REQ-END-01", "REQ-END-02", "REQ-END-03")
     def finish(step: Step, t: Tick, m: Message) -> None:
         """A grant ends when the manifest says, whether or not the application is done."""
+        step.says("The run ends in {t}; its result is {m}.")
+        step.message("enclave -> host: the end, with a result")
         step.require("running", phase == Phase.RUNNING)
         step.require("its tick", now == t)
         step.require("at the deadline", t == deadline, defence="fixed-end")
@@ -162,54 +159,41 @@ def specify_end(draft: Draft) -> None:
 # Gives ticks and answers frames; where it is hostile, it also refuses, and makes answers up.
 
 
-def specify_host(draft: Draft) -> None:
-    """Add what the host does, and how the enclave reacts, to ``draft``."""
+def _host(draft: Draft) -> None:
+    by_adversary = partial(draft.action, ADVERSARY)
 
-    @draft.action(by=HOST, says="The host gives {u}, after {t}.", source="Carnet (the host schedules)")
+    @draft.action(HOST, "Carnet (the host schedules)")
     def advance(step: Step, t: Tick, u: Tick) -> None:
         """When the enclave runs, the host decides; it may leave ticks out."""
+        step.says("The host gives {u}, after {t}.")
         step.require("now", now == t)
         step.require("later", before(t, u))
         step.set(now, u)
 
-    @draft.action(
-        by=ENCLAVE,
-        says="The host serves the frame of {t}, and the enclave takes the answer.",
-        message="host -> enclave: the answer to the frame of {t}",
-        source="SGX-LKL, abstract: encrypts and integrity-protects all data",
-    )
+    @draft.action(ENCLAVE, "SGX-LKL, abstract: encrypts and integrity-protects all data")
     def serve(step: Step, t: Tick) -> None:
         """The application has what it waited for."""
+        step.says("The host serves the frame of {t}, and the enclave takes the answer.")
+        step.message("host -> enclave: the answer to the frame of {t}")
         step.require("a frame", frame(t) & ~answered(t))
         step.insert(answered(t))
-        step.remove(waiting(carried(t)))
-        step.remove(underway(carried(t)))
+        step.remove(waiting(carried(t)), underway(carried(t)))
 
-    @draft.action(
-        by=ADVERSARY,
-        says="The host refuses the frame of {t}.",
-        message="host -> enclave: an error, for the frame of {t}",
-        source="Carnet (retry)",
-        enforces="REQ-REFUSAL-01",
-        cost=1,
-    )
+    @by_adversary("Carnet (retry)", "REQ-REFUSAL-01", cost=1)
     def refuse(step: Step, t: Tick) -> None:
         """The frame is sealed again and sent again, which only a call needs."""
+        step.says("The host refuses the frame of {t}.")
+        step.message("host -> enclave: an error, for the frame of {t}")
         step.given("hostile", hostile)
         step.given("a frame", frame(t) & ~answered(t))
         step.insert(resent(t), defence="retry-alike", name="send it again")
         step.insert(resent(t), when=carried(t) != dummy, unless="retry-alike", name="send a call again")
 
-    @draft.action(
-        by=ADVERSARY,
-        says="The host makes up an answer to the frame of {t}.",
-        message="host -> enclave: made up, for the frame of {t}",
-        source="Checkoway and Shacham, ASPLOS 2013, Iago attacks",
-        enforces=("REQ-ERROR-01", "REQ-ERROR-02"),
-        cost=1,
-    )
+    @by_adversary("Checkoway and Shacham, ASPLOS 2013, Iago attacks", "REQ-ERROR-01", "REQ-ERROR-02", cost=1)
     def spoil(step: Step, t: Tick) -> None:
         """What a dummy is answered is verified as everything is."""
+        step.says("The host makes up an answer to the frame of {t}.")
+        step.message("host -> enclave: made up, for the frame of {t}")
         step.given("hostile", hostile)
         step.given("a frame", frame(t) & ~answered(t))
         step.insert(answered(t))

@@ -7,23 +7,10 @@ or nothing, which is the dummy. Messages of kind MESSAGE are what the host sees.
 
 from __future__ import annotations
 
-from carnet_spec.language import (
-    Formula,
-    Individual,
-    Kind,
-    Role,
-    constant,
-    flag,
-    function,
-    member,
-    relation,
-    rigid_flag,
-    rigid_function,
-    rigid_relation,
-    variable,
-)
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -115,21 +102,23 @@ failed = flag("failed", of=ENCLAVE, says="an answer did not verify")
 
 # -- what the host sees ------------------------------------------------------------------------------------------------
 
-now = function("now", to=Tick, kind=Kind.MESSAGE, says="the tick that the host has given")()
-phase = function("phase", to=Phase, kind=Kind.MESSAGE, says="how far the run has come")()
-chunk = relation("chunk", Tick, kind=Kind.MESSAGE, says="a chunk was sent in the tick")
-chunk_size = function("chunk_size", Tick, to=Size, kind=Kind.MESSAGE, says="how long the chunk of the tick is")
-frame = relation("frame", Tick, kind=Kind.MESSAGE, says="a frame left in the tick")
-size = function("size", Tick, to=Size, kind=Kind.MESSAGE, says="how long the frame of the tick is")
-moment = function("moment", Tick, to=Moment, kind=Kind.MESSAGE, says="when the frame of the tick left")
-operation = function("operation", Tick, to=Operation, kind=Kind.MESSAGE, says="what the frame of the tick asks for")
-address = function("address", Tick, to=Block, kind=Kind.MESSAGE, says="the block that the frame of the tick names")
-revisit = relation("revisit", Tick, Tick, kind=Kind.MESSAGE, says="the frames of both ticks name one block")
-alike = relation("alike", Tick, Tick, kind=Kind.MESSAGE, says="the frames of both ticks are equal, bit for bit")
-answered = relation("answered", Tick, kind=Kind.MESSAGE, says="the host answered the frame of the tick, or refused it")
-resent = relation("resent", Tick, kind=Kind.MESSAGE, says="the frame of the tick was sent again at once")
-status = function("status", to=Ending, kind=Kind.MESSAGE, says="what the run shows of its end")()
-result_size = function("result_size", to=Size, kind=Kind.MESSAGE, says="how long the result is")()
+_message_function = partial(function, kind=Kind.MESSAGE)
+now = _message_function("now", to=Tick, says="the tick that the host has given")()
+phase = _message_function("phase", to=Phase, says="how far the run has come")()
+_message = partial(relation, kind=Kind.MESSAGE)
+chunk = _message("chunk", Tick, says="a chunk was sent in the tick")
+chunk_size = _message_function("chunk_size", Tick, to=Size, says="how long the chunk of the tick is")
+frame = _message("frame", Tick, says="a frame left in the tick")
+size = _message_function("size", Tick, to=Size, says="how long the frame of the tick is")
+moment = _message_function("moment", Tick, to=Moment, says="when the frame of the tick left")
+operation = _message_function("operation", Tick, to=Operation, says="what the frame of the tick asks for")
+address = _message_function("address", Tick, to=Block, says="the block that the frame of the tick names")
+revisit = _message("revisit", Tick, Tick, says="the frames of both ticks name one block")
+alike = _message("alike", Tick, Tick, says="the frames of both ticks are equal, bit for bit")
+answered = _message("answered", Tick, says="the host answered the frame of the tick, or refused it")
+resent = _message("resent", Tick, says="the frame of the tick was sent again at once")
+status = _message_function("status", to=Ending, says="what the run shows of its end")()
+result_size = _message_function("result_size", to=Size, says="how long the result is")()
 
 # -- history -----------------------------------------------------------------------------------------------------------
 

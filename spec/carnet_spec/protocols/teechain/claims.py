@@ -1,8 +1,8 @@
-"""Claims: what holds for any number of replicas, chains, quorums, epochs and holders."""
+"""Claims, goals and lemmas: what holds for any number of replicas, chains, quorums, epochs and holders."""
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Formula, implies
+from carnet_spec.language import *
 from carnet_spec.language.authoring import Claims
 from carnet_spec.language.requirements import text_beside
 from carnet_spec.protocols.teechain.vocabulary import *
@@ -16,13 +16,7 @@ THREATS = ("platform", "broken")
 def state_claims(draft: Draft) -> None:
     """Add the claims to ``draft``."""
     claim = Claims(draft, TEXT, THREATS)
-    _custody(claim)
-    _succession(claim)
-    _replicas(claim)
-    _members(claim)
 
-
-def _custody(claim: Claims) -> None:
     @claim("epoch-once", "Teechain, abstract; Carnet (double issue)")
     def epoch_once(c: Chain, d: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
         return implies(issued(c, e, h) & issued(d, e, i), (c == d) & (h == i))
@@ -35,8 +29,6 @@ def _custody(claim: Claims) -> None:
     def grant_agreement(c: Chain, e: Epoch, h: Holder) -> Formula:
         return implies(accepted(h, c, e), issued(c, e, h))
 
-
-def _succession(claim: Claims) -> None:
     @claim("nothing-lost", "Teechain, abstract: replicates the state")
     def nothing_lost(c: Chain, e: Epoch, h: Holder, r: Replica) -> Formula:
         return implies(issued(c, e, h) & belongs(c, r) & sound(r), logged(r, c, e, h))
@@ -55,8 +47,6 @@ def _succession(claim: Claims) -> None:
     def no_late_grant(c: Chain, e: Epoch, h: Holder) -> Formula:
         return implies(issued(c, e, h) & over(c), upto(e, bar(c)))
 
-
-def _replicas(claim: Claims) -> None:
     @claim("frozen-silent", "Teechain: force-freeze")
     def frozen_silent(m: Replica, b: Chain, d: Chain, f: Epoch, e: Epoch, h: Holder) -> Formula:
         return implies(vote(m, b, d, f) & own(b, m) & logged(m, b, e, h), upto(e, f))
@@ -69,8 +59,6 @@ def _replicas(claim: Claims) -> None:
     def iv_unique(r: Replica, c: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
         return implies(passed(r, c, e, h) & passed(r, c, e, i) & own(c, r), h == i)
 
-
-def _members(claim: Claims) -> None:
     @claim("members-genuine", "Teechain, abstract: treasuries, protected by hardware TEEs", under=THREATS[:1])
     def members_genuine(c: Chain, r: Replica) -> Formula:
         return implies(listed(c, r) & opened(head(c), c), own(c, r))
@@ -118,3 +106,174 @@ def state_goals(draft: Draft) -> None:
     @draft.goal(sentence="The platform answers in place of a replica, and is not listed.")
     def not_listed(c: Chain, r: Replica) -> Formula:
         return imposed(c, r) & opened(head(c), c) & sound(r) & ~listed(c, r)
+
+
+# -- lemmas ------------------------------------------------------------------------------------------------------------
+# What makes the claims inductive, for any number of everything, whichever replicas are broken.
+#
+# The argument: a key on a head's list is its member's, or its member is broken (keys). A log only grows while it
+# counts, so what a replica passed on or handed over is in its log for good (logs). A vote freezes, so of two quorums,
+# which meet, one at most takes a chain over; and whatever the chain grants was logged by who voted (votes). So chains
+# that were opened stand in one line, each after the bar of those before it (line).
+
+
+def state_lemmas(draft: Draft) -> None:
+    """Add the lemmas to ``draft``.
+
+    Where the tail's word is enough, what was granted is in every log only while TEEs hold.
+    """
+    # Keys.
+
+    @draft.lemma
+    def who_opened(p: Replica, c: Chain, f: Epoch) -> Formula:
+        """A chain is opened by its head, and a sound head calls for a chain that it opened."""
+        there = sound(p) & (p == head(c)) & joined(p, c) & answered(c, p) & ~imposed(c, p) & listed(c, p)
+        return implies(opened(p, c), there) & implies(announced(c, f) & sound(head(c)), opened(head(c), c))
+
+    @draft.lemma
+    def who_is_called(c: Chain, r: Replica, f: Epoch) -> Formula:
+        """Nobody answers a sound head, or seals a state, before the chain is opened."""
+        return implies(answered(c, r) & sound(head(c)), opened(head(c), c)) & implies(sealed(r, c, f), joined(r, c))
+
+    @draft.lemma
+    def who_joined(r: Replica, c: Chain) -> Formula:
+        """A replica joins a chain whose head opened it, and answers once."""
+        there = sound(r) & answered(c, r) & ~imposed(c, r) & opened(head(c), c)
+        return implies(joined(r, c), there) & implies(imposed(c, r), answered(c, r))
+
+    @draft.lemma
+    def quotes_are_true(r: Replica, c: Chain) -> Formula:
+        """A sound replica quotes its own key."""
+        return implies(quote(r, c) & sound(r), joined(r, c))
+
+    @draft.lemma
+    def who_is_listed(c: Chain, r: Replica) -> Formula:
+        """On the list of a sound head are the head and what quotes credibly, under its own key if it is sound."""
+        there = opened(head(c), c) & ((r == head(c)) | credible(r)) & implies(sound(r), joined(r, c))
+        return implies(listed(c, r) & sound(head(c)), there)
+
+    # Logs.
+
+    @draft.lemma
+    def what_is_logged(r: Replica, c: Chain, e: Epoch, h: Holder, i: Holder) -> Formula:
+        """A log has one entry for an epoch, and ends with the last one."""
+        there = joined(r, c) & upto(e, last(r, c))
+        return implies(logged(r, c, e, h), there & implies(logged(r, c, e, i), h == i))
+
+    @draft.lemma
+    def the_counter_is_behind(r: Replica, c: Chain) -> Formula:
+        """The counter is never ahead of the log."""
+        return implies(joined(r, c), upto(counter(r, c), last(r, c)))
+
+    @draft.lemma
+    def a_freeze_is_counted(r: Replica, c: Chain) -> Formula:
+        """A frozen log is counted."""
+        return implies(frozen(r, c), joined(r, c) & (counter(r, c) == last(r, c)))
+
+    @draft.lemma
+    def what_is_passed_on(r: Replica, c: Chain, e: Epoch, h: Holder) -> Formula:
+        """What a replica passed on is counted, and so never lost."""
+        return implies(passed(r, c, e, h) & own(c, r), logged(r, c, e, h) & upto(e, counter(r, c)))
+
+    @draft.lemma
+    def down_the_chain(r: Replica, c: Chain, e: Epoch, h: Holder, q: Replica) -> Formula:
+        """What a backup logged, every replica before it passed on, and the head."""
+        there = listed(c, q) & implies(own(c, q), logged(q, c, e, h) & upto(e, counter(q, c)))
+        return implies(logged(r, c, e, h) & (r != head(c)) & ahead(c, q, r), there)
+
+    # Votes.
+
+    @draft.lemma
+    def a_vote_freezes(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
+        """A replica that voted is frozen."""
+        return implies(vote(m, b, d, f) & own(b, m), frozen(m, b))
+
+    @draft.lemma
+    def a_vote_tells_the_end(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
+        """The log of a replica that voted ends where the vote says."""
+        return implies(vote(m, b, d, f) & own(b, m), f == last(m, b))
+
+    @draft.lemma
+    def one_vote(m: Replica, b: Chain, d: Chain, x: Chain, f: Epoch, g: Epoch) -> Formula:
+        """A replica votes for one chain."""
+        return implies(vote(m, b, d, f) & own(b, m) & vote(m, b, x, g), x == d)
+
+    @draft.lemma
+    def votes_are_for_members(m: Replica, b: Chain, d: Chain, f: Epoch) -> Formula:
+        """A replica hands its log over to a member of its chain."""
+        return implies(vote(m, b, d, f) & own(b, m), listed(b, head(d)))
+
+    @draft.lemma
+    def who_is_polled(m: Replica, b: Chain, d: Chain) -> Formula:
+        """The head that collects votes is a member, and each voter is listed, and frozen if it is sound."""
+        there = joined(head(d), b) & listed(b, m) & implies(sound(m), frozen(m, b) & joined(m, b))
+        return implies(polled(d, m) & follows(b, d), there)
+
+    @draft.lemma
+    def polled_for_one_chain(m: Replica, b: Chain, d: Chain, x: Chain, f: Epoch) -> Formula:
+        """Who was polled for a chain voted for that one, and is polled for no other."""
+        other = vote(m, b, x, f) | (polled(x, m) & follows(b, x))
+        return implies(polled(d, m) & follows(b, d) & sound(m) & other, x == d)
+
+    @draft.lemma
+    def past_the_polled(m: Replica, b: Chain, d: Chain) -> Formula:
+        """The head of the next chain is past the log of each sound voter."""
+        past = upto(last(m, b), last(head(d), d)) & implies(opened(head(d), d), upto(last(m, b), counter(head(d), d)))
+        return implies(polled(d, m) & follows(b, d) & sound(m), past)
+
+    @draft.lemma
+    def who_ousted(b: Chain, m: Replica) -> Formula:
+        """A chain is taken over by a quorum of listed members, and the sound ones are frozen."""
+        member = listed(b, m) & implies(sound(m), frozen(m, b) & joined(m, b))
+        return implies(over(b), opened(head(b), b) & implies(within(ousted(b), m), member))
+
+    @draft.lemma
+    def ousted_by_a_quorum(b: Chain) -> Formula:
+        """A quorum took the chain over."""
+        return implies(over(b), quorum(b, ousted(b)))
+
+    @draft.lemma
+    def ousted_for_what_opened(b: Chain, m: Replica, x: Chain, f: Epoch) -> Formula:
+        """Who took the chain over voted for a chain that was opened."""
+        voted = vote(m, b, x, f) | (polled(x, m) & follows(b, x))
+        return implies(over(b) & within(ousted(b), m) & sound(m) & voted, opened(head(x), x))
+
+    @draft.lemma
+    def ousted_up_to_the_bar(b: Chain, m: Replica) -> Formula:
+        """The logs of those who took the chain over end no later than the bar."""
+        return implies(over(b) & within(ousted(b), m) & sound(m), upto(last(m, b), bar(b)))
+
+    # Line.
+
+    @draft.lemma
+    def opened_in_line(c: Chain, d: Chain) -> Formula:
+        """Of two chains that were opened one is earlier, and that one was taken over."""
+        both = opened(head(c), c) & opened(head(d), d)
+        line = (c == d) | earlier(c, d) | earlier(d, c)
+        return implies(both, line) & implies(opened(head(d), d) & earlier(c, d), over(c))
+
+    @draft.lemma
+    def the_first_is_opened(c: Chain) -> Formula:
+        """A chain is opened only when the first one was."""
+        return implies(opened(head(c), c), opened(head(origin), origin) & ((c == origin) | earlier(origin, c)))
+
+    @draft.lemma
+    def past_the_bar(c: Chain, d: Chain, r: Replica, f: Epoch, e: Epoch, h: Holder) -> Formula:
+        """A chain starts after the bar of each earlier one, and so does every log of it."""
+        starts = implies(announced(d, f) & sound(head(d)), upto(bar(c), f))
+        logs = implies(joined(r, d), upto(bar(c), counter(r, d)))
+        states = implies(sealed(r, d, f) & sound(head(d)), upto(bar(c), f))
+        return implies(earlier(c, d), starts & logs & states & implies(logged(r, d, e, h), before(bar(c), e)))
+
+    everyone = draft.lemma_under("platform") if draft.variant == TAIL_ALONE else draft.lemma
+
+    @everyone
+    def what_is_granted(c: Chain, e: Epoch, h: Holder, r: Replica) -> Formula:
+        """What was granted, every sound member logged and counted."""
+        there = implies(sound(r) & belongs(c, r), logged(r, c, e, h) & upto(e, counter(r, c)))
+        return implies(issued(c, e, h), there)
+
+    @draft.lemma
+    def who_granted(c: Chain, e: Epoch, h: Holder) -> Formula:
+        """A sound head makes the grants of its chain, once it is open."""
+        return implies(issued(c, e, h), opened(head(c), c)) & implies(grant(c, e, h) & sound(head(c)), issued(c, e, h))

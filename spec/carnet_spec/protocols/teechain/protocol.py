@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import Draft, Step, forall, implies, true
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.protocols.teechain.vocabulary import *
+
+
+def specify(draft: Draft) -> None:
+    """Add all steps to ``draft``."""
+    _setup(draft)
+    _issuing(draft)
+    _taking_over(draft)
+    _adversary(draft)
+
 
 # -- setup -------------------------------------------------------------------------------------------------------------
 # The head draws up a chain, members answer with quotes, and the head lists their keys.
@@ -11,54 +22,37 @@ from carnet_spec.protocols.teechain.vocabulary import *
 _COMMITTEE = "Teechain, abstract: committee chains"
 
 
-def specify_setup(draft: Draft) -> None:
-    """Add how the first chain is opened, and how replicas join one."""
+def _setup(draft: Draft) -> None:
+    by_replica = partial(draft.action, REPLICA, actor=sound)
 
-    @draft.action(
-        by=REPLICA,
-        says="{p} opens the first chain, {c}.",
-        message="{p} -> platform: call for {c}",
-        source=_COMMITTEE,
-        enforces="REQ-SETUP-01",
-    )
+    @by_replica(_COMMITTEE, "REQ-SETUP-01")
     def found(step: Step, p: Replica, c: Chain) -> None:
         """There is one first chain: holders agreed on it."""
-        step.actor(p, sound(p))
+        step.says("{p} opens the first chain, {c}.")
+        step.message("{p} -> platform: call for {c}")
         step.require("the first chain", (c == origin) & (p == head(c)))
         step.require("not opened before", ~opened(p, c))
         open_chain(step, p, c, zero)
 
-    @draft.action(
-        by=REPLICA,
-        says="{r} joins {c}, and answers with its quote.",
-        message="{r} -> platform: quote for {c}",
-        source=_COMMITTEE,
-        enforces=("REQ-SETUP-02", "REQ-SETUP-05", "REQ-SETUP-06"),
-    )
+    @by_replica(_COMMITTEE, "REQ-SETUP-02", "REQ-SETUP-05", "REQ-SETUP-06")
     def join(step: Step, r: Replica, c: Chain, f: Epoch) -> None:
         """A log starts empty, and not before the epoch at which the chain starts."""
-        step.actor(r, sound(r))
+        step.says("{r} joins {c}, and answers with its quote.")
+        step.message("{r} -> platform: quote for {c}")
         step.require("called", announced(c, f) & belongs(c, r))
         step.require("the head's quote", credible(head(c)), defence="head-quote")
         step.require("not joined before", ~joined(r, c))
         step.given("first answer", ~answered(c, r))
-        step.insert(answered(c, r))
-        step.insert(quote(r, c))
-        step.insert(joined(r, c))
+        step.insert(answered(c, r), quote(r, c), joined(r, c))
         step.set(last(r, c), f, defence="floor-handed")
         step.set(counter(r, c), f, defence="floor-handed")
         step.insert(sealed(r, c, f), defence="floor-handed")
 
-    @draft.action(
-        by=REPLICA,
-        says="{p} takes a quote of {r} for {d}, and lists its key in {c}.",
-        message="{p} -> platform: list of {c}, with {r}",
-        source=_COMMITTEE,
-        enforces=("REQ-SETUP-03", "REQ-SETUP-04"),
-    )
+    @by_replica(_COMMITTEE, "REQ-SETUP-03", "REQ-SETUP-04")
     def enlist(step: Step, p: Replica, c: Chain, r: Replica, d: Chain) -> None:
         """The list tells all members under which keys the others speak; who is on it is let in."""
-        step.actor(p, sound(p))
+        step.says("{p} takes a quote of {r} for {d}, and lists its key in {c}.")
+        step.message("{p} -> platform: list of {c}, with {r}")
         step.require("own chain", opened(p, c) & belongs(c, r))
         step.given("a key came", answered(c, r))
         step.require("a quote", quote(r, d))
@@ -70,12 +64,7 @@ def specify_setup(draft: Draft) -> None:
 
 def open_chain(step: Step, p: Replica, c: Chain, start: Epoch) -> None:
     """Let the head open a chain that starts after an epoch; its own key is the first on the list."""
-    step.insert(opened(p, c))
-    step.insert(joined(p, c))
-    step.insert(announced(c, start))
-    step.insert(answered(c, p))
-    step.insert(listed(c, p))
-    step.insert(sealed(p, c, start))
+    step.insert(opened(p, c), joined(p, c), announced(c, start), answered(c, p), listed(c, p), sealed(p, c, start))
     step.set(last(p, c), start)
     step.set(counter(p, c), start)
 
@@ -87,40 +76,25 @@ _CHAIN = "Teechain, abstract: a new variant of chain replication"
 _COUNTER = "Teechan: monotonic counters; Carnet"
 
 
-def specify_issuing(draft: Draft) -> None:
-    """Add how an epoch is issued."""
-    _log(draft)
-    _pass(draft)
-    _issue(draft)
+def _issuing(draft: Draft) -> None:
+    by_replica = partial(draft.action, REPLICA, actor=sound)
 
-
-def _log(draft: Draft) -> None:
-    @draft.action(
-        by=REPLICA,
-        says="{p} proposes epoch {e} for {h} in {c}, and logs it.",
-        message="{p} -> platform: sealed state that ends with {e}",
-        source=_CHAIN,
-        enforces=("REQ-ISSUE-01", "REQ-TAKE-02"),
-    )
+    @by_replica(_CHAIN, "REQ-ISSUE-01", "REQ-TAKE-02")
     def propose(step: Step, p: Replica, c: Chain, e: Epoch, h: Holder) -> None:
         """What the head has logged it grants later, or never."""
-        step.actor(p, sound(p))
+        step.says("{p} proposes epoch {e} for {h} in {c}, and logs it.")
+        step.message("{p} -> platform: sealed state that ends with {e}")
         step.require("own chain", opened(p, c))
         step.require("an epoch", e != zero)
         step.require("after the last one", before(last(p, c), e), defence="issue-grows")
         step.require("not frozen", ~frozen(p, c), defence="freeze")
         _keep(step, p, c, e, h)
 
-    @draft.action(
-        by=REPLICA,
-        says="{r} logs epoch {e} for {h} in {c}.",
-        message="{r} -> platform: sealed state that ends with {e}",
-        source=_CHAIN,
-        enforces=("REQ-ISSUE-02", "REQ-ISSUE-03", "REQ-TAKE-02"),
-    )
+    @by_replica(_CHAIN, "REQ-ISSUE-02", "REQ-ISSUE-03", "REQ-TAKE-02")
     def log(step: Step, r: Replica, c: Chain, e: Epoch, h: Holder) -> None:
         """The platform delivers what was passed on when it likes, and old entries again."""
-        step.actor(r, sound(r))
+        step.says("{r} logs epoch {e} for {h} in {c}.")
+        step.message("{r} -> platform: sealed state that ends with {e}")
         step.require("a backup of it", joined(r, c) & listed(c, r) & (r != head(c)))
         step.require("the head's", listed(c, head(c)) & passed(head(c), c, e, h))
         down = forall(lambda q: implies(ahead(c, q, r), listed(c, q) & passed(q, c, e, h)), Replica)
@@ -129,68 +103,48 @@ def _log(draft: Draft) -> None:
         step.require("not frozen", ~frozen(r, c), defence="freeze")
         _keep(step, r, c, e, h)
 
-
-def _keep(step: Step, r: Replica, c: Chain, e: Epoch, h: Holder) -> None:
-    step.insert(logged(r, c, e, h))
-    step.insert(sealed(r, c, e))
-    step.set(last(r, c), e)
-
-
-def _pass(draft: Draft) -> None:
-    @draft.action(by=REPLICA, says="{r} increments its counter for {c}.", source=_COUNTER, enforces="REQ-STORE-01")
+    @by_replica(_COUNTER, "REQ-STORE-01")
     def increment(step: Step, r: Replica, c: Chain) -> None:
         """From now on the sealed state of before is an old one."""
-        step.actor(r, sound(r))
+        step.says("{r} increments its counter for {c}.")
         step.require("a member", joined(r, c))
         step.set(counter(r, c), last(r, c))
 
-    @draft.action(
-        by=REPLICA,
-        says="{r} passes on that it logged epoch {e} for {h} in {c}.",
-        message="{r} -> platform: {r} logged {e} for {h} in {c}",
-        source=_CHAIN,
-        enforces="REQ-STORE-01",
-    )
+    @by_replica(_CHAIN, "REQ-STORE-01")
     def pass_on(step: Step, r: Replica, c: Chain, e: Epoch, h: Holder) -> None:
         """The last replica's is the acknowledgement. The IV is made of the epoch."""
-        step.actor(r, sound(r))
+        step.says("{r} passes on that it logged epoch {e} for {h} in {c}.")
+        step.message("{r} -> platform: {r} logged {e} for {h} in {c}")
         step.require("logged", joined(r, c) & logged(r, c, e, h))
         step.require("counted", upto(e, counter(r, c)), defence="increment-first")
         step.insert(passed(r, c, e, h))
 
-
-def _issue(draft: Draft) -> None:
-    @draft.action(
-        by=REPLICA,
-        says="{p} grants epoch {e} to {h}.",
-        message="{p} -> {h}: custody for epoch {e}, in {c}",
-        source=_CHAIN,
-        enforces="REQ-ISSUE-04",
-    )
+    @by_replica(_CHAIN, "REQ-ISSUE-04")
     def issue(step: Step, p: Replica, c: Chain, e: Epoch, h: Holder) -> None:
         """Only now does anything of the epoch leave the chain."""
-        step.actor(p, sound(p))
+        step.says("{p} grants epoch {e} to {h}.")
+        step.message("{p} -> {h}: custody for epoch {e}, in {c}")
         step.require("own chain", opened(p, c) & logged(p, c, e, h))
         step.require("passed it on itself", passed(p, c, e, h))
         step.require("the tail acknowledged it", listed(c, tail(c)) & passed(tail(c), c, e, h))
         everyone = forall(lambda r: implies(belongs(c, r), listed(c, r) & passed(r, c, e, h)), Replica)
         step.require("every member passed it on", everyone, defence="every-member")
-        step.insert(grant(c, e, h))
-        step.insert(issued(c, e, h))
+        step.insert(grant(c, e, h), issued(c, e, h))
 
-    @draft.action(
-        by=HOLDER,
-        says="{h} takes custody for epoch {e}, granted to {i} in {c}.",
-        source="Carnet (who else could grant)",
-        enforces=("REQ-HOLDER-01", "REQ-HOLDER-02"),
-    )
+    @draft.action(HOLDER, "Carnet (who else could grant)", "REQ-HOLDER-01", "REQ-HOLDER-02")
     def accept(step: Step, h: Holder, c: Chain, e: Epoch, i: Holder) -> None:
         """A holder need not know the chain: a head of the custody program is one by right, or opens none."""
+        step.says("{h} takes custody for epoch {e}, granted to {i} in {c}.")
         step.actor(h, true)
         step.require("a grant", grant(c, e, i))
         step.require("to this holder", i == h, defence="grant-holder")
         step.require("the head's quote", credible(head(c)), defence="holder-check")
         step.insert(accepted(h, c, e))
+
+
+def _keep(step: Step, r: Replica, c: Chain, e: Epoch, h: Holder) -> None:
+    step.insert(logged(r, c, e, h), sealed(r, c, e))
+    step.set(last(r, c), e)
 
 
 # -- taking over -------------------------------------------------------------------------------------------------------
@@ -200,24 +154,14 @@ _FREEZE = "Teechain: force-freeze; Carnet (votes)"
 _STORE = "Teechan: monotonic counters; Carnet (rollback)"
 
 
-def specify_taking_over(draft: Draft) -> None:
-    """Add how a chain is frozen and taken over, and how a replica starts again."""
-    _vote(draft)
-    _take_over(draft)
-    _start_again(draft)
+def _taking_over(draft: Draft) -> None:
+    by_replica = partial(draft.action, REPLICA, actor=sound)
 
-
-def _vote(draft: Draft) -> None:
-    @draft.action(
-        by=REPLICA,
-        says="{r} freezes {b}, votes for {d} and hands its log over.",
-        message="{r} -> platform: vote for {d}, with the log of {b}",
-        source=_FREEZE,
-        enforces=("REQ-TAKE-01", "REQ-TAKE-03"),
-    )
+    @by_replica(_FREEZE, "REQ-TAKE-01", "REQ-TAKE-03")
     def freeze(step: Step, r: Replica, b: Chain, d: Chain) -> None:
         """A state that is read out is a state that does not go on; the counter takes that in, too."""
-        step.actor(r, sound(r))
+        step.says("{r} freezes {b}, votes for {d} and hands its log over.")
+        step.message("{r} -> platform: vote for {d}, with the log of {b}")
         step.require("a member", joined(r, b) & listed(b, r) & follows(b, d))
         step.require("for a member", listed(b, head(d)), defence="votes-for-members")
         step.require("not voted", ~frozen(r, b), defence="one-vote")
@@ -225,17 +169,10 @@ def _vote(draft: Draft) -> None:
         step.set(counter(r, b), last(r, b))
         step.insert(vote(r, b, d, last(r, b)))
 
-
-def _take_over(draft: Draft) -> None:
-    @draft.action(
-        by=REPLICA,
-        says="{p} takes the vote of {m} in {b} for {x} as one for {d}; its log ends with {f}.",
-        source=_FREEZE,
-        enforces=("REQ-TAKE-04", "REQ-TAKE-05", "REQ-TAKE-06"),
-    )
+    @by_replica(_FREEZE, "REQ-TAKE-04", "REQ-TAKE-05", "REQ-TAKE-06")
     def poll(step: Step, p: Replica, b: Chain, d: Chain, m: Replica, x: Chain, f: Epoch) -> None:
         """The next chain starts after whatever any voter has logged, granted or not."""
-        step.actor(p, sound(p))
+        step.says("{p} takes the vote of {m} in {b} for {x} as one for {d}; its log ends with {f}.")
         step.require("to be the head", (p == head(d)) & follows(b, d) & ~opened(p, d))
         step.require("a member of it", joined(p, b) & listed(b, p), defence="from-the-chain")
         step.require("a vote", listed(b, m) & vote(m, b, x, f))
@@ -243,16 +180,11 @@ def _take_over(draft: Draft) -> None:
         step.insert(polled(d, m))
         step.set(last(p, d), f, when=before(last(p, d), f), defence="newest-log")
 
-    @draft.action(
-        by=REPLICA,
-        says="{p} takes {b} over with the votes of {q}, and opens {d}.",
-        message="{p} -> platform: call for {d}",
-        source=_FREEZE,
-        enforces="REQ-TAKE-07",
-    )
+    @by_replica(_FREEZE, "REQ-TAKE-07")
     def take_over(step: Step, p: Replica, b: Chain, d: Chain, q: Quorum) -> None:
         """Two quorums meet, and who is in both voted once."""
-        step.actor(p, sound(p))
+        step.says("{p} takes {b} over with the votes of {q}, and opens {d}.")
+        step.message("{p} -> platform: call for {d}")
         step.require("to be the head", (p == head(d)) & follows(b, d) & quorum(b, q))
         step.require("not opened before", ~opened(p, d))
         step.require("a member of it", joined(p, b), defence="from-the-chain")
@@ -263,18 +195,11 @@ def _take_over(draft: Draft) -> None:
         step.set(ousted(b), q)
         step.set(bar(b), last(p, d))
 
-
-def _start_again(draft: Draft) -> None:
-    @draft.action(
-        by=REPLICA,
-        says="{r} starts again in {c}, from a sealed state that ends with {e}.",
-        message="platform -> {r}: a sealed state that ends with {e}",
-        source=_STORE,
-        enforces="REQ-STORE-02",
-    )
+    @by_replica(_STORE, "REQ-STORE-02")
     def restart(step: Step, r: Replica, c: Chain, e: Epoch) -> None:
         """Storage is the platform's, which kept every state; what was not counted is lost."""
-        step.actor(r, sound(r))
+        step.says("{r} starts again in {c}, from a sealed state that ends with {e}.")
+        step.message("platform -> {r}: a sealed state that ends with {e}")
         step.given("was a member", joined(r, c))
         step.require("a sealed state", sealed(r, c, e))
         step.require("the counter's", e == counter(r, c), defence="counter-check")
@@ -283,15 +208,10 @@ def _start_again(draft: Draft) -> None:
         step.set(last(r, c), e)
         step.remove(frozen(r, c), unless="counter-check", name="thaw")
 
-    @draft.action(
-        by=REPLICA,
-        says="{r} is launched anew with an empty log in {c}, and has its key.",
-        source=_STORE,
-        shortcut_of="launch-identity",
-    )
+    @by_replica(_STORE, shortcut_of="launch-identity")
     def relaunch(step: Step, r: Replica, c: Chain) -> None:
         """A key that outlives the memory speaks for a log that is gone."""
-        step.actor(r, sound(r))
+        step.says("{r} is launched anew with an empty log in {c}, and has its key.")
         step.given("was a member", joined(r, c))
         step.remove(logged(r, c, step.each(Epoch), step.each(Holder)), name="lose the log")
         step.remove(frozen(r, c), name="thaw")
@@ -302,94 +222,67 @@ def _start_again(draft: Draft) -> None:
 # Platform and network, enclaves of its own, and broken replicas.
 
 
-def specify_adversary(draft: Draft) -> None:
-    """Add what the adversary does, makes and works out to ``draft``."""
-    _act(draft)
-    _forge(draft)
-    _read(draft)
+def _adversary(draft: Draft) -> None:
+    by_adversary = partial(draft.action, ADVERSARY)
+    rule = partial(draft.rule, ADVERSARY)
 
-
-def _act(draft: Draft) -> None:
-    @draft.action(
-        by=ADVERSARY,
-        says="The platform answers the call to {r} for {c} itself, with a key of its own.",
-        message="platform -> head: answer of {r} for {c}",
-        source="Carnet (relayed quote)",
-        cost=1,
-    )
+    @by_adversary("Carnet (relayed quote)", cost=1)
     def answer_as(step: Step, r: Replica, c: Chain, f: Epoch) -> None:
         """The adversary has the key under which it answers, and quotes only for enclaves of its own."""
+        step.says("The platform answers the call to {r} for {c} itself, with a key of its own.")
+        step.message("platform -> head: answer of {r} for {c}")
         step.given("called", announced(c, f) & belongs(c, r))
         step.given("first answer", ~answered(c, r))
-        step.insert(answered(c, r))
-        step.insert(imposed(c, r))
+        step.insert(answered(c, r), imposed(c, r))
 
-    @draft.action(by=ADVERSARY, says="The platform lists {r} in {c}.", source="Carnet (a chain of its own)", cost=1)
+    @by_adversary("Carnet (a chain of its own)", cost=1)
     def forge_list(step: Step, c: Chain, r: Replica) -> None:
+        step.says("The platform lists {r} in {c}.")
         step.given("its own", ~sound(head(c)) & belongs(c, r))
         step.given("a key", answered(c, r) | (r == head(c)))
         step.insert(listed(c, r))
 
-
-def _forge(draft: Draft) -> None:
-    @draft.rule(
-        by=ADVERSARY, says="The platform makes a quote of {r} for {c}.", source="Carnet (an enclave of its own)"
-    )
+    @rule("Carnet (an enclave of its own)")
     def forge_quote(step: Step, r: Replica, c: Chain, f: Epoch) -> None:
+        step.says("The platform makes a quote of {r} for {c}.")
         step.given("its own", ~sound(r))
         step.given("called", announced(c, f) & belongs(c, r))
         step.insert(quote(r, c))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="The platform calls for {c}, and says that it starts after {f}.",
-        source="Carnet (a chain of its own)",
-    )
+    @rule("Carnet (a chain of its own)")
     def forge_call(step: Step, c: Chain, f: Epoch) -> None:
+        step.says("The platform calls for {c}, and says that it starts after {f}.")
         step.given("its own", ~sound(head(c)))
         step.insert(announced(c, f))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="The platform says for {r} that epoch {e} for {h} was logged in {c}.",
-        source="Carnet (who has the key speaks)",
-    )
+    @rule("Carnet (who has the key speaks)")
     def forge_pass(step: Step, r: Replica, c: Chain, e: Epoch, h: Holder) -> None:
+        step.says("The platform says for {r} that epoch {e} for {h} was logged in {c}.")
         step.given("has the key", belongs(c, r) & ~own(c, r))
         step.insert(passed(r, c, e, h))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="The platform votes for {r} in {b} that {d} may take over, with a log that ends with {f}.",
-        source="Carnet (who has the key speaks)",
-    )
+    @rule("Carnet (who has the key speaks)")
     def forge_vote(step: Step, r: Replica, b: Chain, d: Chain, f: Epoch) -> None:
+        step.says("The platform votes for {r} in {b} that {d} may take over, with a log that ends with {f}.")
         step.given("has the key", belongs(b, r) & follows(b, d) & ~own(b, r))
         step.insert(vote(r, b, d, f))
 
-    @draft.rule(by=ADVERSARY, says="The platform grants epoch {e} to {h} in {c}.", source="Carnet (a chain of its own)")
+    @rule("Carnet (a chain of its own)")
     def forge_grant(step: Step, c: Chain, e: Epoch, h: Holder) -> None:
+        step.says("The platform grants epoch {e} to {h} in {c}.")
         step.given("its own", ~sound(head(c)))
         step.insert(grant(c, e, h))
 
-
-def _read(draft: Draft) -> None:
-    @draft.rule(
-        by=ADVERSARY,
-        says="The platform reads what {q} passes on to {r} in {c}.",
-        source="Carnet (who has the key reads)",
-    )
+    @rule("Carnet (who has the key reads)")
     def read_log(step: Step, q: Replica, r: Replica, c: Chain, e: Epoch, h: Holder) -> None:
+        step.says("The platform reads what {q} passes on to {r} in {c}.")
         step.given("has a member's key", listed(c, r) & ~own(c, r))
         step.given("passed on", passed(q, c, e, h))
         step.insert(leaked(c))
 
-    @draft.rule(
-        by=ADVERSARY,
-        says="The platform reads the log that {m} hands over to the head of {d}.",
-        source="Carnet (who has the key reads)",
-    )
+    @rule("Carnet (who has the key reads)")
     def read_vote(step: Step, m: Replica, b: Chain, d: Chain, f: Epoch) -> None:
+        step.says("The platform reads the log that {m} hands over to the head of {d}.")
         step.given("handed to the adversary", ~sound(head(d)))
         step.given("a replica's vote", vote(m, b, d, f) & own(b, m))
         step.insert(leaked(b))

@@ -7,19 +7,10 @@ one that it takes over from. A *quorum* is a set of members whose votes are enou
 
 from __future__ import annotations
 
-from carnet_spec.language import (
-    Formula,
-    Individual,
-    Kind,
-    Role,
-    constant,
-    function,
-    relation,
-    rigid_function,
-    rigid_relation,
-)
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -73,28 +64,24 @@ zero = constant("zero", Epoch, says="what comes before every epoch that is issue
 
 # -- a replica's state -------------------------------------------------------------------------------------------------
 
-opened = relation(
-    "opened", Replica, Chain, kind=Kind.STATE, of=REPLICA, says="the replica opened the chain, as its head"
-)
-joined = relation("joined", Replica, Chain, kind=Kind.STATE, of=REPLICA, says="the replica keeps a log for the chain")
+_replica_state = partial(relation, kind=Kind.STATE, of=REPLICA)
+opened = _replica_state("opened", Replica, Chain, says="the replica opened the chain, as its head")
+joined = _replica_state("joined", Replica, Chain, says="the replica keeps a log for the chain")
 last = function(
     "last", Replica, Chain, to=Epoch, kind=Kind.STATE, of=REPLICA, says="the last epoch in the log, or before it"
 )
 counter = function(
     "counter",
-    *(Replica, Chain),
+    Replica,
+    Chain,
     to=Epoch,
     kind=Kind.STATE,
     of=REPLICA,
     says="the state that the replica's monotonic counter stands for, by its last epoch",
 )
-logged = relation(
-    "logged", Replica, Chain, Epoch, Holder, kind=Kind.STATE, of=REPLICA, says="the replica logged the epoch"
-)
-frozen = relation("frozen", Replica, Chain, kind=Kind.STATE, of=REPLICA, says="the replica froze the chain for good")
-polled = relation(
-    "polled", Chain, Replica, kind=Kind.STATE, of=REPLICA, says="the head of the new chain has the replica's vote"
-)
+logged = _replica_state("logged", Replica, Chain, Epoch, Holder, says="the replica logged the epoch")
+frozen = _replica_state("frozen", Replica, Chain, says="the replica froze the chain for good")
+polled = _replica_state("polled", Chain, Replica, says="the head of the new chain has the replica's vote")
 
 # -- a holder's state --------------------------------------------------------------------------------------------------
 
@@ -104,43 +91,33 @@ accepted = relation(
 
 # -- messages and evidence ---------------------------------------------------------------------------------------------
 
-announced = relation(
-    "announced", Chain, Epoch, kind=Kind.MESSAGE, says="the head's quote names the chain, which starts after this epoch"
+_message = partial(relation, kind=Kind.MESSAGE)
+announced = _message("announced", Chain, Epoch, says="the head's quote names the chain, which starts after this epoch")
+answered = _message("answered", Chain, Replica, says="the call to the replica was answered")
+quote = _message("quote", Replica, Chain, says="a quote of the replica, for its key in the chain")
+listed = _message("listed", Chain, Replica, says="the head's list of the chain has a key for the replica")
+passed = _message(
+    "passed", Replica, Chain, Epoch, Holder, says="under the replica's key in the chain: it logged the epoch"
 )
-answered = relation("answered", Chain, Replica, kind=Kind.MESSAGE, says="the call to the replica was answered")
-quote = relation("quote", Replica, Chain, kind=Kind.MESSAGE, says="a quote of the replica, for its key in the chain")
-listed = relation(
-    "listed", Chain, Replica, kind=Kind.MESSAGE, says="the head's list of the chain has a key for the replica"
-)
-passed = relation(
-    "passed",
-    *(Replica, Chain, Epoch, Holder),
-    kind=Kind.MESSAGE,
-    says="under the replica's key in the chain: it logged the epoch",
-)
-vote = relation(
+vote = _message(
     "vote",
     *(Replica, Chain, Chain, Epoch),
-    kind=Kind.MESSAGE,
     says="under the replica's key in the chain: it froze it for this next one, and its log ends there",
 )
-sealed = relation(
-    "sealed", Replica, Chain, Epoch, kind=Kind.MESSAGE, says="a sealed state of the replica, whose log ends there"
-)
-grant = relation("grant", Chain, Epoch, Holder, kind=Kind.MESSAGE, says="the head granted the epoch to the holder")
+sealed = _message("sealed", Replica, Chain, Epoch, says="a sealed state of the replica, whose log ends there")
+grant = _message("grant", Chain, Epoch, Holder, says="the head granted the epoch to the holder")
 
 # -- history -----------------------------------------------------------------------------------------------------------
 
 imposed = relation(
     "imposed", Chain, Replica, kind=Kind.TRUTH, says="the adversary answered in place of the replica, with its own key"
 )
-issued = relation(
-    "issued", Chain, Epoch, Holder, kind=Kind.GHOST, says="a head that runs the custody program granted the epoch"
-)
-over = relation("over", Chain, kind=Kind.GHOST, says="the chain was taken over")
+_history = partial(relation, kind=Kind.GHOST)
+issued = _history("issued", Chain, Epoch, Holder, says="a head that runs the custody program granted the epoch")
+over = _history("over", Chain, says="the chain was taken over")
 ousted = function("ousted", Chain, to=Quorum, kind=Kind.GHOST, says="the quorum by which the chain was taken over")
 bar = function("bar", Chain, to=Epoch, kind=Kind.GHOST, says="the epoch after which the next chain started")
-leaked = relation("leaked", Chain, kind=Kind.GHOST, says="the adversary read in the log of the chain")
+leaked = _history("leaked", Chain, says="the adversary read in the log of the chain")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -8,20 +8,10 @@ of the tensor has not been compared, the tensor, and whatever was computed from 
 
 from __future__ import annotations
 
-from carnet_spec.language import (
-    Formula,
-    Individual,
-    Kind,
-    Role,
-    constant,
-    function,
-    member,
-    relation,
-    rigid_function,
-    rigid_relation,
-)
+from functools import partial
+
+from carnet_spec.language import *
 from carnet_spec.language.authoring import by_name
-from carnet_spec.language.family import Variant
 
 # -- sorts -------------------------------------------------------------------------------------------------------------
 
@@ -74,9 +64,8 @@ zero = constant("zero", Version, says="the version of a tensor that was never wr
 
 # -- a session ---------------------------------------------------------------------------------------------------------
 
-session = relation(
-    "session", Agent, Key, kind=Kind.MESSAGE, says="the CPU enclave of the job and the NPU agreed on the key"
-)
+_message = partial(relation, kind=Kind.MESSAGE)
+session = _message("session", Agent, Key, says="the CPU enclave of the job and the NPU agreed on the key")
 
 # -- the CPU's state ---------------------------------------------------------------------------------------------------
 
@@ -99,43 +88,32 @@ took = relation(
 npu_version = function(
     "npu_version", Key, Tensor, to=Version, kind=Kind.STATE, of=NPU, says="the version in the NPU's table"
 )
-npu_wrote = relation(
-    "npu_wrote", Key, Tensor, CacheLine, kind=Kind.STATE, of=NPU, says="the NPU wrote the line in this pass"
-)
-loaded = relation("loaded", Key, Tensor, kind=Kind.STATE, of=NPU, says="the NPU reads the tensor, or has read it")
-fetched = relation("fetched", Key, Tensor, CacheLine, Block, kind=Kind.STATE, of=NPU, says="what the line decrypted to")
-arrived = relation("arrived", Key, Tensor, CacheLine, kind=Kind.STATE, of=NPU, says="the line was fetched")
-matched = relation(
-    "matched", Key, Tensor, CacheLine, kind=Kind.STATE, of=NPU, says="the line adds to the MAC what the written one did"
-)
-awaits = relation(
+_npu_state = partial(relation, kind=Kind.STATE, of=NPU)
+npu_wrote = _npu_state("npu_wrote", Key, Tensor, CacheLine, says="the NPU wrote the line in this pass")
+loaded = _npu_state("loaded", Key, Tensor, says="the NPU reads the tensor, or has read it")
+fetched = _npu_state("fetched", Key, Tensor, CacheLine, Block, says="what the line decrypted to")
+arrived = _npu_state("arrived", Key, Tensor, CacheLine, says="the line was fetched")
+matched = _npu_state("matched", Key, Tensor, CacheLine, says="the line adds to the MAC what the written one did")
+awaits = _npu_state(
     "awaits",
     *(Key, Tensor, Tensor),
-    kind=Kind.STATE,
-    of=NPU,
     says="the first tensor has in it what was read of the second, whose MAC was not compared yet",
 )
-halted = relation("halted", Key, kind=Kind.STATE, of=NPU, says="the MAC of a tensor did not verify")
+halted = _npu_state("halted", Key, says="the MAC of a tensor did not verify")
 
 # -- messages ----------------------------------------------------------------------------------------------------------
 
-stored = relation(
+stored = _message(
     "stored",
     *(Key, Tensor, CacheLine, Version, Block),
-    kind=Kind.MESSAGE,
     says="memory had, under that address and version, a ciphertext of the block and its MAC",
 )
-changed = relation("changed", Key, Block, kind=Kind.MESSAGE, says="changed bytes decrypt to this under the key")
-descriptor = relation(
-    "descriptor",
-    *(Key, Tensor, Version),
-    kind=Kind.MESSAGE,
-    says="under the key: the tensor is there to be read, in this version",
+changed = _message("changed", Key, Block, says="changed bytes decrypt to this under the key")
+descriptor = _message(
+    "descriptor", Key, Tensor, Version, says="under the key: the tensor is there to be read, in this version"
 )
-spilled = relation(
-    "spilled", Key, Tensor, Version, kind=Kind.MESSAGE, says="an entry of the CPU's table that was moved to memory"
-)
-released = relation("released", Key, Tensor, kind=Kind.MESSAGE, says="the NPU gave the tensor out of the enclaves")
+spilled = _message("spilled", Key, Tensor, Version, says="an entry of the CPU's table that was moved to memory")
+released = _message("released", Key, Tensor, says="the NPU gave the tensor out of the enclaves")
 
 # -- knowledge ---------------------------------------------------------------------------------------------------------
 
@@ -144,41 +122,31 @@ learnt = relation("learnt", Agent, Block, kind=Kind.KNOWLEDGE, says="the agent l
 
 # -- history -----------------------------------------------------------------------------------------------------------
 
-wrote = relation(
+_history = partial(relation, kind=Kind.GHOST)
+wrote = _history(
     "wrote",
     *(Key, Tensor, CacheLine, Version, Block),
-    kind=Kind.GHOST,
     says="an enclave wrote the block to the line in that version of the tensor",
 )
-filled = relation(
-    "filled",
-    *(Key, Tensor, CacheLine, Version),
-    kind=Kind.GHOST,
-    says="the line was written in that version of the tensor",
-)
-handed = relation(
-    "handed", Key, Tensor, Version, kind=Kind.GHOST, says="its writer handed the tensor over in that version"
-)
-spoilt = relation(
+filled = _history("filled", Key, Tensor, CacheLine, Version, says="the line was written in that version of the tensor")
+handed = _history("handed", Key, Tensor, Version, says="its writer handed the tensor over in that version")
+spoilt = _history(
     "spoilt",
     *(Key, Tensor, Tensor, CacheLine),
-    kind=Kind.GHOST,
     says="the first tensor has in it what was read in that line of the second, and was not written there",
 )
-foul = relation(
+foul = _history(
     "foul",
     *(Key, Tensor, CacheLine, Version, Tensor, CacheLine),
-    kind=Kind.GHOST,
     says="the line was written in that version when its tensor was spoilt by that line of the other tensor",
 )
-escaped = relation(
+escaped = _history(
     "escaped",
     *(Key, Tensor, Tensor, CacheLine),
-    kind=Kind.GHOST,
     says="the tensor was given out when it was spoilt by that line of the other tensor",
 )
-rolled = relation("rolled", Key, Tensor, kind=Kind.GHOST, says="a table went back to a version that it had passed")
-late = relation("late", Key, kind=Kind.GHOST, says="something was given out or handed over after a MAC failed")
+rolled = _history("rolled", Key, Tensor, says="a table went back to a version that it had passed")
+late = _history("late", Key, says="something was given out or handed over after a MAC failed")
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from carnet_check.certificates.file import BadCertificateFile, read
 from carnet_check.cli import main
-from tests.unit.model_check.command import TOY, WIDE, carnet, control
+from tests.fixtures import nvidia_pki
+from tests.unit.model_check.command import FIXTURES, TOY, WIDE, carnet, control
 
 BAD = {
     "unknown protocol": (["verify", "gpu-traveling"], "no protocol 'gpu-traveling'", "did you mean 'gpu-travelling'"),
@@ -171,9 +175,7 @@ CARNET = [sys.executable, "-c", "from carnet_check.cli import main; main()"]
 
 @pytest.mark.parametrize("buffered", ["", "1"])
 @pytest.mark.parametrize("command", UNWRITABLE)
-def test_output_that_cannot_be_written_is_no_verdict(
-    command: str, buffered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_that_is_not_written_is_no_verdict(command: str, buffered: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", buffered)
     with Path("/dev/full").open("w") as full:
         ran = subprocess.run(
@@ -308,3 +310,191 @@ def test_other_packages_add_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert carnet("hello").code == 3
     assert "Say hello." in carnet("--help").out
     assert main.get_command(click.Context(main), "verify") is not None
+
+
+STRANGE = ("\x1b", "\u202e", "\x9b", "\x07")
+
+
+@pytest.fixture
+def tickets(tmp_path: Path) -> Path:
+    assert carnet("init", str(tmp_path / "tickets")).code == 0
+    return tmp_path / "tickets" / "protocol.py"
+
+
+COMMANDS = {"verify": (), "attack": ("--without", "fresh-ticket", "--mermaid")}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_text_of_a_protocol_moves_the_cursor(tickets: Path, command: str) -> None:
+    strange = "".join(STRANGE).encode("unicode_escape").decode("ascii")
+    changed = tickets.read_text("utf-8")
+    for said in ("The office issues", "any guest may be", "Tickets"):
+        changed = changed.replace(f'"{said}', f'"{strange}{said}')
+    assert changed.count(strange) >= 2
+    tickets.write_text(changed, "utf-8")
+    ran = carnet(command, str(tickets), *COMMANDS[command])
+    assert "\\x1b" in ran.out + ran.err
+    assert not [each for each in STRANGE if each in ran.out + ran.err]
+
+
+@pytest.mark.parametrize("name", ["a | b", "a \\ b"])
+def test_a_name_that_no_obligation_can_have_is_refused_at_its_line(tickets: Path, name: str) -> None:
+    text = tickets.read_text("utf-8")
+    tickets.write_text(text.replace('"both corrupt"', repr(name)), "utf-8")
+    line = text[: text.index('"both corrupt"')].count("\n") + 1
+    for command in (("verify",), ("attack", "--without", "fresh-ticket")):
+        ran = carnet(command[0], str(tickets), *command[1:])
+        assert ran.code == 2
+        assert f"protocol.py:{line}: pass_on: no proof obligation can write '{name}'" in " ".join(ran.err.split())
+
+
+CERTIFICATES = FIXTURES / "toy.certificates.json.xz"
+
+
+@pytest.mark.mends("N4")
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "ascii", "utf-8"])
+def test_every_encoding_is_written(encoding: str, tmp_path: Path) -> None:
+    script = f"from carnet_check.cli import main; main(['verify', {control('sound')!r}])"
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, check=False
+    )
+    assert (ran.returncode, b"internal error" in ran.stderr) == (0, False)
+    assert b"verdicts" in ran.stdout
+
+
+def test_what_mutate_cannot_do_is_refused_before_anything_is_said(tmp_path: Path) -> None:
+    ran = carnet("mutate", TOY, "--only", "len/", "--out", str(tmp_path / "out"))
+    assert (ran.code, ran.out) == (2, "")
+    assert "no mutant that begins 'len/'" in ran.err
+    assert "lend" in ran.err
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "file").write_text("kept")
+    ran = carnet("mutate", TOY, "--out", str(tmp_path / "file"))
+    assert (ran.code, ran.out) == (2, "")
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_an_empty_name_is_none_and_a_shard_judges_nothing_strictly(tickets: Path, tmp_path: Path) -> None:
+    ran = carnet("verify", TOY, "--cti", "")
+    assert (ran.code, "--cti expects the name of a lemma or claim" in ran.err) == (2, True)
+    ran = carnet("verify", str(tickets), "--shard", "1/2", "--cache", str(tmp_path / "cache"), "--strict")
+    assert ran.code == 2
+    assert "a shard has none" in ran.err
+
+
+@pytest.mark.parametrize(("engine", "named"), [("kernel", False), ("explicit", True)])
+def test_no_solver_is_named_where_none_was_asked(engine: str, named: bool) -> None:
+    versions = carnet("verify", TOY, "--engine", engine, "--json").json["run"]["versions"]
+    assert ("z3" in versions) is named
+    assert {"carnet", "python"} <= set(versions)
+
+
+def test_what_an_engine_needs_is_named() -> None:
+    pytest.importorskip("cvc5", reason="the extra 'cvc5' is not installed")
+    assert "cvc5" in carnet("verify", TOY, "--engine", "cvc5", "--json").json["run"]["versions"]
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [(lambda data: data[: len(data) // 2], "it is cut off"), (lambda data: data + b"x", "something follows after")],
+    ids=["cut off", "longer"],
+)
+def test_what_is_wrong_with_a_file_of_certificates_is_said_with_what_to_do(spoilt: object, said: str) -> None:
+    assert callable(spoilt)
+    with pytest.raises(BadCertificateFile, match=f"{said}.*delete it, and `carnet certify` makes it again"):
+        read(spoilt(CERTIFICATES.read_bytes()))
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_half_of_a_surrogate_pair_is_refused_in_every_locale(
+    whole: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "spoilt"
+    shutil.copytree(whole, folder)
+    text = (folder / "index.csv").read_text("utf-8")
+    (folder / "index.csv").write_text(re.sub(r'"\[""[^\n]*\]"', r'"[""\\ud800""]"', text, count=1), "utf-8")
+    assert (folder / "index.csv").read_text("utf-8") != text
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONIOENCODING", "PYTHONUTF8"}}
+    script = "from carnet_check.cli import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", script, "recheck", str(folder), *more],
+        env={**environment, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, b"internal" in ran.stderr + ran.stdout) == (1, False)
+
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def in_ascii(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run ``carnet`` where the locale has no character but ASCII's, as in small containers."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"}
+    command = [sys.executable, "-c", "from carnet_check.cli import main; main()", *words]
+    return subprocess.run(command, env=environment | ASCII, capture_output=True, text=True, check=False)
+
+
+def test_an_ascii_locale_is_one() -> None:
+    """Without this, the tests below would not have noticed anything."""
+    script = "import locale; print(locale.getpreferredencoding(False))"
+    ran = subprocess.run([sys.executable, "-c", script], env=os.environ | ASCII, capture_output=True, check=True)
+    assert ran.stdout.strip() in (b"ANSI_X3.4-1968", b"US-ASCII")
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_reference_values_are_accepted_by_their_signature_in_every_locale(changed: bool, tmp_path: Path) -> None:
+    world = nvidia_pki.world()
+    rim = world.rims()[0]
+    (tmp_path / "rim").write_bytes(rim.replace(b'index="9"', b'index="90"', 1) if changed else rim)
+    (tmp_path / "roots").write_bytes(nvidia_pki.pem([world.root.certificate, world.rim_root.certificate]))
+    roots = ["--trust-anchor", str(tmp_path / "roots"), "--at", f"{nvidia_pki.AT:%Y-%m-%dT%H:%M:%SZ}"]
+    ran = in_ascii("attest", "rim", str(tmp_path / "rim"), *roots)
+    assert (ran.returncode, ran.stderr) == (int(changed), "")
+    assert ("REFUSED at signature" in ran.stdout, "codec" in ran.stdout) == (changed, False)
+
+
+def test_gpus_travel_in_every_locale() -> None:
+    ran = in_ascii("run", "--holders", "2", "--rounds", "2")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("option", ["--junit", "--sarif", "--markdown"])
+def test_verify_does_not_write_over_the_protocol(tickets: Path, option: str) -> None:
+    before = tickets.read_bytes()
+    ran = carnet("verify", str(tickets), option, str(tickets))
+    assert (ran.code, tickets.read_bytes()) == (2, before)
+    assert f"{option} would write over '{tickets}', which is read" in ran.err
+
+
+@pytest.mark.parametrize("option", ["--as-test", "--itf"])
+def test_attack_does_not_write_over_the_protocol(tickets: Path, option: str) -> None:
+    before = tickets.read_bytes()
+    there = tickets.parent / ".." / "tickets" / "protocol.py"
+    ran = carnet("attack", str(tickets), "--without", "fresh-ticket", option, str(there))
+    assert (ran.code, tickets.read_bytes()) == (2, before)
+    assert "which is read" in ran.err
+
+
+def test_two_outputs_are_two_files(tickets: Path, tmp_path: Path) -> None:
+    one = str(tmp_path / "one")
+    for command in (
+        ("verify", str(tickets), "--junit", one, "--sarif", one),
+        ("attack", str(tickets), "--without", "fresh-ticket", "--itf", one, "--as-test", one),
+    ):
+        ran = carnet(*command)
+        assert ran.code == 2
+        assert "write to one file" in ran.err
+        assert not Path(one).exists()
+
+
+def test_a_result_is_written_over_neither_key_nor_evidence(tmp_path: Path) -> None:
+    key, evidence = tmp_path / "key.pem", tmp_path / "evidence"
+    key.write_text("a key")
+    evidence.write_text("evidence")
+    for ear in (key, evidence):
+        ran = carnet("attest", "snp", str(evidence), "--ear", str(ear), "--key", str(key))
+        assert ran.code == 2
+        assert f"--ear would write over '{ear}', which is read" in ran.err
+    assert (key.read_text(), evidence.read_text()) == ("a key", "evidence")

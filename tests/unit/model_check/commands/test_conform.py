@@ -24,16 +24,13 @@ def test_a_run_of_the_spec_conforms(tmp_path: Path) -> None:
     assert (ran.json["conforms"], ran.json["events"], ran.json["first_divergence"]) == (True, len(STEPS), None)
 
 
-def test_the_first_divergence_is_named(tmp_path: Path) -> None:
+def test_the_first_divergence_is_named_with_line_guard_and_rerun(tmp_path: Path) -> None:
     ran = carnet("conform", str(write(tmp_path / "trace", FIRST, [*STEPS[:5], *STEPS[6:]])), "--json")
     assert ran.code == 1
     found = ran.json["first_divergence"]
     assert (ran.json["conforms"], ran.json["events"], found["index"]) == (False, 6, 5)
     assert found["event"] == STEPS[6].to_json()
     assert "'acknowledged'" in found["why"] or "'phase'" in found["why"] or "'next IV'" in found["why"]
-
-
-def test_the_text_names_line_guard_and_rerun(tmp_path: Path) -> None:
     trace = write(tmp_path / "trace", FIRST, STEPS[1:])
     ran = carnet("conform", str(trace))
     assert ran.code == 1
@@ -181,13 +178,10 @@ def test_odd_characters_in_a_header_are_shown_escaped(tmp_path: Path, odd: str, 
         assert all(character.isprintable() or character == "\n" for character in ran.out + ran.err)
 
 
-def test_a_line_without_an_end_ends_with_one_line() -> None:
+def test_a_file_that_is_endless_or_not_there_ends_with_one_line(tmp_path: Path) -> None:
     ran = carnet("conform", "/dev/zero", "--json")
     assert ran.code == 2
     assert "line 1 has more than 1,048,575 characters" in ran.json["error"]["message"]
-
-
-def test_a_file_that_does_not_exist_ends_with_one_line(tmp_path: Path) -> None:
     ran = carnet("conform", str(tmp_path / "nothing"))
     assert ran.code == 2
     assert "cannot read" in ran.err
@@ -258,9 +252,7 @@ def test_an_instance_too_large_to_build_is_refused_before_it_is_built(
 @pytest.mark.parametrize(
     "sizes", [{"rounds": 100_000, "sessions": 100_000}, {"holders": 1_000, "corrupt": 0, "chunks": 1}]
 )
-def test_instances_at_the_bounds_are_built_within_the_work_that_a_trace_may_cost(
-    tmp_path: Path, sizes: dict[str, int]
-) -> None:
+def test_instances_at_the_bounds_are_built_within_a_trace_s_work(tmp_path: Path, sizes: dict[str, int]) -> None:
     trace = write(tmp_path / "trace", Header.from_json(GOOD | {"sizes": dict(FIRST.sizes) | sizes}), STEPS)
     assert carnet("conform", str(trace), "--json").code in (0, 1)
 
@@ -296,13 +288,10 @@ def _written(path: Path, *lines: Any) -> Path:
     return path
 
 
-def test_the_command_line_may_name_any_protocol(tmp_path: Path) -> None:
+def test_the_command_line_may_name_any_protocol_and_the_header_has_to_agree(tmp_path: Path) -> None:
     ran = carnet("conform", _toy_trace(tmp_path), "--protocol", TOY, "--json")
     assert (ran.code, ran.json["conforms"]) == (0, True)
     assert f"--protocol {TOY}" in ran.json["run"]["rerun"]
-
-
-def test_the_header_agrees_with_the_protocol_on_the_command_line(tmp_path: Path) -> None:
     for named in ("gpu-travelling", TOY):
         ran = carnet("conform", _toy_trace(tmp_path, "toys"), "--protocol", named)
         assert ran.code == 2

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from carnet_check.certificates.file import DIGITS, Certificates, Entry, place_of, written
-from carnet_check.certificates.judging import Asked, key_of
+from carnet_check.certificates.file import DIGITS, Certificates, Entry, encoded_certificates, place_of
+from carnet_check.certificates.judging import LayerObligations, key_of
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.loading.families import load
 from carnet_check.obligations import layers
@@ -47,22 +47,19 @@ def test_every_obligation_is_in_the_file_that_its_digest_names(tmp_path: Path) -
         assert text.decode().count("(assert (! ") == len(names) + 1
 
 
-def test_the_counts_are_those_of_the_index(tmp_path: Path) -> None:
+def test_the_counts_and_the_digests_are_those_of_the_index(tmp_path: Path) -> None:
     ran = carnet("export", LENDING, "--to", "smtlib", "--out", str(tmp_path), "--json")
     (variant,) = ran.json["variants"]
     assert variant["obligations"] + variant["skipped"] == len(_index(tmp_path))
     assert ran.json["files"] == len(_files(tmp_path)) - 1
     assert ran.json["to"] == "smtlib"
-
-
-def test_tptp_has_the_digests_of_smtlib(tmp_path: Path) -> None:
     for form in ("smtlib", "tptp"):
         assert carnet("export", TOY, "--to", form, "--out", str(tmp_path / form)).code == 0
     assert _index(tmp_path / "smtlib") == _index(tmp_path / "tptp")
     assert {file.suffix for file in (tmp_path / "tptp" / "obligations").iterdir()} == {".p"}
 
 
-def test_json_is_the_canonical_encoding_of_every_variant(tmp_path: Path) -> None:
+def test_json_is_the_canonical_encoding_of_every_variant_and_of_fewer_defences(tmp_path: Path) -> None:
     ran = carnet("export", TOY, "--to", "json", "--variant", "main", "--variant", "forgetful", "--out", str(tmp_path))
     assert ran.code == 0
     assert _files(tmp_path) == {"main.json", "forgetful.json"}
@@ -70,6 +67,9 @@ def test_json_is_the_canonical_encoding_of_every_variant(tmp_path: Path) -> None
         text = (tmp_path / f"{name}.json").read_text("ascii")
         assert text == toy.FAMILY.protocol(name).encoded
         assert decoded(text) == toy.FAMILY.protocol(name)
+    ran = carnet("export", TOY, "--to", "json", "--without", "return-checked", "--out", str(tmp_path))
+    assert ran.code == 0
+    assert decoded((tmp_path / "main.json").read_text("ascii")) == toy.FAMILY.protocol("main", ("return-checked",))
 
 
 def test_main_variants_and_their_layers_are_written_unless_others_are_named(tmp_path: Path) -> None:
@@ -90,23 +90,26 @@ def test_one_threat_model_needs_its_own_and_what_holds_under_all(tmp_path: Path)
         assert {row["threat"] for row in _index(tmp_path)} == needed
 
 
-def test_nothing_is_written_of_a_protocol_that_no_verdict_would_mean_anything_of(tmp_path: Path) -> None:
+def test_nothing_is_written_of_what_is_unsound_or_behind_a_link(tmp_path: Path) -> None:
     unsound = LENDING.replace("sound_lending", "lending")
     ran = carnet("export", unsound, "--to", "smtlib", "--out", str(tmp_path / "out"))
     assert (ran.code, "no verdict would mean anything" in ran.err) == (2, True)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_defence_can_be_removed(tmp_path: Path) -> None:
-    ran = carnet("export", TOY, "--to", "json", "--without", "return-checked", "--out", str(tmp_path))
-    assert ran.code == 0
-    assert decoded((tmp_path / "main.json").read_text("ascii")) == toy.FAMILY.protocol("main", ("return-checked",))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "obligations").symlink_to(tmp_path / "elsewhere")
+    ran = carnet("export", TOY, "--to", "smtlib", "--out", str(tmp_path / "out"))
+    assert (ran.code, _files(tmp_path / "elsewhere")) == (2, set())
+    assert "is a link" in ran.err
 
 
 def test_an_earlier_export_is_replaced_whole(tmp_path: Path) -> None:
     carnet("export", control("sound"), "--to", "tptp", "--out", str(tmp_path))
     carnet("export", TOY, "--to", "smtlib", "--out", str(tmp_path))
     assert _files(tmp_path) == {"index.csv", *(f"obligations/{row['digest']}.smt2" for row in _index(tmp_path))}
+    (tmp_path / "main.json").write_text(toy.FAMILY.protocol("main", ("fresh-key",)).encoded, "ascii")
+    assert carnet("export", TOY, "--to", "json", "--out", str(tmp_path)).code == 0
+    assert (tmp_path / "main.json").read_text("ascii") == toy.FAMILY.protocol().encoded
 
 
 def _certified(folder: Path, cores: Mapping[str, tuple[str, ...]], old: str = "", new: str = "") -> Path:
@@ -115,14 +118,16 @@ def _certified(folder: Path, cores: Mapping[str, tuple[str, ...]], old: str = ""
     protocol.write_text(Path(TOY).read_text("utf-8").replace(old, new, 1), "utf-8")
     (layer,) = layers(toy.FAMILY.protocol())
     writer, found = Writer(), {}
-    for each in Asked.of(layer):
+    for each in LayerObligations.of(layer):
         if each.id in cores:
             kept = cores[each.id]
             found[each.id] = Entry(digest(writer.text(each, kept))[:DIGITS], kept, (), "u 0")
     place = place_of(load(str(protocol)))
     assert place is not None
     assert place.parent == folder
-    place.write_bytes(written(Certificates({key_of(layer): Asked.of(layer).certificates(found)})))
+    place.write_bytes(
+        encoded_certificates(Certificates({key_of(layer): LayerObligations.of(layer).certificates(found)}))
+    )
     return protocol
 
 
@@ -176,21 +181,6 @@ def test_a_file_of_a_variants_name_that_is_no_protocol_stays(text: str, tmp_path
     assert ran.code == 2
     assert "expected a protocol in JSON or nothing" in ran.err
     assert (tmp_path / "main.json").read_text("utf-8") == text
-
-
-def test_a_protocol_is_written_over_an_earlier_one(tmp_path: Path) -> None:
-    (tmp_path / "main.json").write_text(toy.FAMILY.protocol("main", ("fresh-key",)).encoded, "ascii")
-    assert carnet("export", TOY, "--to", "json", "--out", str(tmp_path)).code == 0
-    assert (tmp_path / "main.json").read_text("ascii") == toy.FAMILY.protocol().encoded
-
-
-def test_obligations_are_not_written_behind_a_link(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "obligations").symlink_to(tmp_path / "elsewhere")
-    ran = carnet("export", TOY, "--to", "smtlib", "--out", str(tmp_path / "out"))
-    assert (ran.code, _files(tmp_path / "elsewhere")) == (2, set())
-    assert "is a link" in ran.err
 
 
 BAD = {

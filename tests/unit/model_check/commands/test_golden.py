@@ -43,7 +43,6 @@ class Text(SingleFileSnapshotExtension):
 
 @pytest.fixture
 def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    """Compare with a kept text."""
     return snapshot.use_extension(Text)
 
 

@@ -1,4 +1,4 @@
-"""`carnet recheck`: what it reads and says, what it ends with, and what it does not believe."""
+"""`carnet certify` and `carnet recheck`: what they write, read and say, and what is not believed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,46 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from carnet_check.certificates import folder as certificates_folder
-from carnet_check.certificates.file import NAME
+from carnet_check.certificates.file import (
+    NAME,
+    Certificates,
+    Entry,
+    LayerCertificates,
+    load_certificates,
+    save_certificates,
+)
+from carnet_check.certificates.folder import OF_NO_LAYER, Pair
 from carnet_check.coq.folder import Verdict
 from carnet_check.coq.program import program
 from carnet_check.errors import UsageError
 from carnet_check.loading.families import load
-from tests.unit.model_check.command import TOY, Ran, carnet
+from carnet_check.obligations import GOAL
+from carnet_spec.language.lints import PROOF_SOUNDNESS, unsound
+from tests.fixtures.unsound import a_step_that_reads_what_nobody_wrote
+from tests.unit.model_check.command import FIXTURES, TOY, Ran, carnet, carnet_once
 
 recheck = importlib.import_module("carnet_check.commands.recheck")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that was written for `carnet recheck`."""
+    folder = tmp_path_factory.mktemp("certified") / "out"
+    assert carnet("certify", TOY, "--out", str(folder), "--jobs", "1").code == 0
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "out"))
 
 
 def certify(*words: str) -> Ran:
@@ -36,45 +62,45 @@ def some_row(folder: Path) -> dict[str, str]:
         return next(row for row in csv.DictReader(file) if row["obligation"].startswith("step/lend/"))
 
 
-def test_a_whole_folder_is_accepted(whole: Path) -> None:
+def test_a_whole_folder_is_accepted_and_what_was_rechecked_is_said(whole: Path) -> None:
     assert {each.name for each in whole.iterdir()} == {NAME, "index.csv", "obligations", "systems"}
-    ran = carnet("recheck", str(whole), "--json")
+    ran = carnet_once("recheck", str(whole), "--json")
     assert (ran.code, ran.json["unproved"]) == (0, [])
     assert ran.json["verified"] is (True if program() else None)
     assert ran.json["obligations"] > 20
-    assert "accepts the certificates of" in carnet("recheck", str(whole)).out
+    assert "accepts the certificates of" in carnet_once("recheck", str(whole)).out
+    digest = load(TOY).protocol("main").digest
+    assert carnet_once("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
+    assert f"main, spec digest {digest}" in " ".join(carnet_once("recheck", str(whole)).out.split())
 
 
-def test_a_missing_certificate_is_3(folder: Path) -> None:
+def test_a_missing_certificate_or_text_is_3(folder: Path) -> None:
     row = some_row(folder)
     text = (folder / "obligations" / f"{row['digest']}.smt2").read_text().replace("true", "false")
     digest = hashlib.sha256(text.encode()).hexdigest()
     (folder / "obligations" / f"{digest}.smt2").write_text(text)
     index = folder / "index.csv"
-    index.write_text(index.read_text() + f"main,,step/more,{digest},[]\n")
+    before = index.read_text()
+    index.write_text(f"{before}main,,step/more,{digest},[]\n")
     ran = carnet("recheck", str(folder))
     assert ran.code == 3
     assert "step/more: there is no certificate" in ran.out
-
-
-def test_a_missing_text_is_3(folder: Path) -> None:
-    row = some_row(folder)
+    index.write_text(before)
     (folder / "obligations" / f"{row['digest']}.smt2").unlink()
     ran = carnet("recheck", str(folder), "--json")
     assert ran.code == 3
     assert row["obligation"] in {each["obligation"] for each in ran.json["unproved"]}
 
 
-def test_a_changed_text_is_1(folder: Path) -> None:
+def test_a_changed_text_and_a_digest_that_is_none_are_1(folder: Path) -> None:
     row = some_row(folder)
     file = folder / "obligations" / f"{row['digest']}.smt2"
-    file.write_text(file.read_text().replace("(check-sat)", "(check-sat )"))
+    text = file.read_text()
+    file.write_text(text.replace("(check-sat)", "(check-sat )"))
     ran = carnet("recheck", str(folder))
     assert ran.code == 1
     assert "another digest" in ran.out
-
-
-def test_a_digest_that_is_none_is_1(folder: Path) -> None:
+    file.write_text(text)
     index = folder / "index.csv"
     index.write_text(index.read_text() + f"main,,step/more,{'../' * 21}x,[]\n")
     ran = carnet("recheck", str(folder))
@@ -89,17 +115,15 @@ def test_a_folder_without_its_files_is_none(folder: Path, name: str) -> None:
     assert ran.code == (2 if name == "index.csv" else 3)
 
 
-def test_an_index_that_is_none_is_refused(folder: Path) -> None:
-    (folder / "index.csv").write_text("a,b\n")
-    assert "expected rows of variant" in carnet("recheck", str(folder)).err
-
-
-def test_a_variant_that_is_not_there_is_not_judged(folder: Path) -> None:
+def test_a_variant_that_is_not_there_is_not_judged_and_none_may_be_there_twice(folder: Path) -> None:
     index = folder / "index.csv"
     index.write_text(index.read_text() + index.read_text().splitlines()[1].replace("main,", "other,", 1) + "\n")
     ran = carnet("recheck", str(folder))
     assert ran.code == 1
     assert "no variant in 'systems' asks for it" in " ".join(ran.out.split())
+    shutil.copy(folder / "systems" / "main.json", folder / "systems" / "other.json")
+    ran = carnet("recheck", str(folder))
+    assert (ran.code, "expected one variant 'main'" in ran.err) == (2, True)
 
 
 def test_variants_of_an_earlier_run_go(folder: Path) -> None:
@@ -116,10 +140,12 @@ def test_a_variant_that_is_no_protocol_is_refused(folder: Path, text: str) -> No
     assert (ran.code, "main.json" in ran.err) == (2, True)
 
 
-def test_an_empty_index_establishes_nothing(folder: Path) -> None:
+def test_an_empty_index_establishes_nothing_and_one_that_is_none_is_refused(folder: Path) -> None:
     index = folder / "index.csv"
     index.write_text(index.read_text().partition("\n")[0] + "\n")
     assert carnet("recheck", str(folder)).code == 3
+    (folder / "index.csv").write_text("a,b\n")
+    assert "expected rows of variant" in carnet("recheck", str(folder)).err
 
 
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,23 +187,11 @@ def test_another_specification_than_was_certified_is_1(folder: Path, monkeypatch
     assert any(each["obligation"].startswith("step/lend/") for each in ran.json["unproved"])
 
 
-def test_what_was_rechecked_is_said(whole: Path) -> None:
-    digest = load(TOY).protocol("main").digest
-    assert carnet("recheck", str(whole), "--json").json["specifications"] == {"main": digest}
-    assert f"main, spec digest {digest}" in " ".join(carnet("recheck", str(whole)).out.split())
-
-
-def test_two_specifications_of_one_variant_are_2(folder: Path) -> None:
-    shutil.copy(folder / "systems" / "main.json", folder / "systems" / "other.json")
-    ran = carnet("recheck", str(folder))
-    assert (ran.code, "expected one variant 'main'" in ran.err) == (2, True)
-
-
 SAYS_NOTHING = "true says nothing, not what it accepts"
 
 
 @pytest.mark.parametrize(("program", "code", "said"), [("true", 5, SAYS_NOTHING), ("false", 5, "refuses some")])
-def test_the_program_that_is_proved_sound_has_to_agree(
+def test_the_program_proved_sound_has_to_agree(
     whole: Path, monkeypatch: pytest.MonkeyPatch, program: str, code: int, said: str
 ) -> None:
     monkeypatch.setenv("CARNET_CHECKER", program)
@@ -222,9 +236,6 @@ def test_a_program_that_cannot_be_run_is_said(whole: Path, monkeypatch: pytest.M
     monkeypatch.setenv("CARNET_CHECKER", str(whole / "nothing"))
     ran = carnet("recheck", str(whole))
     assert (ran.code, "CARNET_CHECKER" in ran.err) == (2, True)
-
-
-# -- folders that somebody else made ----------------------------------------------------------------
 
 
 def spoilt(folder: Path) -> str:
@@ -301,7 +312,6 @@ def test_a_file_that_is_too_large_is_refused(
 
 
 def rewritten(folder: Path, change: Callable[[list[list[str]]], list[list[str]]]) -> None:
-    """Change the rows of an index."""
     with (folder / "index.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     with (folder / "index.csv").open("w", encoding="utf-8", newline="") as file:
@@ -319,9 +329,7 @@ def test_a_row_under_another_threat_model_is_1(folder: Path, monkeypatch: pytest
     }
 
 
-def test_a_row_that_is_there_twice_is_1_and_counts_once(
-    whole: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_that_is_there_twice_counts_once(whole: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
     obligations = carnet("recheck", str(whole), "--json").json["obligations"]
     rewritten(folder, lambda rows: rows + rows + rows[:5])
@@ -333,10 +341,7 @@ def test_a_row_that_is_there_twice_is_1_and_counts_once(
     assert said in " ".join(carnet("recheck", str(folder)).out.split())
 
 
-# -- processes that are lost ------------------------------------------------------------------------
-
-
-def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.Outcome]:
+def share_killed(folder: Path, digests: list[str]) -> dict[str, certificates_folder.TextVerdict]:
     """Be killed with the share that has the first text of all, and judge the others."""
     every = certificates_folder.digests(certificates_folder.rows_of(certificates_folder.read_index(folder), folder))
     if every[0] in digests:
@@ -348,9 +353,7 @@ def killed(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_lost_share_is_not_judged_and_the_others_are(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_lost_share_is_not_judged(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
     monkeypatch.chdir(tmp_path)  # workers import nothing from the current folder, and what they run here is in this one
     monkeypatch.setattr(certificates_folder, "judged", share_killed)
@@ -360,9 +363,7 @@ def test_a_lost_share_is_not_judged_and_the_others_are(
     assert 0 < len(ran.json["unproved"]) < ran.json["obligations"]
 
 
-def test_a_lost_comparison_leaves_everything_unproved(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_comparison_leaves_all_unproved(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(certificates_folder, "compared", killed)
@@ -373,7 +374,7 @@ def test_a_lost_comparison_leaves_everything_unproved(
 
 def test_a_lost_program_is_3(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(recheck, "by_verified", killed)
+    monkeypatch.setattr(recheck, "verdicts_of_coq", killed)
     ran = carnet("recheck", str(folder), "--json")
     assert (ran.code, ran.json["unproved"], ran.json["verified"]) == (3, [], False)
 
@@ -383,3 +384,202 @@ def test_variants_that_change_meanwhile_are_2(folder: Path) -> None:
     with pytest.raises(UsageError, match="changed while they were read"):
         recheck._require_same(folder, {"main": "1" * 64}, told)
     recheck._require_same(folder, {"main": "0" * 64}, told)
+
+
+def test_what_is_accepted_is_told_claim_by_claim(whole: Path) -> None:
+    protocol = load(TOY).protocol()
+    asked = {(claim.name, threat) for claim in protocol.claims if claim.invariant for threat in claim.under}
+    ran = carnet_once("recheck", str(whole), "--json")
+    assert {(each["claim"], each["threat"]) for each in ran.json["claims"]} == asked
+    assert {each["why"] for each in ran.json["claims"]} == {""}
+    assert ran.json["declared"] == [
+        {"variant": "main", "claim": claim.name} for claim in protocol.claims if claim.declared
+    ]
+    said = " ".join(carnet_once("recheck", str(whole)).out.split())
+    assert f"{len(asked)} of {len(asked)} pairs of a claim and a threat model proved" in said
+    assert "nobody looked whether they contradict each other" in said
+
+
+def test_a_claim_that_no_layer_proves_is_3(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = Pair("main", "peace", "war", OF_NO_LAYER)
+    monkeypatch.setattr("carnet_check.commands.recheck._judged", lambda *_: [strange])
+    ran = carnet("recheck", str(whole), "--json")
+    assert (ran.code, ran.json["unproved"]) == (3, [])
+    assert ran.json["claims"] == [{"variant": "main", "claim": "peace", "threat": "war", "why": OF_NO_LAYER}]
+    assert "main, claim peace under war: no layer has it" in " ".join(carnet("recheck", str(whole)).out.split())
+
+
+HOSTILE: dict[str, Callable[[Any], None]] = {
+    "two claims of a name": lambda it: it["claims"].append(it["claims"][0]),
+    "two threat models of an id": lambda it: it["threats"].append(it["threats"][0]),
+    "a blank threat model": lambda it: it["threats"][0].update(id=""),
+    "a claim under nothing": lambda it: it["claims"][0].update(under=[], fails_under=[]),
+    "a claim under nobody": lambda it: it["claims"][0].update(under=["nobody at all"]),
+    "a claim both ways": lambda it: it["claims"][0].update(fails_under=it["claims"][0]["under"]),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_variant_of_which_no_verdict_means_anything_is_refused(folder: Path, what: str) -> None:
+    file = folder / "systems" / "main.json"
+    content = json.loads(file.read_text())
+    HOSTILE[what](content)
+    file.write_text(json.dumps(content, sort_keys=True, separators=(",", ":")))
+    ran = carnet("recheck", str(folder))
+    assert (ran.code, ran.out) == (2, "")
+
+
+def test_what_only_exploring_needs_refuses_no_certificate(folder: Path) -> None:
+    """An obligation holds for whatever a function may begin with."""
+    protocol = a_step_that_reads_what_nobody_wrote().protocol()
+    assert {complaint.rule for complaint in unsound(protocol)} == {"written-before-read"}
+    assert unsound(protocol, PROOF_SOUNDNESS) == ()
+    (folder / "systems" / "main.json").write_text(protocol.encoded)
+    ran = carnet("recheck", str(folder), "--json")
+    assert ran.json["specifications"] == {"main": protocol.digest}
+    assert "the index leaves it out" in {each["why"] for each in ran.json["unproved"]}
+
+
+CLAIMS_NOTHING = """
+from carnet_spec.language import Draft, Formula, Individual, Kind, Role, Step, relation
+
+
+class Party(Individual):
+    "Somebody."
+
+
+seen = relation("seen", Party, kind=Kind.MESSAGE)
+
+
+def of_nothing() -> Draft:
+    draft = Draft("quiet", "Nobody says anything")
+    draft.threat("anybody", "nothing more is assumed")
+
+    @draft.action(by=Role("party"), says="{x} is seen", source="test")
+    def see(step: Step, x: Party) -> None:
+        step.insert(seen(x))
+
+    return draft
+
+
+def of_a_lemma() -> Draft:
+    draft = of_nothing()
+
+    @draft.lemma
+    def seen_or_not(x: Party) -> Formula:
+        return seen(x) | ~seen(x)
+
+    return draft
+"""
+
+
+def test_without_claims_there_is_nothing_to_certify_or_prove(tmp_path: Path) -> None:
+    (tmp_path / "quiet.py").write_text(CLAIMS_NOTHING)
+    ran = carnet("certify", f"{tmp_path / 'quiet.py'}:of_nothing", "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert ran.code == 2
+    assert "nothing is claimed of variant main of quiet, so there is nothing to certify" in ran.err
+    made = carnet("certify", f"{tmp_path / 'quiet.py'}:of_a_lemma", "--out", str(tmp_path / "out"), "--jobs", "1")
+    assert made.code == 0, made.err
+    ran = carnet("recheck", str(tmp_path / "out"))
+    assert ran.code == 4
+    assert "main: nothing is claimed, so nothing is proved of it" in " ".join(ran.out.split())
+
+
+SPOILT: dict[str, Callable[[Entry], Entry]] = {
+    "in another order": lambda entry: replace(entry, hypotheses=entry.hypotheses[::-1]),
+    "twice": lambda entry: replace(entry, hypotheses=(*entry.hypotheses, entry.hypotheses[0])),
+    "one that is not there": lambda entry: replace(entry, hypotheses=(*entry.hypotheses, "inv:peace")),
+    "the goal": lambda entry: replace(entry, hypotheses=(*entry.hypotheses, GOAL)),
+}
+
+
+def spoil(folder: Path, change: Callable[[LayerCertificates, int], LayerCertificates]) -> None:
+    """Change the certificate that uses the most hypotheses."""
+    certificates = load_certificates(folder / NAME)
+    uses = {
+        (key, place): len(entry.hypotheses)
+        for key, layer in certificates.layers.items()
+        for place, entry in enumerate(layer.entries)
+        if entry is not None
+    }
+    key, place = max(uses, key=lambda each: uses[each])
+    spoilt = change(certificates.layers[key], place)
+    save_certificates(folder / NAME, Certificates({**certificates.layers, key: spoilt}))
+
+
+def changed(layer: LayerCertificates, place: int, entry: Entry) -> LayerCertificates:
+    return replace(layer, entries=(*layer.entries[:place], entry, *layer.entries[place + 1 :]))
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_hypotheses_are_named_once_and_in_order(folder: Path, how: str) -> None:
+    """Steps count them, so both checkers would understand something else by another order."""
+    spoil(folder, lambda layer, place: changed(layer, place, SPOILT[how](some(layer, place))))
+    ran = carnet("recheck", str(folder), "--json")
+    assert (ran.code, ran.json["verified"]) == (1, False if program() else None)
+    assert "does not name the hypotheses" in ran.json["unproved"][0]["why"]
+
+
+def test_a_good_certificate_elsewhere_excuses_no_bad_one(folder: Path) -> None:
+    def with_another(layer: LayerCertificates, place: int) -> LayerCertificates:
+        good = some(layer, place)
+        bad = replace(good, tokens="close")
+        return replace(changed(layer, place, bad), skipped={**layer.skipped, "another": good})
+
+    spoil(folder, with_another)
+    ran = carnet("recheck", str(folder), "--json")
+    assert (ran.code, ran.json["verified"]) == (1, False if program() else None)
+
+
+def some(layer: LayerCertificates, place: int) -> Entry:
+    entry = layer.entries[place]
+    assert entry is not None
+    assert len(entry.hypotheses) > 1
+    return entry
+
+
+CERTIFICATES = "toy.certificates.json.xz"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    """Return a copy of the toy with its certificates beside it."""
+    shutil.copy(TOY, tmp_path)
+    shutil.copy(FIXTURES / CERTIFICATES, tmp_path)
+    return tmp_path / "toy.py"
+
+
+def test_certificates_that_serve_are_kept_and_their_file_stays_as_it_is(spec: Path) -> None:
+    before = spec.with_name(CERTIFICATES).read_bytes()
+    ran = certify(str(spec), "--json")
+    (main,) = ran.json["variants"]
+    assert ran.code == 0
+    assert (main["variant"], main["found"], main["missing"]) == ("main", 0, {})
+    assert main["kept"] == main["obligations"] > 15
+    assert ran.json["bytes"] == len(before)
+    assert spec.with_name(CERTIFICATES).read_bytes() == before
+    assert f"{main['kept']} kept, 0 adapted, 0 found, 0 missing" in " ".join(certify(str(spec)).out.split())
+
+
+def test_what_is_missing_is_made(spec: Path) -> None:
+    spec.with_name(CERTIFICATES).unlink()
+    ran = certify(str(spec), "--json")
+    (main,) = ran.json["variants"]
+    assert (ran.code, main["kept"], main["missing"]) == (0, 0, {})
+    assert main["found"] == main["obligations"]
+    assert carnet("verify", str(spec), "--engine", "kernel").code == 0
+
+
+def test_what_cannot_be_proved_is_missing_and_named(tmp_path: Path) -> None:
+    shutil.copy(FIXTURES / "controls.py", tmp_path)
+    ran = certify(f"{tmp_path / 'controls.py'}:wrong_claim")
+    assert ran.code == 3
+    assert "missing      step/" in ran.out
+
+
+def test_certificates_lie_in_a_file_that_is_one_or_in_a_folder(spec: Path) -> None:
+    spec.with_name(CERTIFICATES).write_bytes(b"certificates")
+    ran = certify(str(spec))
+    assert ran.code == 2
+    assert "is no file of certificates" in ran.err
+    assert certify("no-such-protocol").code == 2

@@ -1,14 +1,19 @@
-"""Compiled formulas by hand; that they mean what the interpreter says is a property of its own."""
+"""Compiled formulas and followed traces by hand; that formulas mean what the interpreter says is a property."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from carnet_check.conformance import Divergence, Follower, Machine
 from carnet_check.conformance.formulas import Union, settles
-from carnet_spec.language import Formula, exists, forall, implies
+from carnet_spec import trace
+from carnet_spec.language import Draft, Formula, Instance, Kind, Step, exists, forall, function, implies
 from carnet_spec.language.terms import TRUE, Exists
 from tests.unit.model_check.conformance.vocabulary import PARTIES, X, Y, compiler, frame, truth
-from tests.unit.model_check.small import Party, ahead, first, known, last, second, seen
+from tests.unit.model_check.small import *
+from tests.unit.model_check.steps import learn, see
 
 PX, PY = Party(X), Party(Y)
 
@@ -73,19 +78,80 @@ def test_no_element_that_makes_it_true_is_ever_left_out() -> None:
                 assert found is None or making <= set(found)
 
 
-def test_an_inner_variable_has_a_place_of_its_own_though_it_is_called_alike() -> None:
+def test_variables_have_places_of_their_own_and_settle_terms_together() -> None:
     shadowed = Formula(Exists((X,), ahead(PX, PX).term))
     assert truth(shadowed & seen(PX), x="p1")
     assert not truth(shadowed & seen(PX), x="p3")
-
-
-def test_what_is_known_settles_a_term_only_with_all_its_variables() -> None:
     scope = {X: 0, Y: 1}
     assert not settles(ahead(PX, PY).term, scope, frozenset({0}))
     assert settles(ahead(PX, PY).term, scope, frozenset({0, 1}))
     assert settles(last.term, scope, frozenset())
-
-
-def test_a_union_is_its_parts_one_after_another() -> None:
     union = Union([["a"], ["b", "a"]])
     assert (list(union), len(union), "b" in union, "c" in union) == (["a", "b", "a"], 3, True, False)
+
+
+INSTANCE = Instance({"Party": ("p1", "p2", "p3"), "Key": ("k1", "k2")})
+mark = function("mark", Party, to=Phase, kind=Kind.STATE, of=HOLDER)
+
+
+def _followed(draft: Draft, *steps: tuple[str, Sequence[tuple[str, str]]]) -> list[Divergence | None]:
+    follower = Follower(Machine(draft.protocol(), INSTANCE))
+    return [follower.take(trace.TraceStep(name, "holder", tuple(args))) for name, args in steps]
+
+
+def test_what_is_taken_away_is_deduced_again_and_no_value_drawn_twice() -> None:
+    def use(step: Step, a: Party) -> None:
+        step.given("known", known(a))
+        step.insert(seen(a))
+
+    def forget(step: Step, a: Party) -> None:
+        step.remove(known(a))
+
+    one = (("a", "p1"),)
+    found = _followed(drafted(see, forget, use, rules=(learn,)), ("see", one), ("forget", one), ("use", one))
+    assert found == [None, None, None]
+    (refused,) = _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k1"))))
+    assert refused is not None
+    assert refused.why == "draw_two: values that are drawn fresh together have to differ"
+    assert _followed(drafted(draw_two), ("draw_two", (("one", "k1"), ("other", "k2")))) == [None]
+
+
+def draw_two(step: Step, one: Key, other: Key) -> None:
+    step.fresh(one)
+    step.fresh(other)
+    step.insert(paired(one, other))
+
+
+def choose(step: Step, a: Party) -> None:
+    step.require("early", mark(a) == Phase.EARLY)
+    step.set(mark(a), Phase.LATE)
+
+
+def confirm(step: Step, a: Party) -> None:
+    step.require("late", mark(a) == Phase.LATE)
+    step.insert(seen(a))
+
+
+def deny(step: Step, a: Party) -> None:
+    step.require("early", mark(a) == Phase.EARLY)
+    step.insert(seen(a))
+
+
+def _early(a: Party) -> Phase:
+    return Phase.EARLY
+
+
+def _choosing() -> Draft:
+    draft = drafted(choose, confirm, deny)
+    draft.initially(mark, _early)
+    return draft
+
+
+def test_what_a_trace_leaves_out_is_chosen_so_that_the_rest_fits() -> None:
+    for party in INSTANCE.elements["Party"]:
+        assert _followed(_choosing(), ("choose", ()), ("confirm", (("a", party),))) == [None, None]
+    others = [("deny", (("a", party),)) for party in ("p1", "p2")]
+    assert _followed(_choosing(), ("choose", ()), ("confirm", (("a", "p3"),)), *others) == [None] * 4
+    *_, found = _followed(_choosing(), ("choose", ()), ("confirm", (("a", "p3"),)), ("deny", (("a", "p3"),)))
+    assert found is not None
+    assert found.index == 2

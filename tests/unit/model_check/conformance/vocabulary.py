@@ -12,7 +12,7 @@ PARTIES = ("p1", "p2", "p3")
 X, Y = Var("x", Party.sort), Var("y", Party.sort)
 
 
-def tables() -> dict[str, Table]:
+def initial_tables() -> dict[str, Table]:
     """Two are seen, one is ahead of two others, and the last one is p2."""
     return {
         "seen": Relation("seen", [("p1",), ("p2",)]),
@@ -25,8 +25,7 @@ def tables() -> dict[str, Table]:
 
 
 def compiler(state: dict[str, Table] | None = None) -> Compiler:
-    """Return a compiler over these tables."""
-    return Compiler(Instance({"Party": PARTIES}), tables() if state is None else state, Work())
+    return Compiler(Instance({"Party": PARTIES}), initial_tables() if state is None else state, Work())
 
 
 def truth(formula: Formula, **chosen: str) -> bool:
@@ -38,5 +37,4 @@ def truth(formula: Formula, **chosen: str) -> bool:
 
 
 def frame(made: Compiler, *chosen: str) -> Frame:
-    """Return a frame with room for everything that was compiled."""
     return [*chosen, *[""] * (made.room - len(chosen))]

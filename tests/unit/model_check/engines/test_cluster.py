@@ -13,9 +13,9 @@ import pytest
 
 from carnet_check.engines import runner
 from carnet_check.engines.explicit import explore
-from carnet_check.engines.explicit.places import OnRay, PlacesSearch
+from carnet_check.engines.explicit.places import PlacesSearch, RayPlaces
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.runner import RayPool, joined
+from carnet_check.engines.runner import RayPool, connected_ray
 from carnet_check.errors import UsageError
 from carnet_command.worker import Lost
 from tests.fixtures.unseen import sites, vote
@@ -99,7 +99,7 @@ def test_nobody_is_told_how_ray_is_used(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")
     assert usage_lib.usage_stats_enabled(), "Ray reports unless it is told not to, so the next lines say something"
-    joined(runner.LOCAL)
+    connected_ray(runner.LOCAL)
     assert not usage_lib.usage_stats_enabled()
 
 
@@ -110,7 +110,7 @@ def test_verdicts_are_those_of_this_machine(tmp_path: Path) -> None:
     assert here == there
 
 
-class Killed(OnRay):
+class Killed(RayPlaces):
     """Places of which one is killed when it has expanded a few levels."""
 
     left = 3
@@ -126,9 +126,9 @@ def test_a_search_that_goes_on_there_finds_what_it_finds_here() -> None:
     invariants = [claim.checked for claim in vote().claims if claim.invariant]
     here, there = (
         explore(vote(), sites(4), invariants=invariants, packed=packed, stop_at_first=False)
-        for packed in (PackedSearch, functools.partial(PlacesSearch, places=OnRay(runner.LOCAL), hand_over_at=300))
+        for packed in (PackedSearch, functools.partial(PlacesSearch, places=RayPlaces(runner.LOCAL), hand_over_at=300))
     )
-    assert (there.states, there.stood_for, there.transitions) == (here.states, here.stood_for, here.transitions)
+    assert (there.states, there.represented, there.transitions) == (here.states, here.represented, here.transitions)
     assert (there.depth, there.fired, there.complete) == (here.depth, here.fired, True)
     assert {name: len(trace.steps) for name, trace in there.violations.items()} == {
         name: len(trace.steps) for name, trace in here.violations.items()

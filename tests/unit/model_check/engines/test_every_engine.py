@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from carnet_check.commands.doctor import look_for
 from carnet_check.engines import registry
-from carnet_check.engines.interface import Engine, Outcome
+from carnet_check.engines.interface import Engine, EngineResult
 from carnet_check.engines.native.engine import NATIVE
 from carnet_check.engines.registry import by_default
 from carnet_check.engines.runner import Listener
@@ -20,7 +20,7 @@ from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Campaign, Request, planned
-from docs._ext.carnet_pages.engines import engines
+from docs._ext.carnet_pages.listings import engines
 from tests.oracle.compare import judge
 from tests.oracle.protocols import recipes
 from tests.oracle.recipe import Recipe
@@ -82,11 +82,8 @@ def claims(outcome: CampaignOutcome) -> dict[tuple[str, str], Result]:
     return {(row.claim, row.threat): row for row in outcome.results if row.kind is Kind.CLAIM}
 
 
-def timeless(outcome: Outcome) -> list[Result]:
+def timeless(outcome: EngineResult) -> list[Result]:
     return [replace(row, seconds=0.0) for row in outcome.rows]
-
-
-# -- what it says of itself -----------------------------------------------------------------------
 
 
 @every_engine
@@ -116,8 +113,6 @@ def test_its_words_are_of_the_closed_set(engine: Engine) -> None:
     source = load(LAPS)
     assert {engine.expected(source.profile(name)) for name in ("tiny", "ci")} <= set(engine.verdicts)
 
-
-# -- known answers --------------------------------------------------------------------------------
 
 HOLDS = {
     "a sound protocol": (control("sound"), "", [("one-holder", "anyone")]),
@@ -178,9 +173,6 @@ def test_equal_tasks_have_equal_outcomes(engine: Engine) -> None:
     assert heard.told, "a listener is told what goes on"
 
 
-# -- budgets --------------------------------------------------------------------------------------
-
-
 @every_engine
 @pytest.mark.parametrize("reference", [TOY, WIDE, control("sound")], ids=["toy", "wide", "sound"])
 def test_a_budget_too_small_establishes_nothing(engine: Engine, reference: str) -> None:
@@ -199,8 +191,6 @@ def test_its_budget_is_what_it_says(engine: Engine) -> None:
     assert "1,234,567" not in engine.budget(profile)
 
 
-# -- random protocols -----------------------------------------------------------------------------
-
 handful = settings(
     max_examples=6, deadline=None, phases=(Phase.generate,), suppress_health_check=list(HealthCheck), derandomize=True
 )
@@ -217,9 +207,6 @@ def test_what_it_says_of_random_protocols_is_true(engine: Engine) -> None:
     judged()
 
 
-# -- one registration -----------------------------------------------------------------------------
-
-
 def test_a_registered_engine_is_asked_by_its_word() -> None:
     ran = carnet("verify", TOY, "--engine", "toy", "--json")
     assert ran.code == 0
@@ -230,13 +217,10 @@ def test_a_registered_engine_is_asked_by_its_word() -> None:
     assert [goal["reached"] for goal in ran.json["goals"]] == [True]
 
 
-def test_a_registered_engine_is_offered_and_completed() -> None:
+def test_a_registered_engine_has_its_place_in_words_and_in_the_matrix() -> None:
     assert "--engine [bmc|cvc5|eprover|explicit|induction|kernel|native|toy]" in carnet("verify", "--help").out
     ran = carnet("verify", TOY, "--engine", "toyy")
     assert (ran.code, "'toyy' is not one of" in ran.err) == (2, True)
-
-
-def test_a_registered_engine_has_its_place_in_the_matrix() -> None:
     ran = carnet("verify", TOY, "--engine", "toy", "--engine", "induction", "--jobs", "1")
     assert "secrecy  PROVED·EXHAUSTED  PROVED·EXHAUSTED" in ran.out
     assert "every state of profile tiny: 3 Agent · 3 Key (author:" in ran.out

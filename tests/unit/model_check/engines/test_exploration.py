@@ -1,14 +1,39 @@
-"""Coverage adds explorations up: what claims share once, what one claim needed beside, and the first trace of each."""
+"""Coverage adds up, checkpoints are read as they were written, and killed workers cost no engine anything."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from carnet_check.certificates import judging, production
+from carnet_check.certificates.production import Answer, Question, Workers
+from carnet_check.commands.doctor import look_for
+from carnet_check.engines import registry
+from carnet_check.engines.bounded import questions
+from carnet_check.engines.checkpoints import Checkpoint, SearchCheckpoint
+from carnet_check.engines.explicit import explore
 from carnet_check.engines.exploration import Coverage, Exploration, Part, Search
+from carnet_check.engines.exploring import explorer
+from carnet_check.engines.induction import solving
+from carnet_check.engines.proving.composition import SolverOutcome
+from carnet_check.engines.solvers import cvc5, eprover
+from carnet_check.errors import UsageError
 from carnet_check.loading.extent import Explored
+from carnet_check.loading.families import load
 from carnet_check.loading.scope import Scope
+from carnet_check.verification.campaign import verify
+from carnet_check.verification.planning import Request, planned
 from carnet_spec.language import Instance, Profile
 from carnet_spec.trace import Trace, TraceStep
+from tests.unit.model_check.command import TOY, control
 
 SEARCH = Search("small", "main", (), "anyone", Profile("tiny", {}), ("one", "two"))
 HERE, THERE = Instance({"Party": ("alice",)}), Instance({"Party": ("alice", "bob")}, budget=2)
@@ -33,14 +58,11 @@ def test_shared_instances_add_up_and_those_of_one_claim_stand_beside() -> None:
     assert found.covered == "14 states, depth 3"
 
 
-def test_it_is_complete_if_every_part_is() -> None:
+def test_it_is_complete_if_every_part_is_and_exhaustive_without_a_budget() -> None:
     stopped = replace(WHOLE, stopped_by="memory")
     assert covered(Part(HERE, WHOLE), Part(HERE, WHOLE)).exhaustive
     assert not covered(Part(HERE, WHOLE), Part(HERE, stopped)).complete
     assert covered(Part(HERE, WHOLE), Part(HERE, stopped)).covered == "stopped by memory after 14 states, depth 3"
-
-
-def test_a_budget_is_told_and_is_not_exhaustive() -> None:
     found = covered(Part(THERE, WHOLE))
     assert (found.complete, found.exhaustive, found.budget) == (True, False, 2)
     assert found.covered == "7 states, depth 3, at most 2 active adversary moves"
@@ -55,14 +77,11 @@ def test_the_first_trace_counts_and_its_instance_is_known() -> None:
     assert (found.instance_of("one"), found.instance_of("two")) == (HERE, THERE)
 
 
-def test_a_failure_covers_nothing() -> None:
+def test_a_failure_covers_nothing_and_problems_of_every_part_are_told() -> None:
     found = Coverage(SEARCH, failure="ValueError: no")
     assert (found.states, found.complete, found.stopped_by) == (0, False, "an error")
     assert found.problems == ("ValueError: no",)
     assert (found.instances, dict(found.left_out)) == ("", {})
-
-
-def test_problems_of_every_part_are_told() -> None:
     broken = Exploration(stopped_by="an error", problems=("an axiom is violated",))
     assert covered(Part(HERE, WHOLE), Part(HERE, broken)).problems == ("an axiom is violated",)
 
@@ -72,3 +91,229 @@ def test_a_search_that_ended_early_says_in_how_many_interpretations_it_was() -> 
         SEARCH, Scope((), Explored((), 3, 3)), (Part(HERE, WHOLE), Part(HERE, replace(WHOLE, stopped_by="time")))
     )
     assert found.covered == "stopped by time after 14 states, depth 3, in 2 of 3 interpretations"
+
+
+QUESTION = {"protocol": "desk", "size": [["people", 2]], "engine": "explicit"}
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    checkpoint = Checkpoint(tmp_path / "kept")
+    checkpoint.folder.mkdir()
+    checkpoint.begin(QUESTION)
+    return checkpoint
+
+
+def read(saved: SearchCheckpoint, series: str = "states", items: int = 2) -> list[tuple[int, bytes]]:
+    return list(saved.blocks(series, items))
+
+
+def test_what_is_kept_is_read_again_in_its_order(checkpoint: Checkpoint) -> None:
+    saved = checkpoint.saved("one")
+    assert saved.notes is None
+    saved.keep({"level": 1}, {"states": (1, [b"ab", b"c"]), "origins": (2, [b"wxyz"])})
+    saved.keep({"level": 2}, {"states": (2, [b"defg"])})
+    again = checkpoint.saved("one")
+    assert again.notes == saved.notes == {"level": 2}
+    assert read(again) == [(1, b"ab"), (1, b"c"), (2, b"defg")]
+    assert read(again, "origins") == [(2, b"wxyz")]
+    assert (again.items("states"), again.items("origins"), again.items("others")) == (5, 2, 0)
+    assert checkpoint.saved("another").notes is None
+    assert checkpoint.begin(QUESTION) == 5
+
+
+def full() -> Iterator[bytes]:
+    yield b"d"
+    raise OSError(errno.ENOSPC, "no space left on device")
+
+
+def test_what_cannot_be_written_takes_nothing_away(checkpoint: Checkpoint) -> None:
+    saved = checkpoint.saved("one")
+    saved.keep({"level": 1}, {"states": (1, [b"abc"])})
+    before = sorted(file.name for file in checkpoint.folder.iterdir())
+    with pytest.raises(OSError, match="no space"):
+        saved.keep({"level": 2}, {"states": (1, full())})
+    assert sorted(file.name for file in checkpoint.folder.iterdir()) == before
+    assert (saved.notes, read(saved, items=9)) == ({"level": 1}, [(1, b"abc")])
+    saved.keep({"level": 2}, {"states": (1, [b"ef"])})
+    assert read(checkpoint.saved("one"), items=9) == [(1, b"abc"), (1, b"ef")]
+
+
+def test_no_more_is_written_than_may_lie_there(checkpoint: Checkpoint) -> None:
+    checkpoint.saved("one").keep({}, {})
+    used = sum(file.stat().st_size for file in checkpoint.folder.iterdir())
+    bounded = Checkpoint(checkpoint.folder, used + 10)
+    with pytest.raises(OSError, match="larger than it may be"):
+        bounded.saved("one").keep({}, {"states": (1, [b"12345", b"678901"])})
+    bounded.saved("one").keep({}, {"states": (1, [b"12345", b"67890"])})
+
+
+@pytest.mark.parametrize("name", QUESTION)
+def test_the_checkpoint_of_another_search_is_refused(checkpoint: Checkpoint, name: str) -> None:
+    with pytest.raises(UsageError, match=f"another {name}"):
+        checkpoint.begin({**QUESTION, name: "other"})
+
+
+def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("dear")
+    with pytest.raises(UsageError, match="neither"):
+        Checkpoint(tmp_path).begin(QUESTION)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_whatever_byte_is_another_is_noticed(checkpoint: Checkpoint) -> None:
+    checkpoint.saved("one").keep({"level": 1}, {"states": (1, [b"abc"]), "origins": (2, [b"wxyz"])})
+
+    def look() -> None:
+        checkpoint.begin(QUESTION)
+        saved = checkpoint.saved("one")
+        assert (saved.notes, read(saved, items=9)) == ({"level": 1}, [(1, b"abc")])
+        assert read(saved, "origins", 9) == [(2, b"wxyz")]
+
+    for file in sorted(checkpoint.folder.iterdir()):
+        content = file.read_bytes()
+        for place in range(len(content)):
+            file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+            with pytest.raises(UsageError):
+                look()
+        for shorter in range(len(content)):
+            file.write_bytes(content[:shorter])
+            with pytest.raises(UsageError):
+                look()
+        file.unlink()
+        if file.suffix != ".head":  # without it nothing was kept
+            with pytest.raises(UsageError):
+                look()
+        file.write_bytes(content)
+    look()
+
+
+SPOILT: dict[str, dict[str, Any]] = {
+    "a field is of no symbol": {"fields": [["nothing", ["alice"]]]},
+    "a field is of no element": {"fields": [["sent", ["nobody"]]]},
+    "a note is missing": {"levels": None},
+    "states have other bits": {"fields": []},
+    "it ends elsewhere": {"level_ends": 1},
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_what_no_search_kept_is_refused(checkpoint: Checkpoint, what: str) -> None:
+    source = load("gpu-travelling")
+    protocol = source.protocol()
+    instance = source.instance(protocol, "network", Profile("sizes", {"holders": 1, "rounds": 1}, budget=0))
+
+    def explored(saved: SearchCheckpoint) -> int:
+        return explore(protocol, instance, invariants=(), stop_at_first=False, saved=saved).states
+
+    saved = checkpoint.saved("one")
+    whole = explored(saved)
+    assert explored(checkpoint.saved("one")) == whole
+    spoilt = checkpoint.saved("one")
+    assert spoilt.notes is not None
+    notes = {**spoilt.notes, **SPOILT[what]}
+    spoilt.keep({name: value for name, value in notes.items() if value is not None}, {})
+    with pytest.raises(UsageError, match="checkpoint is broken"):
+        explored(checkpoint.saved("one"))
+
+
+def test_the_head_of_another_instance_is_refused(checkpoint: Checkpoint) -> None:
+    """Heads are called by the instance, and say so themselves: a file that was moved is of no use."""
+    checkpoint.saved("one").keep({}, {"states": (1, [b"a"])})
+    (head,) = checkpoint.folder.glob("*.head")
+    there = checkpoint.saved("other")
+    there.keep({}, {})
+    (other,) = {*checkpoint.folder.glob("*.head")} - {head}
+    other.write_bytes(head.read_bytes())
+    with pytest.raises(UsageError, match="is of another instance"):
+        checkpoint.saved("other")
+
+
+@pytest.mark.parametrize("content", ["[1]", '{"of": ""}', '{"of": "", "notes": {}, "series": {"states": [[1]]}}'])
+def test_a_head_that_is_none_is_refused(checkpoint: Checkpoint, content: str) -> None:
+    checkpoint.saved("one").keep({}, {})
+    (head,) = checkpoint.folder.glob("*.head")
+    head.write_bytes(content.encode() + b"\n" + hashlib.sha256(content.encode()).hexdigest().encode())
+    with pytest.raises(UsageError, match="is no head"):
+        checkpoint.saved("one")
+
+
+Row = tuple[str, str, str, int | None]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers import nothing from the current folder, and what they run here is in this one."""
+    monkeypatch.chdir(tmp_path)
+
+
+def _and_killed(answers: Iterable[Any]) -> Iterator[Any]:
+    yield from answers
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def cvc5_killed(asked: Any) -> Iterator[Any]:
+    return _and_killed(cvc5.answer(asked))
+
+
+def eprover_killed(asked: Any) -> Iterator[Any]:
+    return _and_killed(eprover.answer(asked))
+
+
+def bounded_killed(asked: Any) -> Iterator[Any]:
+    return _and_killed(questions.answers(asked))
+
+
+def search_killed(part: Any) -> Iterator[Any]:
+    return _and_killed(explorer._run(part))
+
+
+def kernel_killed(batch: Any) -> Iterator[Any]:
+    return _and_killed(judging._answered(batch))
+
+
+def apart_killed(text: str) -> Iterator[Any]:
+    return _and_killed([(SolverOutcome.PROVED, ("core",), text)])
+
+
+def finding_killed(question: Question) -> Iterator[Answer]:
+    return _and_killed(production.answers(question))
+
+
+def rows(engine: str) -> list[Row]:
+    """Return what an engine says of claims: of few where each obligation has a worker, or of one that falls."""
+    reference = {"bmc": control("wrong_claim"), "kernel": TOY, "explicit": TOY}.get(engine, control("two_claims"))
+    outcome = verify(planned(Request(load(reference), engines=(engine,))))
+    return sorted((row.claim, row.threat, str(row.verdict), row.bound) for row in outcome.results)
+
+
+KILLED: dict[str, tuple[str, Callable[[Any], Iterator[Any]]]] = {
+    "cvc5": ("carnet_check.engines.solvers.cvc5.answer", cvc5_killed),
+    "eprover": ("carnet_check.engines.solvers.eprover.answer", eprover_killed),
+    "bmc": ("carnet_check.engines.bounded.questions.answers", bounded_killed),
+    "explicit": ("carnet_check.engines.exploring.explorer._run", search_killed),
+    "kernel": ("carnet_check.certificates.judging._answered", kernel_killed),
+}
+
+
+@pytest.mark.parametrize("engine", KILLED)
+def test_no_verdict_changes(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (chosen,) = registry.chosen([engine])
+    if not all(look_for(tool).present for tool in chosen.needs):
+        pytest.skip(f"{engine} is not installed")
+    said = rows(engine)
+    assert {verdict for *_, verdict, _ in said} != {"UNKNOWN"}
+    monkeypatch.setattr(*KILLED[engine])
+    assert rows(engine) == said
+
+
+def test_an_answer_apart_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solving, "_asked_alone", apart_killed)
+    assert solving.ask_apart("text") == (SolverOutcome.PROVED, ("core",), "text")
+
+
+def test_a_certificate_that_was_found_is_found_once() -> None:
+    question = Question(TOY, "main", "init/secrecy")
+    with Workers(1, search=finding_killed) as pool:
+        (answer,) = pool.answers([question])
+    assert answer.entry is not None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from carnet_check.cache import Answers
+from carnet_check.cache import AnswerCache
 from carnet_check.engines.exploration import Caps, Coverage, Exploration, Search
 from carnet_check.engines.exploring.explorer import Explorer
 from carnet_check.engines.exploring.searches import search
@@ -38,7 +38,7 @@ class Toy(Explorer):
         searches: Sequence[Search],
         jobs: int,
         progress: Callable[[Sequence[tuple[Search, int, int]]], None],
-        before: Answers | None = None,
+        before: AnswerCache | None = None,
     ) -> Iterator[tuple[Search, Coverage]]:
         """Run the searches one after the other, in this process."""
         for asked in searches:

@@ -15,10 +15,7 @@ from carnet_check.exports.obligation_index import COLUMNS, index, rows
 from carnet_check.exports.obligation_text import Writer, digest
 from carnet_check.exports.tptp import tptp
 from carnet_check.obligations import Obligation, layers, obligations
-from carnet_spec.language import (
-    SpecificationError,
-    Step,
-)
+from carnet_spec.language import *
 from tests.unit.model_check.obligations.lending import lending, obligation
 from tests.unit.model_check.small import Key, Party, Phase, alice, claimed, drafted, first, phase, seen
 
@@ -35,7 +32,6 @@ class Text(SingleFileSnapshotExtension):
 
 @pytest.fixture
 def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    """Compare with a kept text."""
     return snapshot.use_extension(Text)
 
 
@@ -60,7 +56,7 @@ def test_a_solver_finds_the_contradiction(each: Obligation) -> None:
     assert _answer(Writer().text(each)) == "unsat"
 
 
-def test_hypotheses_can_be_left_out_and_the_goal_stays() -> None:
+def test_hypotheses_that_are_there_can_be_left_out() -> None:
     each = obligation(LENDING, "step/end/owned")
     text = Writer().text(each, {"inv:owned"})
     assert [line.rpartition(" :named ")[2] for line in text.splitlines() if line.startswith("(assert")] == [
@@ -69,6 +65,8 @@ def test_hypotheses_can_be_left_out_and_the_goal_stays() -> None:
     ]
     assert _answer(text) == "unsat"
     assert _answer(Writer().text(each, ())) == "sat"
+    with pytest.raises(SpecificationError, match="obligation init/owned has no hypothesis guard:moon, inv:owned"):
+        Writer().text(obligation(LENDING, "init/owned"), {"guard:moon", "inv:owned"})
 
 
 def test_all_parameters_are_declared_and_of_the_rest_only_what_is_used() -> None:
@@ -89,14 +87,11 @@ def test_all_parameters_are_declared_and_of_the_rest_only_what_is_used() -> None
     ]
 
 
-def test_a_text_does_not_depend_on_what_was_written_before() -> None:
+def test_a_text_or_digest_does_not_depend_on_what_was_written_before() -> None:
     texts = [Writer().text(each) for each in EVERY]
     for order in itertools.islice(itertools.permutations(range(len(EVERY))), 1_000, 1_003):
         writer = Writer()
         assert {n: writer.text(EVERY[n]) for n in order} == dict(enumerate(texts))
-
-
-def test_a_digest_is_that_of_the_text_whatever_was_asked_before() -> None:
     writer = Writer()
     asked = [(each, (), tuple(said.name for said in each.hypotheses[:-1])) for each in EVERY]
     assert any(each.skipped for each in EVERY)
@@ -109,11 +104,6 @@ def test_equal_obligations_of_different_actions_have_equal_texts() -> None:
     skipped = [each for each in EVERY if each.skipped and each.statement.invariant.name == "known_are_seen"]
     assert len(skipped) == 2
     assert len({Writer().text(each) for each in skipped}) == 1
-
-
-def test_a_hypothesis_that_is_not_there_is_refused() -> None:
-    with pytest.raises(SpecificationError, match="obligation init/owned has no hypothesis guard:moon, inv:owned"):
-        Writer().text(obligation(LENDING, "init/owned"), {"guard:moon", "inv:owned"})
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.exports.ground.system import ground
-from carnet_check.exports.promela import Told, promela
+from carnet_check.exports.promela import ModelHeader, promela
 from carnet_check.loading.families import load
 from tests.fixtures import crowd, reversed_draws, shells, stove
 from tests.fixtures.spin import COMPILER, FAST, SMALL, Verified, needs_spin, verified
@@ -107,7 +107,7 @@ def test_spin_counts_what_the_interpreter_counts_of(given: ModuleType, tmp_path:
     """Draws follow the parameters, updates read the state before the step, and what was removed may follow anew."""
     design, instance = given.PROTOCOL, given.INSTANCE
     file = tmp_path / "given.pml"
-    file.write_text(promela(design, instance, ground(design, instance, ()), Told(file.name, "none")))
+    file.write_text(promela(design, instance, ground(design, instance, ()), ModelHeader(file.name, "none")))
     counted = verified(file, optimise=SMALL)
     explored = explore(design, instance, invariants=(), engine="interpreter", reduction=False)
     assert (counted.states, counted.transitions) == (explored.states, explored.transitions + 1)
@@ -137,9 +137,6 @@ def test_spin_counts_the_states_of_larger_instances(options: tuple[str, ...], tm
 def test_spin_finds_a_shortest_attack_on_gpu_travelling(tmp_path: Path) -> None:
     for variant in ("rotate-out-only", "fence-before-rotate"):
         spin_finds_the_shortest(tmp_path / variant, GPU, ("--variant", variant), shortest(GPU, variant))
-
-
-# -- what is written -------------------------------------------------------------------------------
 
 
 def test_one_file_is_written_and_says_how_to_run_it(tmp_path: Path) -> None:
@@ -204,12 +201,9 @@ def test_strays_stand_for_what_was_left_out(tmp_path: Path) -> None:
     told = ground(design, instance, (), wrong)
     assert {step.action.name for step, _ in told.strays} == {"give_back", "fake_return"}
     file = tmp_path / "toy.pml"
-    file.write_text(promela(design, instance, told, Told(file.name, COLLUSION)))
+    file.write_text(promela(design, instance, told, ModelHeader(file.name, COLLUSION)))
     if shutil.which("spin") and COMPILER:
         assert verified(file, shortest=True, optimise=SMALL).broken.startswith("stray")
-
-
-# -- what is refused -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -251,7 +245,7 @@ def test_where_carnet_did_not_look_spin_counts_the_same(tmp_path: Path) -> None:
     written = ground(design, instance, ())
     assert not written.strays
     file = tmp_path / "toy.pml"
-    file.write_text(promela(design, instance, written, Told(file.name, COLLUSION)))
+    file.write_text(promela(design, instance, written, ModelHeader(file.name, COLLUSION)))
     assert verified(file, optimise=SMALL).states == 144
 
 

@@ -1,22 +1,38 @@
-"""``carnet export --to tla``: a module that parses, leaves out no part, and refers to nothing undefined."""
+"""TLA+ and the informal trace format: a module that parses and has the states that Carnet counts, and traces."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from carnet_check.engines.explicit import explore
 from carnet_check.exports.tla import Terms, configuration, tla
 from carnet_check.loading.families import load
+from carnet_check.semantics import Interpreter
 from carnet_spec.language import Action, Protocol
 from carnet_spec.language.expressions import used_symbol
-from tests.fixtures import reversed_draws
-from tests.fixtures.tla_text import bound, declared, defined, definition, mistakes, nodes, parsed, undefined
+from tests.fixtures import reversed_draws, shells, stove
+from tests.fixtures.tla import (
+    Visited,
+    bound,
+    declared,
+    defined,
+    definition,
+    mistakes,
+    nodes,
+    parsed,
+    undefined,
+    visited,
+)
 from tests.property.random_protocols import Sample, samples
-from tests.unit.model_check.command import TOY, carnet
+from tests.unit.model_check.command import FIXTURES, TOY, carnet
 
 GPU = "gpu-travelling"
 LENDING = "tests.unit.model_check.obligations.lending:lending"
@@ -75,7 +91,8 @@ def test_gpu_travelling_is_a_sound_module(design: str, tmp_path: Path) -> None:
     assert "INVARIANT confidentiality\n" in config or "timed" in design
 
 
-def test_the_toy_is_a_sound_module(tmp_path: Path) -> None:
+def test_the_toy_is_a_sound_module_that_saturates_in_one_step(tmp_path: Path) -> None:
+    """Whatever a step writes goes through the deductions before it is the next state, and so does the first one."""
     text, config = exported(tmp_path, TOY)
     is_sound(text)
     says_everything(text, load(TOY).protocol("main"))
@@ -85,11 +102,6 @@ def test_the_toy_is_a_sound_module(tmp_path: Path) -> None:
         "INVARIANT TypeOK",
         "INVARIANT secrecy",
     ]
-
-
-def test_one_step_saturates(tmp_path: Path) -> None:
-    """Whatever a step writes goes through the deductions before it is the next state, and so does the first one."""
-    text, _ = exported(tmp_path, TOY)
     for action in load(TOY).protocol("main").actions:
         if not action.deduction:
             assert "Become(Saturated(" in definition(text, action.name)
@@ -97,10 +109,6 @@ def test_one_step_saturates(tmp_path: Path) -> None:
     assert definition(text, "Saturated").strip() == (
         "Saturated(s) == LET t == Deduced(s) IN IF t = s THEN s ELSE Saturated(t)"
     )
-
-
-def test_a_fresh_value_is_the_first_that_is_unused(tmp_path: Path) -> None:
-    text, _ = exported(tmp_path, TOY)
     (line,) = (line for line in text.splitlines() if line.endswith(" : lend(to, key)"))
     used = used_symbol(next(sort for sort in load(TOY).protocol("main").sorts if sort.name == "Key")).name
     assert f'\\E key \\in FirstUnused(<<"k1", "k2", "k3">>, {used}) : ' in line
@@ -150,3 +158,104 @@ def test_elements_that_differ_are_different_strings(elements: list[str]) -> None
     written = [terms.element(each) for each in elements]
     assert len(set(written)) == len(elements)
     assert all(re.fullmatch(r'"[ !#-\[\]-~]*"', each) for each in written)
+
+
+DEPTH = 8
+HALL = f"{FIXTURES}/hall.py"
+FORGETFUL = (TOY, "--variant", "forgetful", "--set", "borrowers=1")
+INSTANCES = (
+    (TOY,),
+    (TOY, "--set", "borrowers=1"),
+    (TOY, "--set", "borrowers=3"),
+    (TOY, "--moves", "1"),
+    (f"{FIXTURES}/cellar.py",),
+    (f"{FIXTURES}/door.py",),
+    (f"{FIXTURES}/house.py",),
+)
+
+
+def agrees(folder: Path, protocol: str, *options: str) -> Visited:
+    """Compare the states, the steps and the broken claims with ``carnet explore --no-reduction``."""
+    explored = carnet("explore", protocol, *options, "--no-reduction", "--json").json
+    counted = visited(*exported(folder, protocol, *options))
+    assert explored["complete"]
+    assert (counted.states, counted.steps) == (explored["states"], explored["transitions"])
+    assert counted.broken.keys() == {each["claim"].replace("-", "_") for each in explored["violations"]}
+    return counted
+
+
+@pytest.mark.parametrize("words", INSTANCES, ids=lambda words: " ".join(Path(word).name for word in words))
+def test_a_module_has_the_states_that_carnet_counts(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert not agrees(tmp_path, *words).broken
+
+
+def test_the_modules_of_broken_designs_are_broken(tmp_path: Path) -> None:
+    assert agrees(tmp_path / "1", HALL).broken["guests_show"]
+    assert agrees(tmp_path / "2", *FORGETFUL).broken["secrecy"]
+
+
+@pytest.mark.parametrize("given", [reversed_draws, shells, stove], ids=["draws", "shells", "stove"])
+def test_a_module_has_what_the_interpreter_counts_of(given: ModuleType) -> None:
+    """Draws follow the parameters, updates read the state before the step, and what was removed may follow anew."""
+    design, instance = given.PROTOCOL, given.INSTANCE
+    counted = visited(tla(design, instance, (), "none"), configuration(design, instance, ()))
+    explored = explore(design, instance, invariants=(), engine="interpreter", reduction=False)
+    assert (counted.states, counted.steps) == (explored.states, explored.transitions)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_module_of_gpu_travelling_begins_as_the_interpreter_does(tmp_path: Path) -> None:
+    """As many states after each number of steps; all of them would take hours in Python."""
+    source = load(GPU)
+    protocol = source.protocol(source.family.main[0])
+    interpreter = Interpreter(protocol, source.instance(protocol, "outsider", source.profile("tiny")))
+    level = {interpreter.initial()}
+    found, levels = set(level), [1]
+    while len(levels) < DEPTH:
+        below = {interpreter.step(state, *taken) for state in level for taken in interpreter.enabled(state)}
+        level = below - found
+        found |= level
+        levels.append(len(level))
+    counted = visited(*exported(tmp_path, GPU, "--threat", "outsider"), depth=DEPTH)
+    assert counted.levels == tuple(levels)
+    assert not counted.broken
+
+
+def test_an_itf_trace_round_trips_through_its_python_reader(tmp_path: Path) -> None:
+    import itf_py
+
+    file = tmp_path / "attack.itf.json"
+    carnet("attack", TOY, "--without", "fresh-key", "--itf", str(file))
+    written = json.loads(file.read_text())
+    trace = itf_py.trace_from_json(written)
+    assert list(trace.vars) == written["vars"]
+    assert [state.values["mbt::actionTaken"] for state in trace.states][:3] == ["init", "lend", "read"]
+    assert trace.states[1].values["lent"] == frozenset({("borrower2", "k1")})
+    again = itf_py.trace_to_json(trace)
+    assert itf_py.trace_from_json(again) == trace
+    assert normal(again["states"]) == normal(written["states"])
+
+
+def test_only_a_lasso_has_a_loop(tmp_path: Path) -> None:
+    import itf_py
+
+    out = tmp_path / "run"
+    swinging = f"{FIXTURES / 'mended.py'}:a_light_that_swings"
+    carnet("verify", swinging, "--claim", "lights-up", "--engine", "explicit", "--out", str(out))
+    (file,) = (out / "attacks").glob("*.itf.json")
+    trace = itf_py.trace_from_json(json.loads(file.read_text()))
+    assert (trace.loop, [state.values["paid"] for state in trace.states]) == (0, [False, True, False])
+    attack = tmp_path / "attack.itf.json"
+    carnet("attack", TOY, "--without", "fresh-key", "--itf", str(attack))
+    assert "loop" not in json.loads(attack.read_text())
+
+
+def normal(value: Any) -> Any:
+    """Return an ITF value with its sets and maps in one order."""
+    if isinstance(value, dict):
+        return {
+            key: sorted(normal(part), key=str) if key in ("#set", "#map") else normal(part)
+            for key, part in value.items()
+        }
+    return [normal(part) for part in value] if isinstance(value, list) else value

@@ -12,17 +12,7 @@ from carnet_check.exports.tptp import quoted, tptp
 from carnet_check.obligations import Obligation
 from carnet_spec.language import Formula, SpecificationError, Step, forall
 from tests.unit.model_check.obligations.lending import lending, obligation
-from tests.unit.model_check.small import (
-    Party,
-    Phase,
-    alice,
-    claimed,
-    drafted,
-    first,
-    last,
-    phase,
-    seen,
-)
+from tests.unit.model_check.small import *
 
 EPROVER = shutil.which("eprover")
 needs_e = pytest.mark.skipif(EPROVER is None, reason="needs E, the package 'eprover' of Debian")

@@ -6,30 +6,7 @@ import pytest
 
 from carnet_check.kernel.checker import Node, Refused, check
 from carnet_check.kernel.reader import DEEPEST, LONGEST, read_obligation, read_refutation
-from tests.unit.model_check.kernel.built import (
-    FALSE,
-    TRUE,
-    apply,
-    both,
-    bound,
-    cases,
-    choose,
-    close,
-    denied,
-    eigen,
-    either,
-    equal,
-    exists,
-    forall,
-    holds,
-    implies,
-    instance,
-    member,
-    split,
-    use,
-    witness,
-)
-from tests.unit.model_check.kernel.texts import ALL_OLD, CERTIFICATE, DECLARED, NAMES, PROVED, SOME_YOUNG, obligation
+from tests.unit.model_check.kernel.texts import *
 
 RAIN = holds("now.it rains")
 RAINS = "|now.it rains|"
@@ -47,14 +24,11 @@ def refused(text: str) -> str:
     return str(caught.value)
 
 
-def test_an_obligation_is_read_and_its_certificate_accepted() -> None:
+def test_an_obligation_is_read_with_its_declarations_and_its_certificate_accepted() -> None:
     found, names = read_obligation(PROVED)
     assert names == ("h 0", "goal")
     assert found.constants == ("sort.Person",)
     check(found, read_refutation(CERTIFICATE, NAMES, found.functions))
-
-
-def test_declarations_are_read() -> None:
     assert KNOWN.functions == {
         "rigid.eve": ((), "sort.Person"),
         "rigid.mother": (("sort.Person",), "sort.Person"),
@@ -62,6 +36,7 @@ def test_declarations_are_read() -> None:
     }
     assert KNOWN.enumerations == {"sort.Phase": ("enum.Phase.DAY", "enum.Phase.NIGHT")}
     assert KNOWN.members == {"enum.Phase.DAY": "sort.Phase", "enum.Phase.NIGHT": "sort.Phase"}
+    assert read_obligation(obligation(ALL_OLD, SOME_YOUNG.replace("now.old", "|now.old|"))) == read_obligation(PROVED)
 
 
 OLD_CONSTANT = holds("now.old", bound(0))
@@ -93,7 +68,7 @@ def test_formulas_are_read(formula: str) -> None:
 
 
 def test_the_second_constant_is_beyond_the_first() -> None:
-    declared = [*DECLARED, "(declare-const par.y.Person sort.Person)"]
+    declared = [*SYMBOLS, "(declare-const par.y.Person sort.Person)"]
     formula = "(exists ((p sort.Person)) (= par.x.Person par.y.Person))"
     (read_formula,) = read_obligation(obligation(formula, declared=declared)).obligation.hypotheses
     assert read_formula == exists("sort.Person", equal(bound(1), bound(2)))
@@ -172,13 +147,13 @@ NO_DECLARATIONS = {
 
 @pytest.mark.parametrize("name", NO_DECLARATIONS)
 def test_what_is_no_declaration_is_refused(name: str) -> None:
-    refused(obligation("true", declared=(*DECLARED, NO_DECLARATIONS[name])))
+    refused(obligation("true", declared=(*SYMBOLS, NO_DECLARATIONS[name])))
 
 
 def test_declarations_come_before_assertions_and_names_are_there_once() -> None:
     asserted = "(assert (! true :named goal))"
-    assert "two hypotheses" in refused(obligation("true", declared=(*DECLARED, asserted)))
-    assert "expected an assertion" in refused(obligation("true", declared=(asserted.replace("goal", "a"), *DECLARED)))
+    assert "two hypotheses" in refused(obligation("true", declared=(*SYMBOLS, asserted)))
+    assert "expected an assertion" in refused(obligation("true", declared=(asserted.replace("goal", "a"), *SYMBOLS)))
 
 
 @pytest.mark.parametrize(
@@ -202,13 +177,6 @@ def test_deep_formulas_are_refused_and_crash_nothing() -> None:
     assert "parentheses" in refused(obligation("(not " * 100_000 + "true" + ")" * 100_000))
     deep = DEEPEST // 2
     assert read("(not " * deep + "true" + ")" * deep)[0] == "not"
-
-
-def test_a_name_in_bars_is_the_name_without_them() -> None:
-    assert read_obligation(obligation(ALL_OLD, SOME_YOUNG.replace("now.old", "|now.old|"))) == read_obligation(PROVED)
-
-
-# -- certificates ---------------------------------------------------------------------------------
 
 
 def test_steps_are_read() -> None:

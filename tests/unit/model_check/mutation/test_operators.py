@@ -1,13 +1,26 @@
-"""Mutants: which there are, in which order, under which names, and which are none."""
+"""Mutants: which there are, and which are proved to take the same steps."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from carnet_check.engines.interface import ProvesSteps
+from carnet_check.engines.registry import able
 from carnet_check.loading.families import load
-from carnet_check.mutation.mutant import Operator
-from carnet_check.mutation.operators import Replacements, canonical, mutants, rewritten, weakened
-from carnet_spec.language import Kind, Role, Sort, Symbol
+from carnet_check.mutation.equivalence import Difference, StepEquivalence, step_equivalence
+from carnet_check.mutation.operators import (
+    Operator,
+    Replacements,
+    canonical,
+    mutants,
+    rewritten,
+    weakened,
+    without_parts,
+)
+from carnet_check.obligations.reading import language_of
+from carnet_spec.language import *
 from carnet_spec.language.terms import BOOL, And, Apply, Equal, Forall, Implies, Member, Not, Or, Var
 from tests.fixtures import door
 from tests.fixtures.travelling import SOURCE
@@ -32,7 +45,7 @@ def test_every_guard_update_and_axiom_is_dropped() -> None:
     assert dropped == wanted | {("axiom:the host is invited", "")}
 
 
-def test_names_are_stable_unique_and_in_the_order_of_the_specification() -> None:
+def test_names_are_stable_and_swaps_only_where_order_matters() -> None:
     assert len(set(NAMES)) == len(NAMES)
     assert [mutant.name for mutant in mutants(door.draft().protocol())] == NAMES
     assert NAMES[:4] == [
@@ -42,19 +55,21 @@ def test_names_are_stable_unique_and_in_the_order_of_the_specification() -> None
         "show/guard invited/drop",
     ]
     assert NAMES[-1] == "axiom the host is invited/drop"
+    assert [name for name in NAMES if "swap" in name] == ["greet/update forget the others/swap with insert greeted"]
 
 
-def test_a_mutant_differs_from_the_original_in_its_part_alone() -> None:
+def test_a_mutant_differs_in_its_part_alone_and_its_roles_stay() -> None:
     for mutant in mutants(DOOR):
         mutated = mutant.of(DOOR)
         changed = [action for action in mutated.actions if action not in DOOR.actions]
         assert changed == ([mutant.action] if mutant.action else [])
         assert (mutated.axioms == DOOR.axioms) == (mutant.action is not None)
         assert mutated.digest != DOOR.digest
-
-
-def test_updates_are_swapped_only_where_their_order_can_matter() -> None:
-    assert [name for name in NAMES if "swap" in name] == ["greet/update forget the others/swap with insert greeted"]
+    assert {mutant.action.by for mutant in mutants(DOOR) if mutant.action} == {
+        Role("porter"),
+        Role("guest"),
+        Role("intruder", honest=False),
+    }
 
 
 def test_what_another_variant_has_too_is_mutated_once() -> None:
@@ -70,27 +85,18 @@ def test_what_another_variant_has_too_is_mutated_once() -> None:
             assert guard not in guards or guard not in below.action(whole.name).guards
 
 
-def test_no_two_mutants_of_an_action_mean_the_same() -> None:
+def test_no_two_mutants_mean_the_same_and_a_draw_is_only_dropped() -> None:
     symmetric = [mutant.action for mutant in mutants(load("gpu-travelling").protocol()) if mutant.action][:400]
     assert len(set(symmetric)) == len(symmetric)
-
-
-def test_a_draw_is_dropped_and_nothing_else_is_done_to_it() -> None:
     toy = load("tests/fixtures/toy.py").protocol()
     names = [mutant.name for mutant in mutants(toy)]
     assert [name for name in names if "fresh key" in name] == ["lend/guard fresh key/drop"]
     assert [name for name in names if "use key" in name] == ["lend/update use key/drop"]
 
 
-# -- formulas -------------------------------------------------------------------------------------
-
-
-def test_a_member_is_replaced_by_its_neighbours() -> None:
+def test_a_term_is_replaced_by_neighbours_and_what_the_action_speaks_of() -> None:
     replacements = Replacements(DOOR.actions[0], ())
     assert [new for _, new in replacements(HERE)] == [Member(PLACE, "AWAY"), Member(PLACE, "LOST")]
-
-
-def test_a_term_is_replaced_by_what_the_action_speaks_of_too() -> None:
     action = replace(DOOR.actions[0], params=(X, Y))
     replacements = Replacements(action, ())
     formula = Not(Equal(X, Y))
@@ -98,24 +104,104 @@ def test_a_term_is_replaced_by_what_the_action_speaks_of_too() -> None:
     assert not list(replacements(Var("z", Sort("Other"))))
 
 
-def test_weakening_takes_one_part_away() -> None:
+def test_weakening_takes_one_part_away_and_order_tells_nothing_apart() -> None:
     assert [new for _, new in weakened(And((P, Q)))] == [Q, P]
     assert [new for _, new in weakened(Or((P, Q, P)))] == [Or((Q, P)), Or((P, P)), Or((P, Q))]
     assert [new for _, new in weakened(Implies(P, Q))] == [Q]
     assert [new for _, new in weakened(Forall((X,), And((P, Q))))] == [Forall((X,), Q), Forall((X,), P)]
     assert not list(weakened(P))
-
-
-def test_order_does_not_tell_formulas_apart() -> None:
     assert canonical(And((P, Equal(X, Y)))) == canonical(And((Equal(Y, X), P)))
     assert canonical(Or((P, Q))) == canonical(Or((Q, P)))
     assert canonical(And((P, Q))) != canonical(Or((P, Q)))
     assert canonical(Implies(P, Q)) != canonical(Implies(Q, P))
 
 
-def test_the_roles_of_a_mutant_stay() -> None:
-    assert {mutant.action.by for mutant in mutants(DOOR) if mutant.action} == {
-        Role("porter"),
-        Role("guest"),
-        Role("intruder", honest=False),
-    }
+class Thing(Individual):
+    """Something."""
+
+
+class Light(Individual):
+    """A light."""
+
+    RED = member()
+    GREEN = member()
+
+
+PARTY = Role("party")
+light = variable("light", Light, of=PARTY, says="the light")
+known = relation("known", Thing, kind=Kind.STATE, of=PARTY, says="is known")
+seen = relation("seen", Thing, kind=Kind.STATE, of=PARTY, says="was seen")
+
+
+def protocol(*, lemma: bool = True) -> Protocol:
+    """Return a protocol whose actions have redundant parts."""
+    draft = Draft("same", "The same")
+    draft.initially(light, Light.RED)
+
+    @draft.action(by=PARTY, says="{x} is seen", source="test")
+    def see(step: Step, x: Thing) -> None:
+        step.insert(known(x))
+        step.insert(seen(x))
+
+    @draft.action(by=PARTY, says="{x} is used", source="test")
+    def use(step: Step, x: Thing, y: Thing) -> None:
+        step.require("seen", seen(x))
+        step.require("known", known(x))
+        step.require("named", y == x)
+        step.require("red", light == Light.RED)
+        step.insert(known(x), name="again")
+        step.set(light, Light.GREEN)
+
+    @draft.action(by=PARTY, says="the light turns red", source="test")
+    def stop(step: Step) -> None:
+        step.require("green", light == Light.GREEN)
+        step.set(light, Light.RED)
+
+    @draft.claim(name="seen-known", sentence="Seen is known.", requirement="R-1", source="test", under=())
+    def _(x: Thing) -> Formula:
+        return implies(seen(x), known(x)) if lemma else implies(seen(x), seen(x))
+
+    return draft.protocol()
+
+
+def compared(action: str, part: str, *, lemma: bool = True) -> StepEquivalence:
+    whole = protocol(lemma=lemma)
+    before = whole.action(action)
+    proofs = able(ProvesSteps).step_proofs(whole, None)
+    return step_equivalence(proofs, language_of(whole), before, without_parts(before, (part,)))
+
+
+def test_what_an_invariant_implies_or_is_written_already_changes_nothing() -> None:
+    """A light that is red already stays red."""
+    same = compared("use", "guard:known")
+    assert same.proved
+    assert {"guard:seen", "inv:seen-known"} <= set(same.core)
+    same = compared("use", "guard:known", lemma=False)
+    assert not same.proved
+    assert same.differs == (Difference.MORE,)
+    assert compared("use", "update:again").proved
+    assert compared("stop", "guard:green").proved
+    assert compared("use", "guard:named").proved
+
+
+@pytest.mark.parametrize(
+    ("action", "part", "how"),
+    [
+        ("use", "guard:seen", Difference.MORE),
+        ("see", "update:insert known", Difference.ELSEWHERE),
+        ("use", "update:set light", Difference.ELSEWHERE),
+        ("stop", "update:set light", Difference.ELSEWHERE),
+    ],
+)
+def test_a_change_is_told(action: str, part: str, how: Difference) -> None:
+    same = compared(action, part)
+    assert not same.proved
+    assert same.differs == (how,)
+
+
+def test_less_often_is_told_as_well() -> None:
+    whole = protocol()
+    action = whole.action("use")
+    looser = without_parts(action, ("guard:seen",))
+    same = step_equivalence(able(ProvesSteps).step_proofs(whole, None), language_of(whole), looser, action)
+    assert same.differs == (Difference.LESS,)

@@ -4,22 +4,7 @@ from __future__ import annotations
 
 from carnet_spec.language import Formula, Step, exists, forall, implies
 from tests.unit.model_check.obligations.lending import goal, held, owner
-from tests.unit.model_check.small import (
-    Body,
-    Key,
-    Party,
-    ahead,
-    alice,
-    before,
-    bob,
-    claimed,
-    current,
-    drafted,
-    first,
-    last,
-    second,
-    seen,
-)
+from tests.unit.model_check.small import *
 
 
 def goal_of(body: Body, claim: Formula) -> str:
@@ -27,7 +12,7 @@ def goal_of(body: Body, claim: Formula) -> str:
     return goal(claimed(drafted(body), it=lambda: claim), f"step/{body.__name__}/it")
 
 
-def test_an_insertion_adds_what_it_matches_to_what_was_there() -> None:
+def test_insertions_and_removals_match_their_places_in_order() -> None:
     def act(step: Step, by: Party) -> None:
         step.insert(seen(by))
 
@@ -35,42 +20,36 @@ def test_an_insertion_adds_what_it_matches_to_what_was_there() -> None:
         "(forall ((q Party)) (or (or (seen q) (and (= q by) true)) first))"
     )
 
-
-def test_a_removal_takes_away_what_it_matches_and_an_open_place_matches_all() -> None:
-    def act(step: Step, by: Party) -> None:
+    def remove(step: Step, by: Party) -> None:
         step.remove(ahead(step.each(Party), by), when=first)
 
-    assert goal_of(act, ahead(alice, bob)) == "(and (ahead alice bob) (not (and (= bob by) first)))"
+    assert goal_of(remove, ahead(alice, bob)) == "(and (ahead alice bob) (not (and (= bob by) first)))"
 
-
-def test_a_place_is_compared_in_order_and_the_condition_comes_last() -> None:
-    def act(step: Step, by: Party) -> None:
+    def compare(step: Step, by: Party) -> None:
         step.insert(ahead(by, alice), when=first & second & seen(by))
 
-    assert goal_of(act, ahead(alice, bob)) == (
+    assert goal_of(compare, ahead(alice, bob)) == (
         "(or (ahead alice bob) (and (= alice by) (and (= bob alice) (and first (and second (seen by))))))"
     )
 
 
-def test_an_assigned_variable_is_a_choice_around_the_atom() -> None:
+def test_an_assignment_is_a_choice_around_the_atom() -> None:
     def act(step: Step, by: Party) -> None:
         step.set(last, by, when=first)
 
     assert goal_of(act, seen(last)) == "(ite first (seen by) (seen last))"
 
-
-def test_an_unconditional_assignment_is_still_a_choice() -> None:
-    def act(step: Step, by: Party) -> None:
+    def always(step: Step, by: Party) -> None:
         step.set(last, by)
 
-    assert goal_of(act, ~seen(last)) == "(not (ite true (seen by) (seen last)))"
+    assert goal_of(always, ~seen(last)) == "(not (ite true (seen by) (seen last)))"
 
-
-def test_a_function_is_assigned_where_the_place_matches() -> None:
-    def act(step: Step, by: Party, key: Key) -> None:
+    def at_a_place(step: Step, by: Party, key: Key) -> None:
         step.set(owner(key), by)
 
-    assert goal_of(act, seen(owner(current))) == ("(ite (and (= current key) true) (seen by) (seen (owner current)))")
+    assert goal_of(at_a_place, seen(owner(current))) == (
+        "(ite (and (= current key) true) (seen by) (seen (owner current)))"
+    )
 
 
 def test_a_condition_and_a_value_read_what_an_open_place_matches() -> None:

@@ -10,22 +10,7 @@ import pytest
 
 from carnet_check.semantics import Interpreter, State
 from carnet_spec.language import Draft, Instance, Protocol, SpecificationError, Step, exists, forall, implies
-from tests.unit.model_check.small import (
-    Key,
-    Party,
-    Phase,
-    ahead,
-    before,
-    corrupt,
-    drafted,
-    first,
-    known,
-    phase,
-    reordered,
-    second,
-    seen,
-    third,
-)
+from tests.unit.model_check.small import *
 
 ELEMENTS = {"Party": ("p1", "p2", "p3"), "Key": ("k1",)}
 
@@ -48,16 +33,15 @@ def share(step: Step, a: Party, b: Party) -> None:
     step.insert(known(b))
 
 
-def finish(step: Step) -> None:
-    step.given("all know", forall(known, Party))
-    step.insert(third)
-
-
 LINE = frozenset({("p1", "p2"), ("p2", "p3")})
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(("learn", "share", "finish"))), ids="-".join)
 def test_all_deductions_are_taken_right_after_a_step_in_whatever_order(order: tuple[str, ...]) -> None:
+    def finish(step: Step) -> None:
+        step.given("all know", forall(known, Party))
+        step.insert(third)
+
     protocol = reordered(drafted(see, rules=(learn, share, finish)).protocol(), ("see", *order))
     judge = _judge(protocol, relations={"before": LINE})
     after = judge.step(judge.initial(), protocol.action("see"), {"a": "p1"})
@@ -65,21 +49,21 @@ def test_all_deductions_are_taken_right_after_a_step_in_whatever_order(order: tu
     assert after.relations["third"] == {()}
 
 
-def test_a_saturated_state_stays_as_it_is() -> None:
+def test_a_saturated_state_stays_as_it_is_and_deductions_cost_nothing() -> None:
     judge = _judge(drafted(see, rules=(learn, share)).protocol(), relations={"before": LINE})
     after = judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p2"})
     assert after.relations["known"] == {("p2",), ("p3",)}
     assert judge.saturate(after) == after
+    judge = _judge(drafted(see, rules=(learn,)).protocol(), budget=0)
+    assert judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p1"}).spent == 0
 
 
-def test_firing_takes_the_step_alone_and_takes_a_deduction_when_asked_to() -> None:
+def test_firing_takes_a_step_or_deduction_alone_and_what_is_left_is_deduced_again() -> None:
     judge = _judge(drafted(see, rules=(learn,)).protocol())
     after = judge.fire(judge.initial(), judge.protocol.action("see"), {"a": "p2"})
     assert after.relations["known"] == frozenset()
     assert judge.fire(after, judge.protocol.action("learn"), {"a": "p2"}).relations["known"] == {("p2",)}
 
-
-def test_what_a_step_takes_away_is_deduced_again_where_its_reason_is_left() -> None:
     def forget(step: Step) -> None:
         step.remove(known(step.each(Party)))
 
@@ -89,21 +73,18 @@ def test_what_a_step_takes_away_is_deduced_again_where_its_reason_is_left() -> N
     assert judge.step(state, judge.protocol.action("forget"), {}).relations["known"] == {("p2",)}
 
 
-def test_a_deduction_costs_nothing() -> None:
-    judge = _judge(drafted(see, rules=(learn,)).protocol(), budget=0)
-    assert judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p1"}).spent == 0
-
-
-def test_premises_are_asked_about_although_the_deduction_adds_nothing() -> None:
+def test_saturation_asks_premises_and_touches_no_state() -> None:
     judge = _judge(drafted(see, rules=(learn,)).protocol())
     learning = judge.protocol.action("learn")
     assert not judge.premises_hold(learning, judge.initial())
     full = judge.step(judge.initial(), judge.protocol.action("see"), {"a": "p3"})
     assert judge.saturate(full) == full
     assert judge.premises_hold(learning, full)
-
-
-# -- what is refused -------------------------------------------------------------------------------
+    judge = _judge(drafted(see, rules=(learn,)).protocol())
+    state = judge.fire(judge.initial(), judge.protocol.action("see"), {"a": "p1"})
+    copy = State(state.relations, state.functions, state.spent)
+    assert judge.saturate(state) != state
+    assert state == copy
 
 
 def denies(step: Step, a: Party) -> None:
@@ -185,11 +166,3 @@ def draw(step: Step, a: Key) -> None:
 def test_a_deduction_that_does_what_only_steps_do_is_refused(body: Any, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecificationError, match=message):
         _judge(_as_rule(drafted(body), **changes))
-
-
-def test_the_state_before_saturation_is_not_touched() -> None:
-    judge = _judge(drafted(see, rules=(learn,)).protocol())
-    state = judge.fire(judge.initial(), judge.protocol.action("see"), {"a": "p1"})
-    copy = State(state.relations, state.functions, state.spent)
-    assert judge.saturate(state) != state
-    assert state == copy

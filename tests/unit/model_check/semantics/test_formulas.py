@@ -9,40 +9,9 @@ import pytest
 
 from carnet_check.semantics import Interpreter, State
 from carnet_check.semantics.evaluation import Evaluation
-from carnet_spec.language import (
-    Formula,
-    Instance,
-    Invariant,
-    Kind,
-    Row,
-    SpecificationError,
-    Step,
-    all_of,
-    any_of,
-    exists,
-    false,
-    forall,
-    function,
-    implies,
-    rigid_function,
-    true,
-)
+from carnet_spec.language import *
 from carnet_spec.language.terms import Exists, Forall, IfThenElse, Var
-from tests.unit.model_check.small import (
-    HOLDER,
-    Party,
-    Phase,
-    ahead,
-    alice,
-    before,
-    corrupt,
-    drafted,
-    first,
-    last,
-    phase,
-    second,
-    seen,
-)
+from tests.unit.model_check.small import *
 
 friend = function("friend", Party, to=Party, kind=Kind.STATE, of=HOLDER)
 leader = rigid_function("leader", Party, to=Party)
@@ -52,7 +21,6 @@ INSTANCE = Instance({"Party": ("p1", "p2", "p3")}, RELATIONS, FUNCTIONS)
 
 
 def touch(step: Step, a: Party, b: Party) -> None:
-    """Mention what the tests ask about."""
     step.given("mentioned", before(a, b) | corrupt(a) | (leader(a) == alice) | first | second | (last == friend(a)))
     step.insert(seen(a), when=phase == Phase.LATE)
     step.insert(ahead(a, b))
@@ -117,50 +85,35 @@ def test_connectives_have_their_truth_tables() -> None:
         assert found == table
 
 
-def test_a_choice_between_terms_is_made_in_the_state() -> None:
-    chosen = Party(IfThenElse(first.term, alice.term, X.term))
-    assert _holds(chosen == alice, x="p1")
-    assert not _holds(chosen == alice, STATE.changed({"first": frozenset()}, {}), x="p1")
-
-
-def test_a_free_variable_is_the_element_that_is_named_for_it() -> None:
+def test_variables_are_the_elements_named_for_them_and_inner_ones_hide_outer_ones() -> None:
     assert [_holds(seen(X), x=party) for party in ("p1", "p2", "p3")] == [True, True, False]
     assert _holds(ahead(X, Y), x="p1", y="p2")
     assert not _holds(ahead(X, Y), x="p2", y="p1")
-
-
-def test_an_inner_variable_hides_an_outer_one_of_its_name() -> None:
     x = Var("x", Party.sort)
     some_corrupt = Formula(Exists((x,), corrupt(X).term))
     assert _holds(seen(X) & some_corrupt, x="p1")
     assert not _holds(Formula(Forall((x,), seen(X).term)), x="p1")
     assert _holds(some_corrupt & seen(X), x="p2"), "the outer one means what it meant, once the inner one is done"
+    chosen = Party(IfThenElse(first.term, alice.term, X.term))
+    assert _holds(chosen == alice, x="p1")
+    assert not _holds(chosen == alice, STATE.changed({"first": frozenset()}, {}), x="p1")
 
 
-def test_a_quantifier_over_a_sort_without_elements_holds_for_all_and_for_none() -> None:
+def test_a_quantifier_over_nothing_holds_for_all_and_no_sort_may_be_empty() -> None:
     empty = Evaluation(Instance({"Party": ()}))
     x = Var("x", Party.sort)
     for body in (true.term, false.term, seen(X).term):
         assert empty.value(Forall((x,), body), STATE, {}) is True
         assert empty.value(Exists((x,), body), STATE, {}) is False
-
-
-def test_an_instance_with_an_empty_sort_is_refused() -> None:
     with pytest.raises(SpecificationError, match="sort Party is empty"):
         Interpreter(drafted(touch).protocol(), Instance({"Party": ()}, {}, FUNCTIONS))
 
 
-# -- what never changes ----------------------------------------------------------------------------
-
-
-def test_rigid_symbols_mean_what_the_instance_says_in_every_state() -> None:
+def test_rigid_symbols_mean_what_the_instance_says_and_nothing_where_it_is_silent() -> None:
     other = JUDGE.start().changed({"corrupt": frozenset({("p1",)})}, {"alice": {(): "p1"}})
     for state in (STATE, JUDGE.start(), other):
         assert [_holds(corrupt(X), state, x=party) for party in ("p1", "p2", "p3")] == [False, False, True]
         assert _holds(alice == X, state, x="p2")
-
-
-def test_a_rigid_relation_that_the_instance_does_not_mention_holds_nowhere() -> None:
     judge = Interpreter(drafted(touch).protocol(), Instance(INSTANCE.elements, {}, FUNCTIONS))
     assert not judge.holds(exists(lambda a, b: before(a, b) | corrupt(a), Party, Party).term, STATE)
 
@@ -185,7 +138,7 @@ def _with_axioms(**axioms: Formula) -> Interpreter:
     return Interpreter(draft.protocol(), INSTANCE)
 
 
-def test_the_axioms_that_an_instance_violates_are_named_in_their_order() -> None:
+def test_axioms_that_are_violated_are_named_and_none_reads_state() -> None:
     judge = _with_axioms(
         ordered=forall(lambda a, b: implies(before(a, b), ~before(b, a)), Party, Party),
         nobody=forall(lambda a: ~corrupt(a), Party),
@@ -194,38 +147,23 @@ def test_the_axioms_that_an_instance_violates_are_named_in_their_order() -> None
     assert judge.axioms_hold() == ["nobody", "alice"]
     assert judge.violated(judge.protocol.axioms[:2]) == ["nobody"]
     assert judge.violated([]) == []
-
-
-def test_an_axiom_that_reads_state_is_refused() -> None:
     judge = _with_axioms(unseen=~seen(alice))
     with pytest.raises(SpecificationError, match="axiom 'unseen' reads seen, which changes"):
         judge.axioms_hold()
-
-
-# -- elements that show it -------------------------------------------------------------------------
 
 
 def _params(*variables: Party) -> tuple[Var, ...]:
     return tuple(variable.term for variable in variables if isinstance(variable.term, Var))
 
 
-def test_a_counterexample_is_the_first_choice_for_which_an_invariant_fails() -> None:
+def test_counterexamples_and_witnesses_are_first_choices() -> None:
     invariant = Invariant("met", _params(X, Y), (seen(X) & seen(Y) & (X == Y)).term)
     assert JUDGE.counterexample(invariant, STATE) == {"x": "p1", "y": "p2"}
     later = Invariant("seen", _params(X), seen(X).term)
     assert JUDGE.counterexample(later, STATE) == {"x": "p3"}
-
-
-def test_an_invariant_that_holds_has_no_counterexample() -> None:
     assert JUDGE.counterexample(Invariant("told", _params(X), (seen(X) | corrupt(X)).term), STATE) is None
-
-
-def test_a_witness_is_the_first_choice_for_which_a_formula_holds() -> None:
     assert JUDGE.witness(_params(X, Y), ahead(Y, X).term, STATE) == {"x": "p2", "y": "p1"}
     assert JUDGE.witness(_params(X), (corrupt(X) & seen(X)).term, STATE) is None
-
-
-def test_of_what_has_no_parameters_the_witness_is_no_elements_which_is_not_nothing() -> None:
     assert JUDGE.witness((), first.term, STATE) == {}
     assert JUDGE.witness((), second.term, STATE) is None
     assert JUDGE.counterexample(Invariant("off", (), (~first).term), STATE) == {}

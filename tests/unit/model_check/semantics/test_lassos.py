@@ -1,4 +1,4 @@
-"""A lasso is a counterexample if it returns, waits in vain all the way round, and is fair."""
+"""Lassos that are counterexamples, by hand, and fairness: what nobody has to take and only an instance prevents."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from carnet_check.semantics import Interpreter
-from carnet_check.semantics.fairness import going_round, objection
-from carnet_spec.language import Instance, Step
+from carnet_check.semantics import Interpreter, fairness
+from carnet_spec.language import Instance, Protocol, Step
 from carnet_spec.trace import Trace, TraceStep
-from tests.unit.model_check.small import ask, back, drafted, first, last, learn, second, see, serve_one, swing, third
+from tests.unit.model_check.small import *
+from tests.unit.model_check.steps import ask, back, learn, see, serve_one, swing
 
 
 def serve(step: Step) -> None:
@@ -62,7 +62,7 @@ ROUNDS: dict[str, tuple[tuple[str, ...], tuple[Any, ...], str]] = {
 def test_the_judge_objects_to_what_is_no_counterexample(name: str) -> None:
     fair, (loop, *steps), why = ROUNDS[name]
     judge = _judge(*fair)
-    assert objection(judge, judge.protocol.liveness[0], _trace(loop, *steps)) == why
+    assert fairness.objection(judge, judge.protocol.liveness[0], _trace(loop, *steps)) == why
 
 
 MEANT: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -81,16 +81,129 @@ def test_the_judge_asks_for_the_steps_that_are_meant(name: str) -> None:
     )
     judge = Interpreter(draft.protocol(), Instance({"Party": ("p", "q")}))
     live = judge.protocol.liveness[0]
-    assert objection(judge, live, _trace(loop, *steps)).startswith(why)
+    assert fairness.objection(judge, live, _trace(loop, *steps)).startswith(why)
     everybody = replace(live, given=())
     taken = [step for step in steps if step == "serve_one q"]
-    assert (objection(judge, everybody, _trace(loop, *steps)) == "") == bool(taken)
+    assert (fairness.objection(judge, everybody, _trace(loop, *steps)) == "") == bool(taken)
 
 
 def test_a_round_is_taken_until_the_whole_state_returns() -> None:
     judge = _judge()
     see_and_swing = [_trace(None, "see p").steps[0], *_trace(None, "swing", "back").steps]
-    written = going_round(judge, _trace(None, "ask").steps, see_and_swing, _trace(None))
+    written = fairness.going_round(judge, _trace(None, "ask").steps, see_and_swing, _trace(None))
     assert [step.action for step in written.steps] == ["ask", "see", "learn", "swing", "back", "see", "swing", "back"]
     assert written.loop == 5
-    assert objection(judge, judge.protocol.liveness[0], written) == ""
+    assert fairness.objection(judge, judge.protocol.liveness[0], written) == ""
+
+
+def use(step: Step, a: Party) -> None:
+    step.given("known", known(a))
+    step.insert(first)
+
+
+def tell(step: Step, a: Party) -> None:
+    step.require("new", ~first)
+    step.insert(known(a))
+
+
+def pass_on(step: Step, a: Party) -> None:
+    step.insert(third, when=known(a))
+
+
+def finish(step: Step) -> None:
+    step.require("third", third)
+    step.insert(second)
+
+
+def _live(*fair: str) -> Protocol:
+    draft = drafted(see, use, tell, pass_on, finish, rules=(learn,))
+    draft.eventually("live", ~second, second, sentence="It comes.", fair=fair)
+    return draft.protocol()
+
+
+DECIDES = {
+    "a guard of a fair action reads what it concludes": ("use", True),
+    "a fair action writes what it concludes": ("tell", True),
+    "a fair action waits for what is inserted because of it": ("finish", True),
+    "it is to be taken fairly itself": ("learn", True),
+    "nothing that is fair depends on it": ("see", False),
+}
+
+
+@pytest.mark.parametrize("name", DECIDES)
+def test_a_rule_that_decides_about_fairness_may_be_left_out(name: str) -> None:
+    fair, decides = DECIDES[name]
+    protocol = _live(fair)
+    assert fairness.rules_as_steps(protocol, protocol.liveness[0]) == ({"learn"} if decides else set())
+    assert fairness.with_rules_as_steps(protocol, protocol.liveness).action("learn").deduction is not decides
+
+
+def test_an_action_that_changes_nothing_or_lacks_elements_is_not_open() -> None:
+    def draw(step: Step, k: Key) -> None:
+        step.fresh(k)
+        step.require("wanted", ~first)
+
+    judge = Interpreter(drafted(see).protocol(), Instance({"Party": ("p",)}))
+    action, start = judge.protocol.action("see"), judge.initial()
+    after = judge.step(start, action, {"a": "p"})
+    assert fairness.is_open(judge, action, start)
+    assert not fairness.is_open(judge, action, after)
+    assert not fairness.is_cut_short(judge, action, after), "every party is in its pool"
+    judge = Interpreter(drafted(draw).protocol(), Instance({"Key": ("k",)}))
+    action, start = judge.protocol.action("draw"), judge.initial()
+    assert fairness.is_open(judge, action, start)
+    after = judge.step(start, action, {"k": "k"})
+    assert not fairness.is_open(judge, action, after)
+    assert fairness.is_cut_short(judge, action, after)
+
+
+def test_an_action_is_divided_into_what_is_meant_and_the_rest() -> None:
+    draft = drafted(see, finish)
+    given = {"see": {"a": last}}
+    draft.eventually("seen", ~second, second, sentence="It comes.", fair=("see", "finish"), given=given)
+    draft.eventually("other", ~third, second, sentence="It comes.", fair=("see",))
+    whole_one = draft.protocol()
+    live, other = whole_one.liveness
+    assert not fairness.agree(whole_one, live, other)
+    assert fairness.agree(whole_one, live, live)
+    parts = fairness.divided(whole_one, [live])
+    assert [action.name for action in parts.actions] == ["see", "see otherwise", "finish"]
+    instance = Instance({"Party": ("p", "q", "r")}, pools={("see", "a"): ("p", "q")})
+    judge = Interpreter(parts, fairness.divided_instance(instance, parts))
+    taken = [(action.name, env["a"]) for action, env in judge.enabled(judge.initial())]
+    assert taken == [("see", "p"), ("see otherwise", "q")]
+    assert fairness.counted_whole({"see": 2, "see otherwise": 3, "finish": 1}) == {"see": 5, "finish": 1}
+
+
+def test_what_is_open_is_what_is_meant() -> None:
+    draft = drafted(see)
+    draft.eventually("seen", ~second, second, sentence="It comes.", fair=("see",), given={"see": {"a": last}})
+    protocol = draft.protocol()
+    judge = Interpreter(protocol, Instance({"Party": ("p", "q")}))
+    whole_action, start = protocol.action("see"), judge.initial()
+    meant = fairness.part(whole_action, protocol.liveness[0])
+    after = judge.step(start, whole_action, {"a": "p"})
+    assert fairness.is_open(judge, whole_action, after)
+    assert fairness.is_open(judge, meant, start)
+    assert not fairness.is_open(judge, meant, after)
+
+
+def pay(step: Step) -> None:
+    step.require("unpaid", ~first)
+    step.insert(first)
+
+
+LIMITED = {
+    "a pool": (drafted(see), Instance({"Party": ("p", "q")}, pools={("see", "a"): ()}), "see", True),
+    "a pool of all": (drafted(see), Instance({"Party": ("p",)}, pools={("see", "a"): ("p",)}), "see", False),
+    "a budget": (drafted(costly=(pay,)), Instance({}, budget=0), "pay", True),
+    "no budget": (drafted(costly=(pay,)), Instance({}), "pay", False),
+}
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_what_only_an_instance_prevents_is_cut_short(name: str) -> None:
+    draft, instance, action, cut = LIMITED[name]
+    judge = Interpreter(draft.protocol(), instance)
+    assert fairness.is_open(judge, judge.protocol.action(action), judge.initial()) is not cut
+    assert fairness.is_cut_short(judge, judge.protocol.action(action), judge.initial()) is cut

@@ -13,7 +13,7 @@ import pytest
 from carnet_check.engines.explicit.engine import Explicit
 from carnet_check.engines.exploration import Coverage, Exploration, Search
 from carnet_check.engines.exploring.searches import search
-from carnet_check.engines.interface import Outcome, Task
+from carnet_check.engines.interface import EngineResult, Task
 from carnet_check.engines.registry import chosen
 from carnet_check.engines.runner import Listener
 from carnet_check.errors import EngineError
@@ -61,7 +61,7 @@ def test_what_is_proved_for_any_size_is_explored_for_none_unless_asked() -> None
     assert (code, {engine: row["verdict"] for engine, row in alone.items()}) == (0, {"explicit": "EXHAUSTED"})
 
 
-def test_a_lasso_is_steps_and_where_they_begin_again() -> None:
+def test_a_lasso_is_steps_and_where_they_begin_again_or_nothing_more() -> None:
     _, found = rows("a_light_that_swings", "--engine", "explicit")
     row = found["explicit"]
     assert [step["action"] for step in row["steps"]] == ["pay", "take_back"]
@@ -69,6 +69,9 @@ def test_a_lasso_is_steps_and_where_they_begin_again() -> None:
     assert "if pay, take_back and light are taken fairly; 0 steps, then 2 steps again and again" in row["detail"]
     _, found = rows("liveness_that_nobody_brings", "--engine", "explicit")
     assert (found["explicit"]["steps"], found["explicit"]["loop"]) == ([], 0)
+    ran = carnet("verify", f"{MENDED}:liveness_that_nobody_brings", "--engine", "explicit")
+    assert "  and then nothing happens any more" in ran.out.splitlines()
+    assert "    this is fair: nobody has to act" in ran.out.splitlines()
 
 
 def test_a_lasso_is_told_and_can_be_found_again() -> None:
@@ -84,12 +87,6 @@ def test_a_lasso_is_told_and_can_be_found_again() -> None:
         assert line in ran.out.splitlines()
     (again,) = (line for line in ran.out.splitlines() if line.startswith("  carnet verify"))
     assert carnet(*again.split()[1:]).code == 1
-
-
-def test_a_run_that_stays_where_it_is_is_told() -> None:
-    ran = carnet("verify", f"{MENDED}:liveness_that_nobody_brings", "--engine", "explicit")
-    assert "  and then nothing happens any more" in ran.out.splitlines()
-    assert "    this is fair: nobody has to act" in ran.out.splitlines()
 
 
 def test_a_lasso_is_kept_with_the_run(tmp_path: Path) -> None:
@@ -118,13 +115,10 @@ def test_one_property_can_be_asked_for() -> None:
     ] * 2
 
 
-def test_engines_that_do_not_judge_liveness_are_not_asked_for_it_alone() -> None:
+def test_engines_that_do_not_judge_liveness_are_not_asked_and_that_is_noted() -> None:
     ran = carnet("verify", SWINGING, "--claim", "lights-up", "--engine", "kernel", "--json")
     assert ran.code == 2
     assert "none of the engines judges liveness" in ran.json["error"]["message"]
-
-
-def test_what_nobody_judges_is_noted() -> None:
     ran = carnet("verify", SWINGING, "--engine", "kernel", "--json")
     assert any("so nobody looked at lights-up" in note for note in ran.json["notes"])
 
@@ -156,13 +150,10 @@ def test_searches_for_claims_look_whether_anything_waits_for_what_is_proved(monk
     assert (row.engine, row.verdict) == ("induction", Verdict.PROVED)
 
 
-def test_what_an_instance_cuts_short_is_not_known() -> None:
+def test_what_an_instance_or_a_budget_cuts_short_is_not_known() -> None:
     code, found = rows("liveness_until_no_key_is_left", "--engine", "explicit")
     assert (code, found["explicit"]["verdict"]) == (3, "UNKNOWN")
     assert "a run ends where renew lacks elements or budget, which a larger instance has" in found["explicit"]["detail"]
-
-
-def test_a_budget_too_small_decides_nothing() -> None:
     explicit = Explicit().limited(1)
     campaign = replace(planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))), engines=(explicit,))
     (row,) = (row for row in verify(campaign).results if row.kind is Kind.LIVENESS)
@@ -188,15 +179,11 @@ def test_searches_are_remembered_that_look_whether_anything_waits(tmp_path: Path
     assert any(f"{FASTEST}: 1 of 1 answer came from the cache" in note for note in notes), notes
 
 
-# -- engines with defects -------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Here(Explicit):
     """Runs its searches in this process."""
 
     def searched(self, searches: Sequence[Search], *_: Any) -> Iterator[tuple[Search, Coverage]]:
-        """Run the searches one after the other."""
         return ((asked, search(self, asked)) for asked in searches)
 
 
@@ -206,8 +193,7 @@ class Defective(Here):
 
     change: Callable[[tuple[Result, ...]], tuple[Result, ...]] = lambda rows: rows
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
-        """Change the rows."""
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         found = super().run(task, listener)
         return replace(found, rows=self.change(found.rows))
 
@@ -217,12 +203,10 @@ def _verified(defective: Defective) -> list[Result]:
     return [row for row in verify(replace(campaign, engines=(defective,))).results if row.kind is Kind.LIVENESS]
 
 
-def test_a_property_that_an_engine_passes_over_is_an_error() -> None:
+def test_an_answer_that_is_missing_or_about_nothing_stated_is_an_error() -> None:
     (row,) = _verified(Defective(change=lambda rows: tuple(row for row in rows if row.kind is Kind.CLAIM)))
     assert (row.verdict, row.detail) == (Verdict.ERROR, "explicit gives no answer")
 
-
-def test_an_answer_about_a_property_that_nobody_states_ends_the_run() -> None:
     def renamed(rows: Sequence[Result]) -> tuple[Result, ...]:
         return tuple(replace(row, claim="other") if row.kind is Kind.LIVENESS else row for row in rows)
 
@@ -237,19 +221,15 @@ class Refuting(Here):
     def lassos(
         self, protocol: Protocol, instance: Instance, *, liveness: Sequence[Eventually], **asked: Any
     ) -> Exploration:
-        """Forget what is fair."""
         return super().lassos(protocol, instance, liveness=[replace(live, fair=()) for live in liveness], **asked)
 
 
-def test_an_unfair_lasso_is_an_error() -> None:
+def test_an_unfair_lasso_and_one_of_what_is_proved_are_errors() -> None:
     campaign = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings")))
     found = verify(replace(campaign, engines=(Refuting(),)))
     (row,) = (row for row in found.results if row.kind is Kind.LIVENESS and row.engine == "explicit")
     assert row.verdict is Verdict.ERROR
     assert "it is not fair to light" in row.detail
-
-
-def test_a_proof_and_a_lasso_of_one_property_are_a_disagreement() -> None:
     (plan,) = planned(Request(load(f"{MENDED}:liveness_that_fairness_brings"))).plans
     row = Result("waiting", "main", "lights-up", "any", "induction", Verdict.PROVED, Verdict.PROVED, kind=Kind.LIVENESS)
     lasso = replace(row, engine="explicit", threat="unrestricted", verdict=Verdict.VIOLATED)

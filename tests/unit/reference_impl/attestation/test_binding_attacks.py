@@ -30,11 +30,11 @@ from carnet_ref.spdm.machine import Begin
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.evidence import GpuReporter, LabelledRequester, gpu_responder
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator, respond
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence
+from carnet_ref.systems.gpu_travelling.roles.messages import Channel, Initiator, respond
 from carnet_ref.transport.frames import ProtocolError
-from tests.fixtures.gpu_verifiers import verifier_of
-from tests.fixtures.spdm_ends import Draws, deliver
+from tests.fixtures.spdm import Draws, deliver
+from tests.fixtures.worlds import verifier_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLATFORM = SimulatedPlatform(b"a platform", NOW)

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from carnet_check.cli import main
 from carnet_ref.attestation.formats import FORMATS, Registered
-from docs._ext.carnet_pages.evidence_formats import evidence_formats
+from docs._ext.carnet_pages.listings import evidence_formats
 
 SUMMARY = "Appraise a toy."
 

@@ -28,8 +28,17 @@ from tests.fixtures.ear_tokens import (
     result,
     token,
 )
-from tests.fixtures.simulated_machine import SINCE, certificate_table, gpu, machine, quote, roots, snp_report, td
-from tests.fixtures.simulated_nvml import SimulatedNvml
+from tests.fixtures.simulated_machine import (
+    SINCE,
+    SimulatedNvml,
+    certificate_table,
+    gpu,
+    machine,
+    quote,
+    roots,
+    snp_report,
+    td,
+)
 
 WHEN = "2026-01-01T00:30:00Z"
 ODD = {"developer": "\x1b[1m", "build": "\ud800"}

@@ -23,6 +23,8 @@ from tests.fixtures.simulated_machine import (
     PLATFORM,
     SINCE,
     VENDOR,
+    SimulatedNvml,
+    SimulatedTsm,
     gpu,
     machine,
     quote,
@@ -30,8 +32,6 @@ from tests.fixtures.simulated_machine import (
     snp_report,
     td,
 )
-from tests.fixtures.simulated_nvml import SimulatedNvml
-from tests.fixtures.simulated_tsm import SimulatedTsm
 
 
 def attest(*words: str) -> Result:

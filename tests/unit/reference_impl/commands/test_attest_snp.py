@@ -21,7 +21,7 @@ from carnet_ref.crypto.primitives import sha256
 from tests.fixtures.command_words import with_defaults
 from tests.fixtures.ear_tokens import private_pem
 from tests.fixtures.simulated_quotes import QUOTE
-from tests.fixtures.simulated_reports import (
+from tests.fixtures.simulated_snp import (
     NOW,
     REPORT_DATA,
     RUNTIME,

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from carnet_check.cli import main
 from carnet_ref.systems.gpu_travelling.commands.running import RunRequest, _saved
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.training.characters import CharacterModel
 from carnet_ref.transport.crossings import BytesMoved, bytes_moved
 from carnet_ref.transport.frames import Frame, FrameKind

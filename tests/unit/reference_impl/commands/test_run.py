@@ -25,7 +25,7 @@ from carnet_ref.recorder import TraceFileError, write_trace
 from carnet_ref.systems.gpu_travelling.commands import running
 from carnet_ref.systems.gpu_travelling.commands.run import SCHEDULES as OFFERED
 from carnet_ref.systems.gpu_travelling.commands.running import RunRequest
-from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES
+from carnet_ref.systems.gpu_travelling.keys import SCHEDULES
 from carnet_spec.trace import Header
 from tests.repo.tracked import ROOT
 

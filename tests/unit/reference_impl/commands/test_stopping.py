@@ -17,7 +17,7 @@ from carnet_check.cli import main
 from carnet_check.conformance.recorded import check_extent
 from carnet_ref.systems.gpu_travelling.commands.run import MOST_HOLDERS, MOST_ROUNDS
 from carnet_ref.systems.gpu_travelling.commands.running import MOST_PROCESSES
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment
+from carnet_ref.systems.gpu_travelling.deployment import Deployment
 from carnet_spec.protocols.gpu_travelling.instances import FRESH_SIZES
 
 CARNET = (sys.executable, "-c", "from carnet_check.cli import main; main()")

@@ -23,7 +23,7 @@ from carnet_ref.crypto.certificate_path import (
 )
 from carnet_ref.wire import MalformedError
 from tests.fixtures.nvidia_pki import DAY, END, START, Authority, issue, pem, usage
-from tests.fixtures.simulated_reports import VCEK, amd, endorsement
+from tests.fixtures.simulated_snp import VCEK, amd, endorsement
 
 ROOT = issue("Root", None)
 MIDDLE = issue("Middle", ROOT)

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from carnet_ref.crypto import hpke
 from carnet_ref.crypto.primitives import AuthenticationError, KeyMaterialError, X25519Share
-from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
+from carnet_ref.systems.gpu_travelling.roles.messages import Initiator, respond
 from tests.fixtures.worlds import draws
 
 RECIPIENT = bytes.fromhex("4612c550263fc8ad58375df3f557aac531d26850903e55a9f23f21d8534e8ac8")

@@ -29,11 +29,10 @@ from carnet_ref.datapath.quantities import QuantityError, Size
 from carnet_ref.keys.bounds import log2
 from carnet_ref.keys.usage import Budget, UsageLimits
 from carnet_ref.spdm.secured import LAST_SEQUENCE, MAX_PAYLOAD
-from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles import rationing
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import world_of
+from carnet_ref.systems.gpu_travelling import orders
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles import custody
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
 DECK = KeyDemand(Size.parse("44 TiB"), Size.parse("256 MiB"), 7, Size.parse("498 MB"), 60)
 DEMANDS = st.builds(
@@ -142,7 +141,7 @@ def test_a_hand_over_takes_no_more_orders_than_the_budget_says(schedule: str, mo
     assert len(said) <= 2 * (rounds + 1) * ORDERS_OF_A_HAND_OVER
     for usage in world.orchestrator.job.live.own_usage.values():
         assert usage.operations <= (rounds + 1) * ORDERS_OF_A_HAND_OVER
-    assert Budget.of([ORDER_BYTES] * ORDERS_OF_A_HAND_OVER) == rationing.ORDERS
+    assert Budget.of([ORDER_BYTES] * ORDERS_OF_A_HAND_OVER) == custody.ORDERS
 
 
 @pytest.mark.parametrize(

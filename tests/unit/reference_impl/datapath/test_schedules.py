@@ -11,7 +11,7 @@ from carnet_ref.datapath.schedules.confidential_io import Fastrack, Optimisation
 from carnet_ref.datapath.schedules.ring import Ring, piece_sent, piece_sizes, ring_all_reduce
 from carnet_ref.datapath.schedules.sharing import Journey, conventional, gpu_travelling, shared_model
 from carnet_ref.datapath.schedules.speculation import Action, Speculation, plan, speculative
-from tests.fixtures.schedule_readers import critical_seconds
+from tests.fixtures.datapath import critical_seconds
 
 FREE = Costs({stage: StageCost() for stage in Stage})
 

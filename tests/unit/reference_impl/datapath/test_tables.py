@@ -15,7 +15,7 @@ from carnet_ref.datapath.schedules.ring import Ring, ring_all_reduce
 from carnet_ref.datapath.tables import ddp, fastrack, gpu_travelling, pipellm
 from carnet_ref.datapath.tables.box import points
 from carnet_ref.datapath.tables.model import FigureRole, Table, solve
-from tests.fixtures.schedule_readers import longest_path_seconds, simulate
+from tests.fixtures.datapath import longest_path_seconds, simulate
 
 SAMPLES, SEED = 20, 1
 TABLES: dict[str, Callable[[], Table]] = {

@@ -19,7 +19,7 @@ PURE = {
 }  # fmt: skip
 OWN_UNIT = {"Figure", "Cell", "Parameter", "Quartiles", "BoxShare", "Configuration"}
 """Classes with a field for the unit, or whose values are pure, or named with their unit."""
-ANY_UNIT = {"solve", "quantity", "within_factor", "_check_number", "share", "_between"}
+ANY_UNIT = {"solve", "quantity", "within_factor", "_check_number", "share", "_between", "_figure"}
 """Functions of numbers in whatever unit their caller means."""
 BY_NAME = {"machine", "reproduce", "node", "server", "points", "_costs"}
 """Functions of a point of a box, whose names say the unit."""

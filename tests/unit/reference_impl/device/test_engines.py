@@ -8,10 +8,10 @@ from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.device import CopyEngines
 from carnet_ref.keys import Direction, H100KeySchedule, KeyExhaustedError, KeyUsage, LinkKeys, Sealer, UsageLimits
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
-from carnet_ref.systems.gpu_travelling.ablations.engines import ALTERNATIVES as ENGINES
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.ablations.gpu import ENGINES
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.transport.frames import ProtocolError
 from tests.fixtures.worlds import draws
 

@@ -7,10 +7,11 @@ import pytest
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.device import CopyEngines
 from carnet_ref.keys import H100KeySchedule, UsageLimits
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
-from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
-from carnet_ref.systems.gpu_travelling.device.orders import (
+from carnet_ref.systems.gpu_travelling import orders
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
+from carnet_ref.systems.gpu_travelling.device import Firmware
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
+from carnet_ref.systems.gpu_travelling.orders import (
     ORDERS_LABEL,
     REPORTS_LABEL,
     Fence,
@@ -19,7 +20,6 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Scrub,
     Scrubbed,
 )
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
 from carnet_ref.transport.frames import FrameKind, ProtocolError
 from carnet_ref.wire import MalformedError
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from carnet_ref.crypto.primitives import KeyMaterialError
 from carnet_ref.keys import Direction, EngineChannel, H100KeySchedule, Iv, IvCounter, IvExhaustedError, LinkKeys
 from carnet_ref.keys.schedule import ENGINES, LAST_CHANNEL, LAST_MESSAGE, counter_after, engine_label
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from tests.fixtures.worlds import draws
 
 SESSION = H100KeySchedule(bytes(range(32)))

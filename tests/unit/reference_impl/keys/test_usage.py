@@ -18,7 +18,7 @@ from carnet_ref.keys import (
     UsageState,
 )
 from carnet_ref.keys.usage import key_name
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from tests.fixtures.worlds import draws
 
 

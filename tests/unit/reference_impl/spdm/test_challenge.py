@@ -35,8 +35,7 @@ from carnet_ref.spdm.messages import (
 )
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.session import Purpose, verify
-from tests.fixtures.spdm_by_hand import negotiated
-from tests.fixtures.spdm_ends import BLOCKS, carry, deliver, key, requester, responder
+from tests.fixtures.spdm import BLOCKS, carry, deliver, key, negotiated, requester, responder
 
 VERSIONS = [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]
 Alter = Callable[[Any], Message]

@@ -22,7 +22,7 @@ from carnet_ref.spdm import (
 from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import Begin, Closed, Measure, Opened, UpdateKeys
 from carnet_ref.spdm.messages import Finish, HeartbeatAck, KeyExchangeRsp, KeyUpdateAck, UpdateOperation
-from tests.fixtures.spdm_ends import chain, deliver, established, key, of_p256, requester, responder, trust
+from tests.fixtures.spdm import chain, deliver, established, key, of_p256, requester, responder, trust
 
 
 def responding(other: Responder, **changes: Any) -> Responder:

@@ -18,8 +18,7 @@ from carnet_ref.spdm.messages import (
     UpdateOperation,
 )
 from carnet_ref.spdm.secured import SPDM
-from tests.fixtures.spdm_by_hand import ByHand, inside
-from tests.fixtures.spdm_ends import deliver, established
+from tests.fixtures.spdm import ByHand, deliver, established, inside
 
 V = Version.V1_1
 

@@ -21,8 +21,7 @@ from carnet_ref.spdm.messages import (
     Summary,
 )
 from carnet_ref.spdm.session import Purpose, verify
-from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
-from tests.fixtures.spdm_ends import BLOCKS, Draws, deliver, key, reporter, requester, responder
+from tests.fixtures.spdm import BLOCKS, ByHand, Draws, deliver, inside, key, negotiated, reporter, requester, responder
 
 VERSIONS = [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]
 NONCE = bytes(range(32))

@@ -61,8 +61,7 @@ from carnet_ref.spdm.messages import (
 )
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm_ends import requester, responder
-from tests.fixtures.spdm_traces import CONVERSATIONS, trace
+from tests.fixtures.spdm import CONVERSATIONS, requester, responder, trace
 
 Alter = Callable[[bytes], bytes]
 

@@ -47,8 +47,7 @@ from carnet_ref.spdm.messages import (
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.secured import SPDM, SecuredRecord
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm_by_hand import ByHand
-from tests.fixtures.spdm_ends import carry, chain, deliver, identity, mutual, requester, responder, trust_requester
+from tests.fixtures.spdm import ByHand, carry, chain, deliver, identity, mutual, requester, responder, trust_requester
 
 VERSIONS = [Version.V1_1, Version.V1_2, Version.V1_3, Version.V1_4]
 V = Version.V1_2

@@ -29,8 +29,7 @@ from carnet_ref.spdm.messages import (
     parse_message,
 )
 from carnet_ref.spdm.transfer import LEAST_CHUNK, LEAST_TRANSFER, Answering, Asking, Crossing, Incoming, Outgoing, Sizes
-from tests.fixtures.spdm_by_hand import ByHand, negotiated
-from tests.fixtures.spdm_ends import Draws, carry, deliver, requester, responder
+from tests.fixtures.spdm import ByHand, Draws, carry, deliver, negotiated, requester, responder
 
 V = Version.V1_2
 SIZES = Sizes(pieces=True, peer_transfer=64, peer_message=500, own_message=500)

@@ -53,8 +53,18 @@ from carnet_ref.spdm.messages import (
 )
 from carnet_ref.spdm.profile import Capability
 from carnet_ref.spdm.secured import SPDM, HandshakeSecrets, RecordKeys
-from tests.fixtures.spdm_by_hand import ByHand, inside, negotiated
-from tests.fixtures.spdm_ends import carry, deliver, established, identity, mutual, requester, responder
+from tests.fixtures.spdm import (
+    ByHand,
+    carry,
+    deliver,
+    established,
+    identity,
+    inside,
+    mutual,
+    negotiated,
+    requester,
+    responder,
+)
 
 V = Version.V1_2
 PSK_EXCHANGE = PskExchange(V, 0, 1, b"hint", bytes(32), b"")

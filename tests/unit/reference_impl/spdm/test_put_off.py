@@ -30,7 +30,7 @@ from carnet_ref.spdm.messages import (
 )
 from carnet_ref.spdm.transfer import LONGEST_EXPONENT, MOST_TRIES, Answering, Asking, Crossing, Sizes
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm_ends import carry, deliver, reporter, requester, responder
+from tests.fixtures.spdm import carry, deliver, reporter, requester, responder
 
 V = Version.V1_2
 SIZES = Sizes(pieces=True, peer_transfer=64, peer_message=500, own_message=500)

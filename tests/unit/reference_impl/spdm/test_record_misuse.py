@@ -15,7 +15,7 @@ from carnet_ref.spdm.layout import Version
 from carnet_ref.spdm.machine import Begin, Closed, Received, Secured, Send, UpdateKeys
 from carnet_ref.spdm.messages import GetMeasurements, Heartbeat, KeyUpdate, UpdateOperation
 from carnet_ref.wire import MalformedError
-from tests.fixtures.spdm_ends import deliver, established, reporter, requester, responder
+from tests.fixtures.spdm import deliver, established, reporter, requester, responder
 
 
 def test_after_an_update_the_new_key_has_to_be_verified_first() -> None:

@@ -40,8 +40,7 @@ from carnet_ref.spdm.messages import Digests, GetDigests
 from carnet_ref.spdm.requester import AwaitBegin, Established
 from carnet_ref.spdm.responder import AwaitRequest
 from carnet_ref.spdm.session import key_bytes
-from tests.fixtures.spdm_by_hand import negotiated
-from tests.fixtures.spdm_ends import chain, deliver, key, requester, responder
+from tests.fixtures.spdm import chain, deliver, key, negotiated, requester, responder
 
 PAIRS = [
     (H100, H100_DEVICE, Version.V1_1),

@@ -14,8 +14,7 @@ from carnet_ref.transport.greeting import LARGEST_GREETING
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import TAKEOVERS
 from carnet_ref.wire import MalformedError, join
-from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
-from tests.fixtures.relays import DEPLOYMENT, Counting, Meeting, ended, meet
+from tests.fixtures.hostile_platform import DEPLOYMENT, Act, Counting, Cue, HostilePlatform, Meeting, Move, ended, meet
 from tests.fixtures.worlds import draws, world_of
 
 LARGEST_IN_TESTS = 4096

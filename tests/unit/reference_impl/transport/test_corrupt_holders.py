@@ -13,8 +13,8 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_ref.recorder import AHEAD, LATEST, Recorder, merged, step, write_trace
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.crossings import Tally
 from carnet_ref.transport.frames import PLATFORM, Ended, Frame, FrameKind, RoleEvent, encode_frame, read_frame
 from carnet_ref.transport.greeting import key_of_party
@@ -22,7 +22,7 @@ from carnet_ref.transport.node import Node
 from carnet_ref.transport.platform import Platform, Relay, listen
 from carnet_ref.transport.process import ConnectionConfig, take_part
 from carnet_ref.wire import MalformedError
-from tests.fixtures.relays import TOKEN, Meeting, meet
+from tests.fixtures.hostile_platform import TOKEN, Meeting, meet
 from tests.fixtures.worlds import draws, world_of
 
 DEPLOYMENT = Deployment(holder_names(2), 2, chunks=2, chunk_bytes=256, lease=5.0, patience=5.0)

@@ -63,7 +63,7 @@ while True:
 RUN = """
 import json, os, resource, signal, subprocess, sys
 from pathlib import Path
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import PLATFORM
 from carnet_ref.transport.supervisor import Supervisor
 

@@ -19,7 +19,7 @@ from carnet_ref.transport.greeting import NONCE_BYTES, introduce, key_of_party, 
 from carnet_ref.transport.node import Node
 from carnet_ref.transport.process import take_part
 from carnet_ref.wire import MalformedError
-from tests.fixtures.relays import TOKEN, Counting, Meeting, ended, meet, way
+from tests.fixtures.hostile_platform import TOKEN, Counting, Meeting, ended, meet, way
 
 KEYS = {name: key_of_party(TOKEN, name) for name in ("alice", "anna")}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import PLATFORM
 from tests.fixtures.killing import Aftermath, Blow, run_with
 from tests.fixtures.worlds import world_of

@@ -7,14 +7,13 @@ import pickle
 import pytest
 
 from carnet_ref.recorder import step
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.training import Trainer
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind
 from carnet_ref.transport.platform import Platform
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
 from tests.fixtures.hostile_platform import Act, Cue, HostilePlatform, Move
-from tests.fixtures.worlds import TestWorld, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, world_of
 
 TRAINER: Trainer = ChainTrainer()
 DEPLOYMENT = FastDeployment(holder_names(2), 3, "engine-per-holder", chunks=2, chunk_bytes=64, trainer=TRAINER)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.transport.process import Assignment
 from carnet_ref.transport.supervisor import ProcessError, RefusedStartError, Supervisor
 

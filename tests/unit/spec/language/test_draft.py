@@ -1,49 +1,19 @@
-"""Drafts become protocols: what defences take away and bring in, and what a layer may add."""
+"""Drafts become protocols: what defences, layers, first values, fairness and families add, and what is refused."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from carnet_spec.language import (
-    Draft,
-    Effect,
-    Formula,
-    GuardKind,
-    Instance,
-    Protocol,
-    SpecificationError,
-    Step,
-    Variant,
-    exists,
-    forall,
-    implies,
-    true,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.language.instance import MOST_MOVES
 from carnet_spec.language.terms import Apply, Exists, Forall, Member, Not, Var, free_variables, subterms
 from tests.fixtures import toy
-from tests.unit.spec.language.vocabulary import (
-    ADVERSARY,
-    PARTY,
-    Agent,
-    Key,
-    Phase,
-    boss,
-    chosen,
-    corrupt,
-    drafted,
-    enrolled,
-    knows,
-    own,
-    owner,
-    phase,
-    ready,
-    seen,
-    sent,
-)
+from tests.unit.spec.language.vocabulary import *
 
 
 def _castle() -> Draft:
@@ -139,17 +109,17 @@ def test_without_drops_what_is_tagged_and_enables_what_takes_its_place(row: str)
     assert protocol.without == tuple(sorted(set(without)))
 
 
-def test_the_whole_draft_has_all_parts_side_by_side() -> None:
+def test_the_whole_draft_is_not_changed_by_resolving_it() -> None:
     whole = _castle().whole()
     assert [action.name for action in whole.actions] == ["give", "walk_in", "learn"]
     assert _names(whole, "give")[1] == ["use k", "insert sent", "set owner", "forget"]
-
-
-def test_a_draft_is_not_changed_by_resolving_it() -> None:
     draft = _castle()
     before = draft.protocol()
     draft.protocol(("moat", "wall"))
     assert draft.protocol() == before
+    protocol = _castle().protocol()
+    assert [symbol.name for symbol in protocol.symbols][:3] == ["corrupt", "boss", "enrolled"]
+    assert {sort.name for sort in protocol.sorts} == {"Agent", "Key", "Phase"}
 
 
 def test_a_variant_lacks_its_defences_and_may_lack_more() -> None:
@@ -162,28 +132,16 @@ def test_a_variant_lacks_its_defences_and_may_lack_more() -> None:
         toy.FAMILY.profile("huge")
 
 
-def test_symbols_and_sorts_are_those_that_occur_in_order() -> None:
-    protocol = _castle().protocol()
-    assert [symbol.name for symbol in protocol.symbols][:3] == ["corrupt", "boss", "enrolled"]
-    assert {sort.name for sort in protocol.sorts} == {"Agent", "Key", "Phase"}
-
-
-# -- quantifiers ----------------------------------------------------------------------------------
-
-
-def _somebody_has(k: Key) -> Formula:
-    """A helper whose variable has the name that its callers like to use, too."""
-    return exists(lambda a: own(a, k), Agent)
-
-
 def test_helpers_with_quantifiers_do_not_capture() -> None:
+    def _somebody_has(k: Key) -> Formula:
+        """A helper whose variable has the name that its callers like to use, too."""
+        return exists(lambda a: own(a, k), Agent)
+
     formula = forall(lambda k: exists(lambda a: own(a, k) & _somebody_has(k) & (a != boss), Agent), Key)
     bound = [var for term in subterms(formula.term) if isinstance(term, Forall | Exists) for var in term.bound]
     assert [var.name for var in bound] == ["k.1", "a.2", "a.3"]
     assert not free_variables(formula.term)
 
-
-def test_a_helper_that_is_handed_a_bound_variable_keeps_it_apart() -> None:
     def others_than(a: Agent) -> Formula:
         return forall(lambda b: implies(b != a, enrolled(b)), Agent)
 
@@ -196,7 +154,7 @@ def test_a_helper_that_is_handed_a_bound_variable_keeps_it_apart() -> None:
             pytest.fail(f"unexpected {formula!r}")
 
 
-def test_depth_is_left_when_a_body_raises() -> None:
+def test_a_quantifier_takes_a_relation_as_it_is_and_leaves_its_depth() -> None:
     def fails(a: Agent) -> Formula:
         raise LookupError
 
@@ -205,9 +163,6 @@ def test_depth_is_left_when_a_body_raises() -> None:
     match exists(lambda a: enrolled(a), Agent).term:  # noqa: PLW0108  # the parameter's name is the point
         case Exists((var,), _):
             assert var.name == "a.1"
-
-
-def test_a_relation_can_be_quantified_as_it_is() -> None:
     match exists(own, Agent, Key).term:
         case Exists((a, k), Apply(symbol, args)):
             assert (a.sort, k.sort, symbol, args) == (Agent.sort, Key.sort, own.symbol, (a, k))
@@ -224,9 +179,6 @@ def test_expressions_build_the_terms_they_show() -> None:
     assert used(chosen).term == Apply(used(chosen).term.symbol, (chosen.term,))  # type: ignore[union-attr]
     assert {boss: 1}[boss] == 1
     assert isinstance((~ready).term, Not)
-
-
-# -- layers ---------------------------------------------------------------------------------------
 
 
 def _journey() -> Draft:
@@ -307,13 +259,19 @@ def test_a_new_parameter_has_a_name_of_its_own() -> None:
             step.insert(seen(k))
 
 
-def test_a_cost_is_not_negative() -> None:
+@pytest.mark.mends("R464")
+def test_costs_names_and_what_is_given_have_to_make_sense() -> None:
     draft = Draft("cheap", "Cheap")
     with pytest.raises(SpecificationError, match="gain: a cost counts active moves, and -1 is less than none"):
 
         @draft.action(by=PARTY, says="it is paid for", source="test", cost=-1)
         def gain(step: Step) -> None:
             step.set(phase, Phase.END)
+
+    with pytest.raises(MisuseError, match="a step is named after its function, and the function <lambda> has no name"):
+        drafted().action(by=PARTY, says="…", source="s")(lambda step: None)
+    with pytest.raises(MisuseError, match="live says what is given of 'pass_on', which it does not name in 'fair'"):
+        drafted().eventually("live", ready, ready, sentence="It comes.", given={"pass_on": {"a": boss}})
 
 
 BAD_INSTANCES = {
@@ -347,8 +305,6 @@ def test_a_layer_cannot_change_what_is_below_it() -> None:
         def _(step: Step, k: Key) -> None:
             step.set(chosen, k, name="again")
 
-
-def test_an_action_of_a_layer_cannot_change_what_is_below_it() -> None:
     draft = _journey()
 
     @draft.superpose("choose")
@@ -361,8 +317,6 @@ def test_an_action_of_a_layer_cannot_change_what_is_below_it() -> None:
         def forget(step: Step, k: Key) -> None:
             step.set(chosen, k)
 
-
-def test_a_layer_adds_to_actions_that_exist() -> None:
     with pytest.raises(SpecificationError, match=r"no action 'chose' to add to; did you mean 'choose'\? known"):
 
         @_journey().superpose("chose")
@@ -394,3 +348,235 @@ def test_layers_follow_what_they_are_over() -> None:
     family = replace(toy.FAMILY, variants=variants)
     assert family.with_layers(("forgetful", "main")) == ("forgetful", "main", "late")
     assert family.with_layers(("late",)) == ("late",)
+
+
+def no_function(value: object) -> Any:
+    return value
+
+
+def _kept(key: Key, keys: list[Individual]) -> Agent:
+    keys.append(key)
+    return boss
+
+
+def _everybody(a: Agent, k: Key) -> Formula:
+    return (a == boss) & ~used(k)
+
+
+def _first_of(value: Callable[..., Any], what: Any = knows) -> object:
+    return drafted(lambda draft: draft.initially(what, value)).protocol().initial[-1]
+
+
+@pytest.mark.mends("R464", "R465")
+def test_a_first_value_may_be_a_lambda_or_a_rigid_function() -> None:
+    """``initially(level, first_level)``: a lambda around it says no more."""
+    assert _first_of(lambda a, k: (a == boss) & ~used(k)) == _first_of(_everybody)
+    assert _first_of(lambda k: boss, owner) == _first_of(_boss, owner)
+    made_for = rigid_function("made_for", Key, to=Agent)
+    first = _first_of(made_for, owner)
+    assert isinstance(first, Initial)
+    assert first.value == Apply(made_for.symbol, first.params)
+    assert [param.sort.name for param in first.params] == ["Key"]
+    with pytest.raises(MisuseError, match="owner takes Key, and its first value is given for Agent"):
+        _first_of(rigid_function("friend", Agent, to=Agent), owner)
+    seen: list[Individual] = []
+    drafted(lambda draft: draft.initially(owner, lambda k: _kept(k, seen)))
+    assert [(each.sort, each.sort.fresh) for each in seen] == [(Key.sort, True)]
+
+
+def _boss(k: Key) -> Agent:
+    return boss
+
+
+def _turned(k: Key, a: Agent) -> Formula:
+    return _everybody(a, k)
+
+
+def _less(a: Agent) -> Formula:
+    return a == boss
+
+
+@pytest.mark.mends("R465")
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (_turned, "knows takes Agent, Key, and its first value is given for Key, Agent"),
+        (_less, "knows takes Agent, Key, and its first value is given for Agent"),
+        (lambda a: a == boss, "knows takes Agent, Key, and its first value is given for Agent"),
+        (lambda: true, "knows takes Agent, Key, and its first value is given for nothing"),
+        (lambda a, k, more: true, "parameter 'more' of a lambda needs a sort"),
+    ],
+)
+def test_a_first_value_of_other_sorts_is_refused(value: Callable[..., Any], said: str) -> None:
+    with pytest.raises(MisuseError, match=said):
+        _first_of(value)
+
+
+STATED: dict[str, Callable[[Draft], object]] = {
+    "a claim": lambda d: d.claim(name="c", sentence="…", requirement="R", source="s", under=("any",))(
+        lambda agent: true
+    ),
+    "a lemma": lambda d: d.lemma_under("any")(lambda agent: true),
+    "a goal": lambda d: d.goal(sentence="…")(lambda agent: true),
+    "a step": lambda d: d.action(by=PARTY, says="…", source="s")(lambda step, agent: None),
+}
+
+
+@pytest.mark.mends("R464")
+@pytest.mark.parametrize("what", STATED)
+def test_elsewhere_it_is_told_what_to_write_with_a_sort_that_there_is(what: str) -> None:
+    with pytest.raises(MisuseError) as refused:
+        STATED[what](drafted())
+    assert str(refused.value) in (
+        "parameter 'agent' of a lambda needs a sort, which a lambda cannot say: write a function, "
+        "'def name(agent: Agent, …)'",
+        f"{what} is named after its function, and the function <lambda> has no name: write a 'def'",
+    )
+
+
+def _bare(key, agent) -> Formula:  # type: ignore[no-untyped-def] # the mistake
+    return knows(agent, key)
+
+
+@pytest.mark.mends("R464")
+def test_the_sort_that_is_offered_is_one_of_the_module_and_alike() -> None:
+    claim = drafted().claim(name="c", sentence="…", requirement="R", source="s", under=("any",))
+    with pytest.raises(MisuseError, match=re.escape("parameter 'key' of _bare needs a sort: write 'key: Key'")):
+        claim(_bare)
+    scope: dict[str, Any] = {"true": true}
+    exec("def alone(a): return true", scope)
+    with pytest.raises(MisuseError, match=re.escape("'a: SORT', where the sort is declared with 'class SORT(Indi")):
+        claim(scope["alone"])
+
+
+@pytest.mark.mends("R464")
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda: forall(no_function(true), Agent), "a quantifier needs a function of its elements, as 'lambda x: …'"),
+        (lambda: drafted().lemma(no_function("x")), "a lemma is named after its function, and 'x' has no name"),
+        (
+            lambda: drafted().claim(name="c", sentence="…", requirement="R", source="s", under=("any",))(
+                no_function(true)
+            ),
+            "expected a function, not the formula 'true'",
+        ),
+    ],
+)
+def test_what_is_no_function_is_refused(ask: Callable[[], object], said: str) -> None:
+    with pytest.raises(MisuseError, match=re.escape(said)):
+        ask()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ({"fair": "pass_on"}, "live: 'fair' must be a tuple of names, not 'pass_on'"),
+        ({"fair": ("pass_on",), "given": {"pass_on": {"a": "boss"}}}, "gives 'boss' for 'a' of pass_on, which is no"),
+        ({"fair": ("pass_on",), "given": {"pass_on": {"a": ready}}}, "for 'a' of pass_on, which is no element"),
+    ],
+    ids=["a name alone", "a string for an element", "a formula for an element"],
+)
+def test_what_is_fair_is_a_tuple_and_what_is_given_an_element(words: Any, why: str) -> None:
+    with pytest.raises(MisuseError, match=re.escape(why)):
+        drafted().eventually("live", ready, ready, sentence="It comes.", **words)
+
+
+OUT_OF_ORDER = {
+    "twice": (("a",), (("a", "x"), ("a", "x"))),
+    "of what is not fair": (("a",), (("b", "x"),)),
+    "in another order": (("a", "b"), (("b", "x"), ("a", "x"))),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_ORDER)
+def test_what_is_given_stands_once_and_in_order(name: str) -> None:
+    fair, places = OUT_OF_ORDER[name]
+    given = tuple(Given(action, parameter, boss.term) for action, parameter in places)
+    with pytest.raises(SpecificationError, match="live gives a value twice, of what is not fair, or in another order"):
+        Eventually("live", ready.term, ready.term, "It comes.", fair, given)
+
+
+class Light(Individual):
+    """What a lamp shows."""
+
+    RED = member()
+    GREEN = member()
+
+
+def test_a_sort_of_which_members_alone_are_named_is_declared() -> None:
+    draft = drafted()
+
+    @draft.lemma
+    def lights_differ() -> Formula:
+        return Light.RED != Light.GREEN
+
+    assert Light.sort in draft.protocol().sorts
+
+
+FAMILY = toy.FAMILY
+
+
+def counting(built: list[str]) -> Family:
+    def draft(variant: str) -> Draft:
+        built.append(variant)
+        return FAMILY.draft(variant)
+
+    return replace(FAMILY, draft=draft)
+
+
+def test_a_variant_is_built_once_and_from_its_own_draft() -> None:
+    built: list[str] = []
+    family = counting(built)
+    first, second = family.protocol(), family.protocol(FAMILY.main[0])
+    assert first is second
+    assert first == FAMILY.protocol()
+    assert built == [FAMILY.main[0]]
+    counting(built).protocol()
+    assert built == [FAMILY.main[0]] * 2
+
+
+def test_what_lacks_a_defence_is_resolved_from_the_same_draft() -> None:
+    built: list[str] = []
+    family = counting(built)
+    defence = family.protocol().defences[0].id
+    first, second = (family.protocol(without=(defence,)) for _ in range(2))
+    assert first == second
+    assert first.without == (defence,)
+    assert first != family.protocol()
+    assert family.protocol().without == ()
+    assert family.drafted(FAMILY.main[0]) is family.drafted(FAMILY.main[0])
+    assert built == [FAMILY.main[0]]
+
+
+def test_a_step_says_its_sentence_and_its_message_and_changes_several_facts() -> None:
+    draft = drafted()
+
+    @draft.action(PARTY, "a source", "REQ-1", "REQ-2")
+    def send(step: Step, a: Agent, k: Key) -> None:
+        step.says("{a} sends {k}.")
+        step.message("{a} -> boss: {k}")
+        step.insert(sent(a, k), seen(a), when=enrolled(a))
+
+    (action,) = draft.actions
+    assert (action.by, action.source, action.enforces) == (PARTY, "a source", ("REQ-1", "REQ-2"))
+    assert (action.says, action.message) == ("{a} sends {k}.", "{a} -> boss: {k}")
+    assert [(update.name, update.symbol) for update in action.updates] == [
+        ("insert sent", sent.symbol),
+        ("insert seen", seen.symbol),
+    ]
+    assert {update.when for update in action.updates} == {enrolled(Agent(action.params[0])).term}
+
+
+def test_the_first_parameter_acts_where_the_decorator_says_of_whom() -> None:
+    draft = drafted()
+
+    @draft.action(PARTY, "a source", says="{a} has {k}", actor=enrolled)
+    def have(step: Step, a: Agent, k: Key) -> None:
+        step.insert(own(a, k))
+
+    (action,) = draft.actions
+    assert action.actor == action.params[0]
+    assert [(guard.kind, guard.formula) for guard in action.guards] == [
+        (GuardKind.ACTOR, enrolled(Agent(action.params[0])).term)
+    ]

@@ -1,7 +1,9 @@
-"""The canonical encoding: it tells all protocols apart, and knows nothing of how the Python code is written."""
+"""The canonical encoding: it tells protocols apart, knows nothing of the Python code, and nothing else is decoded."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import io
 import json
 import os
@@ -15,30 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carnet_spec.language import Action, Assumption, Axiom, Defence, Effect, GuardKind, Kind, Protocol, Role, true
+from carnet_spec.language import *
 from carnet_spec.language.decoding import Decoder, decoded
 from carnet_spec.language.encoding import EFFECTS, FORMAT, GUARD_KINDS, KINDS, Encoder
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Sort,
-    Symbol,
-    Term,
-    Var,
-)
+from carnet_spec.language.terms import *
 from carnet_spec.protocols.gpu_travelling import FAMILY
 from tests.fixtures import toy
 from tests.unit.spec.language.vocabulary import ready
@@ -46,9 +31,6 @@ from tests.unit.spec.language.vocabulary import ready
 ROOT = Path(__file__).parents[4]
 MAIN = FAMILY.protocol()
 TIMED = FAMILY.protocol("engine-per-holder-timed")
-
-
-# -- it can be decoded, so nothing is left out, and no two protocols are encoded alike ---------------------------------
 
 
 @pytest.mark.parametrize("variant", FAMILY.variants)
@@ -61,6 +43,7 @@ def test_a_protocol_with_everything_in_it_is_decoded_as_it_was() -> None:
     for without in ((), ("return-checked",), ("fresh-key", "return-checked")):
         protocol = toy.FAMILY.protocol("main", without)
         assert decoded(protocol.encoded) == protocol
+    assert decoded(TEXT) == toy.FAMILY.protocol()
 
 
 def test_what_is_given_of_a_fair_step_is_decoded_as_it_was() -> None:
@@ -110,13 +93,10 @@ def test_a_term_is_decoded_as_it_was(term: Term) -> None:
     assert Decoder(content["sorts"], content["symbols"]).term(content["term"]) == term
 
 
-def test_every_member_of_an_enumeration_has_a_word_of_its_own() -> None:
+def test_the_encoding_is_canonical_json_of_its_format() -> None:
     for words, members in ((KINDS, Kind), (GUARD_KINDS, GuardKind), (EFFECTS, Effect)):
         assert list(words) == list(members)
         assert len(set(words.values())) == len(words)
-
-
-def test_the_encoding_is_canonical_json_that_says_its_format() -> None:
     text = MAIN.encoded
     content = json.loads(text)
     assert text == json.dumps(content, sort_keys=True, separators=(",", ":"))
@@ -139,9 +119,6 @@ def test_a_change_of_what_is_written_is_a_new_format() -> None:
     )
 
 
-# -- what changes no digest --------------------------------------------------------------------------------------------
-
-
 def _digest_elsewhere(seed: str) -> str:
     program = "from tests.fixtures import toy; print(toy.FAMILY.protocol().digest)"
     environment = {**os.environ, "PYTHONHASHSEED": seed}
@@ -151,8 +128,15 @@ def _digest_elsewhere(seed: str) -> str:
     return done.stdout.strip()
 
 
-def test_the_digest_is_the_same_in_every_process() -> None:
+def test_variants_have_digests_of_their_own_the_same_in_every_process_and_order() -> None:
     assert {_digest_elsewhere(seed) for seed in ("0", "1", "4711")} == {toy.FAMILY.protocol().digest}
+    for protocol in (toy.FAMILY.protocol(), MAIN):
+        turned = replace(protocol, sorts=protocol.sorts[::-1], symbols=protocol.symbols[::-1])
+        assert turned.digest == protocol.digest == replace(protocol, sorts=(), symbols=()).digest
+    digests: Mapping[str, str] = {name: FAMILY.protocol(name).digest for name in FAMILY.variants}
+    assert len(set(digests.values())) == len(digests)
+    assert toy.FAMILY.protocol("forgetful").digest != toy.FAMILY.protocol().digest
+    assert toy.FAMILY.protocol("main", ("fresh-key",)).digest != toy.FAMILY.protocol().digest
 
 
 RENAMED = {
@@ -191,15 +175,6 @@ def _renamed(source: str) -> str:
         (token.type, RENAMED.get(token.string, token.string) if token.type == tokenize.NAME else token.string)
         for token in tokens
     )
-
-
-def test_the_order_in_which_sorts_and_symbols_are_declared_changes_no_digest() -> None:
-    for protocol in (toy.FAMILY.protocol(), MAIN):
-        turned = replace(protocol, sorts=protocol.sorts[::-1], symbols=protocol.symbols[::-1])
-        assert turned.digest == protocol.digest == replace(protocol, sorts=(), symbols=()).digest
-
-
-# -- what changes the digest -------------------------------------------------------------------------------------------
 
 
 def _in_action(**changes: Any) -> Callable[[Protocol], Protocol]:
@@ -310,8 +285,92 @@ def test_the_digest_differs_when_any_guard_or_update_of_gpu_travelling_does(prot
         assert len({alone.digest, *changed}) == len(changed) + 1
 
 
-def test_variants_and_protocols_without_a_defence_have_digests_of_their_own() -> None:
-    digests: Mapping[str, str] = {name: FAMILY.protocol(name).digest for name in FAMILY.variants}
-    assert len(set(digests.values())) == len(digests)
-    assert toy.FAMILY.protocol("forgetful").digest != toy.FAMILY.protocol().digest
-    assert toy.FAMILY.protocol("main", ("fresh-key",)).digest != toy.FAMILY.protocol().digest
+TEXT = toy.FAMILY.protocol().encoded
+CONTENT = json.loads(TEXT)
+
+
+def _written(content: Any) -> str:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
+
+
+def _changed(path: tuple[str | int, ...], value: Any) -> str:
+    content = copy.deepcopy(CONTENT)
+    holder = content
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    return _written(content)
+
+
+GUARD = ("actions", 0, "guards", 0)
+UPDATE = ("actions", 0, "updates", 0)
+HOSTILE: dict[str, tuple[str, str]] = {
+    "nothing": ("", "it cannot be read"),
+    "no JSON": ("protocol", "it cannot be read"),
+    "cut off": (TEXT[:-1], "it cannot be read"),
+    "nested too deeply": ("[" * 100_000, "it cannot be read"),
+    "a number without end": ('{"format":' + "9" * 10_000 + "}", "it cannot be read"),
+    "a list": ("[]", "expected an object, and found []"),
+    "another format": (
+        _changed(("format",), "carnet-protocol/2"),
+        'in the format carnet-protocol/1, and found "carnet',
+    ),
+    "no format": ("{}", "expected an object with 'format'"),
+    "a part missing": (_written({k: v for k, v in CONTENT.items() if k != "axioms"}), "an object with 'axioms'"),
+    "a part too many": (_written({**CONTENT, "remark": "hello"}), "written in another way"),
+    "spaces": (json.dumps(CONTENT, sort_keys=True), "written in another way"),
+    "keys in another order": (json.dumps(dict(reversed(CONTENT.items())), separators=(",", ":")), "another way"),
+    "a key twice": (TEXT.replace('{"actions"', '{"actions":[],"actions"', 1), "written in another way"),
+    "a text for a list": (_changed(("actions",), "none"), 'expected a list, and found "none"'),
+    "a number for a text": (_changed(("title",), 7), "expected a text, and found 7"),
+    "a number for a truth": (_changed(("actions", 0, "deduction"), 1), "expected true or false, and found 1"),
+    "a truth for a number": (_changed(("actions", 0, "cost"), True), "expected a whole number, and found true"),
+    "a fraction for a number": (_changed(("actions", 0, "cost"), 0.5), "expected a whole number, and found 0.5"),
+    "a kind of guard that is none": (_changed((*GUARD, "kind"), "wish"), "one of require, given, actor, fresh"),
+    "an effect that is none": (_changed((*UPDATE, "effect"), "explode"), "one of insert, remove, assign"),
+    "a symbol that is not defined": (_changed((*UPDATE, "symbol"), "moon"), "a symbol that is defined"),
+    "a symbol that is no name": (_changed((*UPDATE, "symbol"), ["lent"]), "a symbol that is defined"),
+    "a sort that is not defined": (_changed((*GUARD, "formula"), ["variable", "x", "Moon"]), "a sort that is defined"),
+    "a term that is none": (_changed((*GUARD, "formula"), ["nand", ["true"], ["true"]]), 'a term, and found ["nand"'),
+    "a term with a part missing": (_changed((*GUARD, "formula"), ["not"]), 'expected a term, and found ["not"]'),
+    "a text for a term": (_changed((*GUARD, "formula"), "true"), 'expected a term, and found "true"'),
+    "a parameter that is no variable": (_changed(("actions", 0, "parameters", 0), ["true"]), "expected a variable"),
+    "a deep term": (TEXT.replace('["true"]', '["not",' * 5_000 + '["true"]' + "]" * 5_000, 1), "it cannot be read"),
+    "a symbol with another name": (_changed(("symbols", "lent", "name"), "loan"), "written in another way"),
+    "two symbols of one name": (_changed(("symbols", "lent", "name"), "knows"), "knows"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_text_gives_one_clear_error(name: str) -> None:
+    text, said = HOSTILE[name]
+    with pytest.raises(SpecificationError) as refused:
+        decoded(text)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def _places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _places(inner, (*path, key))
+    if isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _places(inner, (*path, number))
+
+
+PLACES = list(_places(CONTENT))
+VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, 0.5, "", "Key", "lent", [], ["true"], ["variable", "x", "Key"], {}, "\ud800"]
+)
+
+
+@given(st.sampled_from(PLACES), VALUES)
+@settings(max_examples=150)
+def test_whatever_is_read_has_the_encoding_that_was_given(path: tuple[str | int, ...], value: Any) -> None:
+    text = _changed(path, value)
+    with contextlib.suppress(SpecificationError):
+        assert decoded(text).encoded == text

@@ -1,55 +1,27 @@
-"""Whatever tracing cannot see raises, and the error says what to write instead."""
+"""What an author writes wrongly is refused, and the error says what to write instead."""
 
 from __future__ import annotations
 
+import importlib
+import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from carnet_spec.language import (
-    Draft,
-    Formula,
-    Individual,
-    Kind,
-    MisuseError,
-    SpecificationError,
-    Step,
-    all_of,
-    any_of,
-    constant,
-    exists,
-    forall,
-    function,
-    implies,
-    member,
-    relation,
-    used,
-    variable,
-)
+from carnet_spec.language import *
+from carnet_spec.language import authoring
+from carnet_spec.language.decoding import decoded
 from carnet_spec.language.expressions import parameters
-from carnet_spec.language.terms import Var
-from tests.unit.spec.language.vocabulary import (
-    ADVERSARY,
-    PARTY,
-    Agent,
-    Key,
-    Phase,
-    boss,
-    chosen,
-    drafted,
-    enrolled,
-    home,
-    knows,
-    own,
-    owner,
-    peer,
-    phase,
-    ready,
-    seen,
-    sent,
-)
+from carnet_spec.language.requirements import Level, NormativeText, Requirement, cited, text_beside
+from carnet_spec.language.statements import Assumption, Axiom, Claim, Defence, Eventually, Goal, Invariant, Threat
+from carnet_spec.language.terms import TRUE, Var
+from carnet_spec.protocols.registry import OWN
+from tests.fixtures import toy
+from tests.unit.spec.language.vocabulary import *
 
 anything: Any = None
 """Types would catch most of these mistakes; the tests make them all the same."""
@@ -116,7 +88,6 @@ FORMULAS: dict[str, tuple[Callable[[], object], str]] = {
 
 
 def anything_of(value: object) -> Any:
-    """Hide the type of ``value``."""
     return value
 
 
@@ -224,6 +195,20 @@ def _insert_relation(step: Step, a: Agent) -> None:
     step.insert(anything_of(sent))
 
 
+def _insert_nothing(step: Step) -> None:
+    step.insert()
+
+
+def _two_sentences(step: Step) -> None:
+    step.says("this")
+    step.says("that")
+
+
+def _two_messages(step: Step) -> None:
+    step.message("boss -> boss: this")
+    step.message("boss -> boss: that")
+
+
 def _when_relation(step: Step, a: Agent, k: Key) -> None:
     step.insert(sent(a, k), when=anything_of(enrolled))
 
@@ -266,6 +251,9 @@ STEPS: dict[str, tuple[Callable[[], object], str]] = {
     "set of a relation": (_action(_set_relation), "set needs a variable or a function"),
     "set to another sort": (_action(_set_wrong_sort), "chosen holds a Key"),
     "set to a string": (_action(_set_formula), "phase holds a Phase, not 'END'"),
+    "insert of nothing": (_action(_insert_nothing), "insert needs a relation applied to arguments"),
+    "two sentences": (_action(_two_sentences), "a step is one sentence, and it says '"),
+    "two messages": (_action(_two_messages), "a step has one message, and sends 'boss -> boss: this' already"),
     "insert of a comparison": (_action(_insert_comparison), "insert needs a relation applied to arguments"),
     "insert of a bare relation": (_action(_insert_relation), "insert needs a relation applied to arguments"),
     "condition not applied": (_action(_when_relation), "'when' needs a formula: apply enrolled"),
@@ -292,7 +280,7 @@ def test_an_update_may_be_named_to_tell_it_from_another() -> None:
     assert [update.name for update in action.updates] == ["insert sent", "again"]
 
 
-def test_two_actions_of_one_name_are_refused() -> None:
+def test_two_actions_or_symbols_of_one_name_are_refused() -> None:
     draft = drafted()
 
     def step_of(step: Step) -> None:
@@ -301,14 +289,32 @@ def test_two_actions_of_one_name_are_refused() -> None:
     draft.action(by=PARTY, says="x", source="y")(step_of)
     with pytest.raises(SpecificationError, match="two actions are called 'step_of'"):
         draft.rule(by=PARTY, says="x", source="y")(step_of)
+    again = relation("sent", Key, Key, kind=Kind.MESSAGE)
+
+    def both(step: Step, a: Agent, k: Key) -> None:
+        step.require("one", sent(a, k))
+        step.require("other", again(k, k))
+
+    draft = drafted()
+    draft.action(by=PARTY, says="x", source="y")(both)
+    with pytest.raises(SpecificationError, match="declared twice with different meaning: sent"):
+        draft.protocol()
 
 
-def test_a_claim_that_returns_no_formula_says_so() -> None:
+def test_what_has_to_be_a_formula_or_a_member_says_so() -> None:
     def holds(a: Agent) -> Any:
         return a is boss
 
     with pytest.raises(MisuseError, match="the body of holds needs a formula"):
         drafted().lemma(holds)
+
+    class Plain:
+        FIRST = anything_of(member())
+
+    with pytest.raises(MisuseError, match="which Plain is not"):
+        anything_of(Plain).FIRST  # noqa: B018  # reading it is the mistake
+    with pytest.raises(MisuseError, match="a quantifier needs a formula, not a Agent"):
+        exists(anything_of, Agent)
 
 
 DRAFTS: dict[str, tuple[Callable[[Draft], object], str]] = {
@@ -347,19 +353,6 @@ def test_an_unknown_name_says_which_are_known(name: str) -> None:
         ask(draft)
 
 
-def test_a_symbol_declared_twice_with_another_meaning_is_refused() -> None:
-    again = relation("sent", Key, Key, kind=Kind.MESSAGE)
-
-    def both(step: Step, a: Agent, k: Key) -> None:
-        step.require("one", sent(a, k))
-        step.require("other", again(k, k))
-
-    draft = drafted()
-    draft.action(by=PARTY, says="x", source="y")(both)
-    with pytest.raises(SpecificationError, match="declared twice with different meaning: sent"):
-        draft.protocol()
-
-
 def test_parameters_are_variables_of_their_sorts() -> None:
     def action(step: Step, a: Agent, key: Key) -> None:
         """Do nothing."""
@@ -367,19 +360,6 @@ def test_parameters_are_variables_of_their_sorts() -> None:
     agent, key = parameters(action, skip=1)
     assert (type(agent), agent.term) == (Agent, Var("a", Agent.sort))
     assert (type(key), key.term) == (Key, Var("key", Key.sort))
-
-
-def test_a_member_outside_a_sort_is_refused() -> None:
-    class Plain:
-        FIRST = anything_of(member())
-
-    with pytest.raises(MisuseError, match="which Plain is not"):
-        anything_of(Plain).FIRST  # noqa: B018  # reading it is the mistake
-
-
-def test_a_quantifier_needs_a_formula() -> None:
-    with pytest.raises(MisuseError, match="a quantifier needs a formula, not a Agent"):
-        exists(anything_of, Agent)
 
 
 def test_a_design_may_take_back_a_lemma_that_does_not_hold_in_it() -> None:
@@ -397,3 +377,306 @@ def test_a_design_may_take_back_a_lemma_that_does_not_hold_in_it() -> None:
     assert [lemma.name for lemma in draft.protocol().lemmas] == ["sent_is_known"]
     with pytest.raises(SpecificationError, match="no lemma 'known_is_sent' to take back"):
         draft.withdraw("known_is_sent")
+
+
+NAMED: dict[str, Callable[[str], object]] = {
+    "a threat model": lambda name: Threat(name, "T", ()),
+    "a claim or lemma": lambda name: Invariant(name, (), TRUE),
+    "a claim": lambda name: Claim(name, None, "", "", "", ()),
+    "an axiom": lambda name: Axiom(name, TRUE),
+    "an assumption": lambda name: Assumption(name, ""),
+    "a defence": lambda name: Defence(name, ""),
+    "a goal": lambda name: Goal(name, (), TRUE, ""),
+    "a liveness property": lambda name: Eventually(name, TRUE, TRUE, ""),
+    "an action": lambda name: replace(toy.FAMILY.protocol().actions[0], name=name),
+    "a protocol": lambda name: replace(toy.FAMILY.protocol(), id=name),
+    "a variant": lambda name: replace(toy.FAMILY.protocol(), variant=name),
+}
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t\n"])
+@pytest.mark.parametrize("what", NAMED)
+def test_nothing_has_a_blank_name(what: str, name: str) -> None:
+    with pytest.raises(SpecificationError, match=f"^{what}.* has a blank name, {re.escape(repr(name))}"):
+        NAMED[what](name)
+    NAMED[what]("said")
+
+
+def _under(*threats: str) -> Draft:
+    draft = drafted()
+
+    @draft.claim(name="peace", sentence="x", requirement="R", source="x", under=threats)
+    def _(a: Agent, k: Key) -> Formula:
+        return implies(own(a, k), used(k))
+
+    return draft
+
+
+def _lemma_under(*threats: str) -> Draft:
+    draft = drafted()
+
+    @draft.lemma_under(*threats)
+    def peace(a: Agent, k: Key) -> Formula:
+        return implies(own(a, k), used(k))
+
+    return draft
+
+
+@pytest.mark.parametrize("stated", [_under, _lemma_under])
+def test_a_threat_model_that_nobody_declares_is_refused_where_it_is_named(stated: Callable[..., Draft]) -> None:
+    said = r"peace \(test_misuse.py:\d+\) names .* 'anyy' .*; did you mean 'any'\? known: any"
+    with pytest.raises(SpecificationError, match=said):
+        stated("any", "anyy").protocol()
+    stated("any").protocol()
+
+
+def test_a_protocol_may_declare_no_threat_model() -> None:
+    draft = Draft("open", "Open")
+
+    @draft.claim(name="peace", sentence="x", requirement="R", source="x", under=("anybody",))
+    def _(a: Agent, k: Key) -> Formula:
+        return implies(own(a, k), used(k))
+
+    assert draft.protocol().claim("peace").under == ("anybody",)
+
+
+@pytest.mark.parametrize("id", ["", "somebody else"])
+def test_hostile_json_with_such_names_is_not_read(id: str) -> None:
+    content = json.loads(toy.FAMILY.protocol().encoded)
+    content["claims"][0]["under"] = [id]
+    with pytest.raises(SpecificationError, match="names a threat model"):
+        decoded(json.dumps(content, sort_keys=True, separators=(",", ":")))
+
+
+def test_hostile_json_with_a_blank_threat_model_is_not_read() -> None:
+    content = json.loads(toy.FAMILY.protocol().encoded)
+    content["threats"][0]["id"] = ""
+    with pytest.raises(SpecificationError, match="a threat model has a blank name"):
+        decoded(json.dumps(content, sort_keys=True, separators=(",", ":")))
+
+
+TEXT = NormativeText(
+    "**CLAIM-NO-REPLAY** Nothing is done twice. (Source: Carnet)\n\n"
+    "**A1** Tags cannot be forged. (Source: convention)\n\n**A2** Counters do not wrap. (Source: convention)\n"
+)
+THREATS = ("watching", "meddling")
+
+
+class Thing(Individual):
+    """A thing."""
+
+
+again = relation("again", Thing, kind=Kind.GHOST, says="it was done twice")
+
+
+def _draft(variant: str = "main") -> Draft:
+    draft = Draft("replay", "Replay", variant)
+    for threat in THREATS:
+        draft.threat(threat, "an adversary")
+    claim = authoring.Claims(draft, TEXT, THREATS)
+
+    @claim("no-replay", "a book")
+    def no_replay(x: Thing) -> Formula:
+        return ~again(x)
+
+    @draft.lemma
+    def never_again(x: Thing) -> Formula:
+        """Nothing is done twice."""
+        return ~again(x)
+
+    return draft
+
+
+def test_a_claim_says_what_its_requirement_says() -> None:
+    (claim,) = _draft().protocol().claims
+    assert (claim.name, claim.requirement, claim.sentence) == ("no-replay", "CLAIM-NO-REPLAY", "Nothing is done twice.")
+    assert (claim.source, claim.under, claim.fails_under) == ("a book", THREATS, ())
+    draft = Draft("replay", "Replay")
+
+    @authoring.Claims(draft, TEXT, THREATS)("no-replay", "a book", under=(), fails_under=("watching",))
+    def no_replay(x: Thing) -> Formula:
+        return ~again(x)
+
+    assert (no_replay.under, no_replay.fails_under) == ((), ("watching",))
+    with pytest.raises(SpecificationError, match="CLAIM-REPLAY"):
+        authoring.Claims(Draft("replay", "Replay"), TEXT, THREATS)("replay", "a book")
+
+
+def test_what_falls_in_a_variant_is_expected_there_alone() -> None:
+    falls, untrue = {"loose": {"no-replay": THREATS[1:]}}, {"loose": ("never_again",)}
+    main, loose = _draft(), _draft("loose")
+    for draft in (main, loose):
+        authoring.expect_falls(draft, THREATS, falls, untrue)
+    assert [(claim.under, claim.fails_under) for claim in main.protocol().claims] == [(THREATS, ())]
+    assert [(claim.under, claim.fails_under) for claim in loose.protocol().claims] == [(THREATS[:1], THREATS[1:])]
+    assert [lemma.name for lemma in main.protocol().lemmas] == ["never_again"]
+    assert loose.protocol().lemmas == ()
+
+
+def test_assumptions_and_defences_are_declared_in_order() -> None:
+    draft = Draft("replay", "Replay")
+    authoring.assumptions_from(draft, TEXT, built_in=("A2",))
+    authoring.declare_defences(draft, (("counter", "steps are counted"), ("clock", "steps are timed", "timed")))
+    protocol = draft.protocol()
+    assert [(each.id, each.built_in) for each in protocol.assumptions] == [("A1", False), ("A2", True)]
+    assert [(each.id, each.base) for each in protocol.defences] == [("counter", ""), ("clock", "timed")]
+
+
+def test_names_of_instances_variants_and_profiles() -> None:
+    assert authoring.numbered_names("k", 2) == ("k1", "k2")
+    assert authoring.numbered_names("v", 2, start=0) == ("v0", "v1")
+    assert authoring.numbered_names("k", 0) == ()
+    assert authoring.first_names(authoring.HONEST, "user", 2) == authoring.HONEST[:2]
+    assert authoring.first_names(authoring.HONEST, "user", 6) == (*authoring.HONEST, "user5", "user6")
+    assert authoring.unary(("a", "b")) == {("a",), ("b",)}
+    assert list(authoring.fact(True)) == [()]
+    assert not authoring.fact(False)
+    assert list(authoring.by_name(Variant("main", "as written"), Variant("loose", "without"))) == ["main", "loose"]
+    assert authoring.by_name(Profile("tiny", {}))["tiny"].scale == {}
+
+
+@pytest.mark.parametrize(
+    ("number", "what", "words"),
+    [
+        (1, "GPU", "1 GPU"),
+        (2, "honest user", "2 honest users"),
+        (2, "key of the adversary's", "2 keys of the adversary's"),
+        (2, "copy to a channel", "2 copies to a channel"),
+        (2, "pass", "2 passes"),
+        (0, "fake", ""),
+    ],
+)
+def test_amounts_in_words(number: int, what: str, words: str) -> None:
+    assert authoring.amounts_in_words((number, what)) == words
+
+
+def test_amounts_are_joined_without_those_that_are_zero() -> None:
+    assert authoring.amounts_in_words((1, "key"), (0, "fake"), (3, "chunk")) == "1 key, 3 chunks"
+
+
+REQUIREMENTS = """# Keys
+
+Introduction, with **bold** words and **MUST**.
+
+**REQ-KEY-01** The orchestrator MUST make a new key
+for every hand-over (always). (Source: deck, Epilogue)
+
+* **REQ-KEY-02** A holder SHOULD check it. (Source: deck (slide 3); FACTS 5.3)
+* **A1** Ciphers are ideal. (Source: convention)
+
+**CLAIM-SECRECY** Nobody learns it. (Source: deck)
+
+**ASM-CLOCK-1** Clocks MUST be monotone. (Source: RFC 1)
+"""
+
+
+def test_sentences_are_read_with_their_sources_and_levels() -> None:
+    assert list(NormativeText(REQUIREMENTS).requirements().values()) == [
+        Requirement(
+            "REQ-KEY-01",
+            "The orchestrator MUST make a new key for every hand-over (always).",
+            "deck, Epilogue",
+            Level.MUST,
+        ),
+        Requirement("REQ-KEY-02", "A holder SHOULD check it.", "deck (slide 3); FACTS 5.3", Level.SHOULD),
+        Requirement("A1", "Ciphers are ideal.", "convention", Level.ASSUMPTION),
+        Requirement("CLAIM-SECRECY", "Nobody learns it.", "deck", Level.MUST),
+        Requirement("ASM-CLOCK-1", "Clocks MUST be monotone.", "RFC 1", Level.ASSUMPTION),
+    ]
+    assert NormativeText(REQUIREMENTS).title == "Keys"
+    assert NormativeText("no heading").title == ""
+
+
+MISTAKES: dict[str, tuple[str, str]] = {
+    "no source": ("**REQ-1** It MUST.", "keys.md: REQ-1 must end with its source, as in '(Source: deck"),
+    "a source in the middle": ("**REQ-1** It (Source: x) MUST.", "must end with its source"),
+    "nothing binding": ("**REQ-1** It may. (Source: x)", "REQ-1 says neither MUST nor SHOULD"),
+    "a binding part of a word": ("**REQ-1** MUSTARD. (Source: x)", "says neither MUST nor SHOULD"),
+    "nobody obliged": ("**REQ-1** No holder MUST look. (Source: x)", "REQ-1 says that nobody must"),
+    "nobody obliged on a condition": ("**REQ-1** When lent, nobody MUST look. (Source: x)", "nobody must"),
+    "given twice": (
+        "**REQ-1** It MUST. (Source: x)\n\n**REQ-1** It MUST. (Source: x)",
+        "keys.md: REQ-1 is given twice: renumber one",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", MISTAKES)
+def test_a_mistake_in_the_text_says_what_to_do(row: str) -> None:
+    text, says = MISTAKES[row]
+    with pytest.raises(SpecificationError, match=re.escape(says)):
+        NormativeText(text, "keys.md").requirements()
+
+
+def test_the_text_lies_beside_the_protocol(tmp_path: Path) -> None:
+    protocol = tmp_path / "vault" / "protocol.py"
+    protocol.parent.mkdir()
+    assert text_beside(str(protocol)) == NormativeText()
+    protocol.with_name("requirements.md").write_text(REQUIREMENTS)
+    assert text_beside(str(protocol)) == NormativeText(REQUIREMENTS, "vault/requirements.md")
+    protocol.with_name("requirements.md").write_bytes(b"\xff")
+    with pytest.raises(SpecificationError, match=re.escape("vault/requirements.md cannot be read")):
+        text_beside(str(protocol))
+
+
+def test_an_id_means_what_its_own_protocol_says() -> None:
+    one = NormativeText("**REQ-1** A MUST. (Source: x)")
+    other = NormativeText("**REQ-1** B MUST. (Source: y)\n\n**A7** C. (Source: z)")
+    assert (one.requirements()["REQ-1"].source, other.requirements()["REQ-1"].source) == ("x", "y")
+    assert "A7" not in one.requirements()
+
+
+def test_references_are_collected_from_actions_claims_and_assumptions() -> None:
+    assert cited(toy.FAMILY.protocol()) == {
+        "REQ-TOY-1": ("lend",),
+        "REQ-TOY-2": ("secrecy",),
+        "REQ-TOY-3": ("punctual",),
+        "A1": ("A1",),
+    }
+
+
+def _families() -> list[Family]:
+    addresses = (address.partition(":") for address in OWN.values())
+    return [getattr(importlib.import_module(module), attribute) for module, _, attribute in addresses]
+
+
+def _references(family: Family) -> dict[str, set[str]]:
+    """Collect who refers to which id, in any variant of a protocol."""
+    found: dict[str, set[str]] = {}
+    for variant in family.variants:
+        for id, names in cited(family.drafted(variant).whole()).items():
+            found.setdefault(id, set()).update(names)
+    return found
+
+
+@pytest.mark.parametrize("family", _families(), ids=lambda family: family.id)
+def test_the_text_has_the_ids_that_are_referred_to_and_no_others(family: Family) -> None:
+    known, references = family.text.requirements(), _references(family)
+    assert family.text.title
+    assert {id: names for id, names in references.items() if id not in known} == {}
+    assert sorted(set(known) - set(references)) == []
+
+
+@pytest.mark.parametrize("family", _families(), ids=lambda family: family.id)
+def test_an_assumption_says_the_same_in_the_text_and_in_the_protocol(family: Family) -> None:
+    known = family.text.requirements()
+    said = {assumption.id: assumption.sentence for assumption in family.protocol().assumptions}
+    assert said == {id: known[id].sentence for id in said}
+
+
+def test_a_finding_has_what_its_table_has_unless_it_says_another_thing() -> None:
+    finding = authoring.Findings("collusion", "the paper")
+    assert finding(1, "loose", "secrecy")("it leaks") == Finding(
+        "finding-1", "it leaks", "collusion", "secrecy", "loose", about="the paper"
+    )
+    other = finding(2, "", "secrecy", threat="outsider", about="the code", without=("lock",))("it leaks")
+    assert other == Finding("finding-2", "it leaks", "outsider", "secrecy", "", ("lock",), "the code")
+
+
+def test_sizes_have_defaults_and_words() -> None:
+    sizes = {"users": (1, "user"), "fakes": (0, "fake")}
+    size = authoring.sizes_for({"fakes": 2}, sizes, "a protocol")
+    assert size == {"users": 1, "fakes": 2}
+    assert authoring.sizes_in_words(size, sizes) == "1 user, 2 fakes"
+    with pytest.raises(SpecificationError, match="no size 'user' in a protocol"):
+        authoring.sizes_for({"user": 2}, sizes, "a protocol")

@@ -1,29 +1,17 @@
-"""Formulas are printed so that they can be read back, and look like mathematics."""
+"""Formulas are printed so that they can be read back, and shown as they are written, as text and as markup."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from carnet_spec.language import (
-    Axiom,
-    Formula,
-    Goal,
-    Initial,
-    Invariant,
-    Step,
-    all_of,
-    any_of,
-    exists,
-    false,
-    forall,
-    implies,
-    true,
-)
+from carnet_spec.language import *
+from carnet_spec.language import markup
 from carnet_spec.language.notation import ASCII, MATH, show, show_lines
 from carnet_spec.language.printing import (
     show_action,
@@ -37,51 +25,11 @@ from carnet_spec.language.printing import (
     show_symbol,
     show_update,
 )
-from carnet_spec.language.terms import (
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    IfThenElse,
-    Implies,
-    Member,
-    Not,
-    Or,
-    Term,
-    Truth,
-    Var,
-    free_variables,
-)
+from carnet_spec.language.terms import *
+from carnet_spec.trace import Trace, TraceStep
 from tests.fixtures import toy
-from tests.unit.spec.language.structures import (
-    SORTS,
-    SYMBOLS,
-    Structure,
-    concrete,
-    formulas,
-    meanings,
-    structures,
-    value,
-)
-from tests.unit.spec.language.vocabulary import (
-    PARTY,
-    Agent,
-    Key,
-    Phase,
-    boss,
-    chosen,
-    drafted,
-    enrolled,
-    knows,
-    own,
-    owner,
-    peer,
-    phase,
-    ready,
-    seen,
-    sent,
-)
+from tests.fixtures.shown_html import HOSTILE, read
+from tests.unit.spec.language.vocabulary import *
 
 ROWS: dict[str, tuple[Formula, str, str]] = {
     "an atom": (sent(boss, chosen), "sent(boss, chosen)", "sent(boss, chosen)"),
@@ -151,16 +99,10 @@ def test_a_formula_reads_as_people_write_it(row: str) -> None:
     assert show_lines(formula.term) == [mathematics]
 
 
-def test_a_double_negation_of_an_equality_stays_clear() -> None:
+def test_rare_terms_can_be_shown() -> None:
     assert show(Not(Not(Equal(boss.term, peer.term)))) == "¬(boss ≠ peer)"
-
-
-def test_a_choice_between_terms_can_be_shown() -> None:
     chosen_by = IfThenElse(ready.term, boss.term, peer.term)
     assert show(Equal(chosen_by, boss.term)) == "(if ready then boss else peer) = boss"
-
-
-def test_empty_joins_are_truths() -> None:
     assert [show(And(())), show(Or(()))] == ["true", "false"]
 
 
@@ -186,9 +128,6 @@ def test_what_does_not_fit_is_laid_out_in_lines() -> None:
 @given(formulas)
 def test_no_line_is_lost(formula: Term) -> None:
     assert re.sub(r"[\s()∧∨]", "", "".join(show_lines(formula, MATH, 20))) == re.sub(r"[\s()∧∨]", "", show(formula))
-
-
-# -- reading back ---------------------------------------------------------------------------------
 
 
 class _Reader:
@@ -286,9 +225,6 @@ def test_what_is_printed_means_what_was_meant(formula: Term, structure: Structur
     assert value(read, structure, renamed) == value(formula, structure, meaning)
 
 
-# -- actions and claims ---------------------------------------------------------------------------
-
-
 def test_an_action_shows_its_parts() -> None:
     assert show_action(toy.FAMILY.protocol().action("lend")).splitlines() == [
         "action lend(to: Agent, key: Key) by lender",
@@ -351,3 +287,97 @@ def test_symbols_and_initial_values() -> None:
     assert show_initial(Initial(seen.symbol, (a,), false.term)) == "¬seen(a)"
     assert show_initial(Initial(seen.symbol, (a,), true.term)) == "seen(a)"
     assert show_initial(Initial(seen.symbol, (a,), enrolled(Agent(a)).term)) == "seen(a) if and only if enrolled(a)"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_every_text_is_shown_wherever_it_stands(text: str) -> None:
+    table = markup.table(text, (text, text), [(text, text), (text, markup.lines([text, text]))])
+    whole = markup.document(text, table, markup.folded(text, markup.text_block([text])), markup.paragraph(text))
+    shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    assert read(whole).text.count(shown) == 12
+
+
+def test_markup_is_escaped_once_and_directions_are_written_out() -> None:
+    assert markup.shown("a\u202eb") == "a\\u202eb"
+    assert markup.shown(markup.strong("<")) == "<strong>&lt;</strong>"
+    assert markup.strong(markup.shown("&")) == "<strong>&amp;</strong>"
+    empty = markup.table("none", ("a",), [])
+    assert not empty
+    assert not markup.folded("none", empty)
+    assert read(markup.document("none", empty)).tags == {"div", "p", "strong"}
+
+
+def test_a_long_table_says_how_much_more_there_is() -> None:
+    rows = [(str(number),) for number in range(markup.MOST_ROWS + 1_000)]
+    text = markup.table("long", ("number",), rows)
+    assert text.count("<tr>") == markup.MOST_ROWS + 2
+    assert "… and 1,000 more" in text
+    assert "more" not in markup.table("long", ("number",), rows[: markup.MOST_ROWS])
+
+
+STEPS = (TraceStep("lend", "owner", (("k", "k1"), ("to", "bob"))), TraceStep("read", "bob"))
+
+
+def test_a_trace_shows_its_steps_by_number() -> None:
+    html = Trace("toy", "main", ("fresh-key", "lock"), "collusion", STEPS)._repr_html_()
+    assert "Trace of toy, main without fresh-key, lock under collusion" in html
+    assert "2 steps" in html
+    rows = [line for line in html.splitlines() if 'scope="row"' in line]
+    assert [read(row).text for row in rows] == ["1lendownerk = k1, to = bob", "2readbob"]
+    assert "again" not in html
+
+
+@pytest.mark.parametrize(
+    ("loop", "says"), [(1, "from 2 on are taken again and again"), (2, "nothing happens any more")]
+)
+def test_a_lasso_says_what_is_taken_for_ever(loop: int, says: str) -> None:
+    assert says in Trace("toy", "main", (), "", STEPS, loop)._repr_html_()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_trace_is_shown_as_text(text: str) -> None:
+    trace = Trace(text, text, (text,), text, (TraceStep(text, text, ((text, text),)),))
+    read(trace._repr_html_())
+
+
+def test_a_protocol_shows_parties_threat_models_claims_and_actions() -> None:
+    protocol = toy.FAMILY.protocol("", ("fresh-key",))
+    html = protocol._repr_html_()
+    text = read(html).text
+    assert "toy, main without fresh-key" in text
+    names = [name for action in protocol.actions for name in (action.name, action.by.name)]
+    names += [claim.name for claim in protocol.claims]
+    names += [threat.id for threat in protocol.threats]
+    assert [name for name in names if name not in text] == []
+    assert [claim.sentence for claim in protocol.claims if claim.sentence not in text] == []
+    adversary = next(line for line in html.splitlines() if ">adversary<" in line)
+    assert ">no<" in adversary
+
+
+def test_a_protocol_says_where_claims_fall_or_are_not_stated() -> None:
+    protocol = toy.FAMILY.protocol()
+    (claim, *_) = protocol.claims
+    fallen = replace(claim, under=(), fails_under=("collusion",))
+    declared = replace(claim, name="later", invariant=None, declared=True)
+    html = replace(protocol, claims=(fallen, declared))._repr_html_()
+    rows = [read(line).text for line in html.splitlines() if 'scope="row"' in line]
+    assert f"{claim.name}{claim.sentence}collusion" in rows
+    assert f"later{claim.sentence}not yet: it is only declared" in rows
+    assert "of everybody" in replace(protocol, threats=())._repr_html_()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_protocol_is_shown_as_text(text: str) -> None:
+    protocol = toy.FAMILY.protocol()
+    action = replace(protocol.actions[0], name=text, says=text, by=replace(protocol.actions[0].by, name=text))
+    hostile = replace(
+        protocol,
+        title=text,
+        id=text,
+        variant=text,
+        without=(text,),
+        actions=(action,),
+        claims=(replace(protocol.claims[0], name=text, sentence=text, under=(text,), fails_under=(text,)),),
+        threats=(replace(protocol.threats[0], id=text, title=text),),
+    )
+    read(hostile._repr_html_())

@@ -8,40 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_spec.language.terms import (
-    FALSE,
-    TRUE,
-    And,
-    Apply,
-    Equal,
-    Exists,
-    Forall,
-    Not,
-    Or,
-    Term,
-    Truth,
-    Var,
-    children,
-    conjunction,
-    disjunction,
-    free_variables,
-    negation,
-    rebuild,
-    substitute,
-    subterms,
-    symbols_of,
-)
-from tests.unit.spec.language.structures import (
-    LIKES,
-    THING,
-    Structure,
-    concrete,
-    formulas,
-    meanings,
-    replacements,
-    structures,
-    value,
-)
+from carnet_spec.language.terms import *
+from tests.unit.spec.language.vocabulary import *
 
 X, Y, PRIMED = Var("x", THING), Var("y", THING), Var("x'", THING)
 
@@ -64,23 +32,16 @@ def test_substitution_removes_what_it_replaces(formula: Term, values: Mapping[Va
 
 
 CAPTURES: dict[str, tuple[Term, Term]] = {
-    "a value that is bound": (
-        Forall((X,), Apply(LIKES, (X, Y))),
-        Forall((PRIMED,), Apply(LIKES, (PRIMED, X))),
-    ),
+    "a value that is bound": (Forall((X,), Apply(LIKES, (X, Y))), Forall((PRIMED,), Apply(LIKES, (PRIMED, X)))),
     "a new name that is free inside": (
         Exists((X,), And((Apply(LIKES, (X, PRIMED)), Apply(LIKES, (X, Y))))),
         Exists(
-            (Var("x''", THING),),
-            And((Apply(LIKES, (Var("x''", THING), PRIMED)), Apply(LIKES, (Var("x''", THING), X)))),
+            (Var("x''", THING),), And((Apply(LIKES, (Var("x''", THING), PRIMED)), Apply(LIKES, (Var("x''", THING), X))))
         ),
     ),
     "a new name that is bound beside": (
         Forall((X, PRIMED), And((Apply(LIKES, (X, PRIMED)), Equal(Y, Y)))),
-        Forall(
-            (Var("x''", THING), PRIMED),
-            And((Apply(LIKES, (Var("x''", THING), PRIMED)), Equal(X, X))),
-        ),
+        Forall((Var("x''", THING), PRIMED), And((Apply(LIKES, (Var("x''", THING), PRIMED)), Equal(X, X)))),
     ),
     "a bound variable of the same name": (Forall((Y,), Equal(Y, Y)), Forall((Y,), Equal(Y, Y))),
 }
@@ -99,9 +60,7 @@ def test_replacing_nothing_changes_nothing(formula: Term) -> None:
 
 
 @given(formulas, structures, meanings)
-def test_negation_and_the_joins_mean_what_they_say(
-    formula: Term, structure: Structure, numbers: Mapping[Var, int]
-) -> None:
+def test_negation_and_joins_mean_what_they_say(formula: Term, structure: Structure, numbers: Mapping[Var, int]) -> None:
     meaning = concrete(numbers, structure)
     truth = value(formula, structure, meaning)
     assert value(negation(formula), structure, meaning) is not truth

@@ -11,17 +11,15 @@ from carnet_ref.device import CopyEngines
 from carnet_ref.keys import UsageLimits
 from carnet_ref.keys.usage import UNLIMITED
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.gpu_travelling.ablations import device, engines, evidence, links, reports
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout, defence_names
-from carnet_ref.systems.gpu_travelling.ablations.orchestrator import procedures
-from carnet_ref.systems.gpu_travelling.device.device import Device
-from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
+from carnet_ref.systems.gpu_travelling.ablations import evidence, gpu
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout, defence_names, procedures
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, Parts
+from carnet_ref.systems.gpu_travelling.device import Device, Firmware
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, Parts
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant
 from carnet_ref.systems.gpu_travelling.roles.gpu import Hardware
 from carnet_ref.systems.gpu_travelling.roles.holder import HolderSetup
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink
+from carnet_ref.systems.gpu_travelling.roles.messages import Grant
 
 NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
 """The limits of keys where ``key-usage-limit`` is off."""
@@ -31,8 +29,7 @@ NO_LIMITS: Final = UsageLimits(UNLIMITED, UNLIMITED)
 class AblatedDeployment(Deployment):
     """A deployment without the defences ``off``, which shows what each of them is worth; without any, the secure one.
 
-    Raises:
-        ValueError: ``off`` names something that is no defence.
+    Raises ValueError if ``off`` names something that is no defence.
     """
 
     off: frozenset[str] = frozenset()
@@ -60,9 +57,9 @@ class AblatedDeployment(Deployment):
         off = self.off
         return Parts(
             Hardware(
-                without(Device, device.ALTERNATIVES, off),
-                without(CopyEngines, engines.ALTERNATIVES, off),
-                without(Firmware, reports.ALTERNATIVES, off),
+                without(Device, gpu.DEVICES, off),
+                without(CopyEngines, gpu.ENGINES, off),
+                without(Firmware, gpu.FIRMWARE, off),
                 ChecksWithout(off),
             ),
             without(GpuVerifier, evidence.GPU, off),
@@ -83,7 +80,7 @@ class AblatedDeployment(Deployment):
     def holder_setup(self, name: str) -> HolderSetup:
         """Return what a holder brings; without ``address-in-grant`` it believes what was said of the buffer last."""
         setup = super().holder_setup(name)
-        link = without(BorrowedLink, links.BORROWED, self.off)
+        link = without(BorrowedLink, gpu.BORROWED_LINKS, self.off)
         address = self._address_heard if "address-in-grant" in self.off else setup.address
         return replace(setup, checks=ChecksWithout(self.off), link=link, address=address)
 

@@ -12,13 +12,11 @@ from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.composite import Expected, parse_evidence
 from carnet_ref.attestation.nvidia.policy import Policy
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdVerifier
-from carnet_ref.systems.gpu_travelling.roles.appraising import VALUES
+from carnet_ref.systems.gpu_travelling.roles.attestation import VALUES
 
 
 class TrustsAnyChain(GpuVerifier):
     """A report and a session are taken from any device with a chain, whatever root it ends in."""
-
-    __slots__ = ()
 
     def roots(self, chain: tuple[x509.Certificate, ...]) -> Anchors:
         """Return the end of the chain itself."""
@@ -31,16 +29,12 @@ class TrustsAnyChain(GpuVerifier):
 class TakesAnyNonce(GpuVerifier):
     """A report may have been made for another session."""
 
-    __slots__ = ()
-
     def expected(self, nonce: bytes) -> bytes | None:
         """Expect no nonce."""
 
 
 class TakesAnyMode(GpuVerifier):
     """A report may state any mode."""
-
-    __slots__ = ()
 
     def policy(self) -> Policy:
         """Ask for no mode."""
@@ -50,8 +44,6 @@ class TakesAnyMode(GpuVerifier):
 class TakesAnyDebugMode(GpuVerifier):
     """A report may state that its device is debugged."""
 
-    __slots__ = ()
-
     def policy(self) -> Policy:
         """Allow every debug mode."""
         return _leaving_out(super().policy(), {"debug"}, allow_debug=True)
@@ -59,8 +51,6 @@ class TakesAnyDebugMode(GpuVerifier):
 
 class TakesAnyFirmware(GpuVerifier):
     """A report may hold any measurements, of any version."""
-
-    __slots__ = ()
 
     def policy(self) -> Policy:
         """Ask for no version."""
@@ -74,8 +64,6 @@ class TakesAnyFirmware(GpuVerifier):
 class AsksNobody(GpuVerifier):
     """A certificate counts whatever its authority says of it today."""
 
-    __slots__ = ()
-
     def policy(self) -> Policy:
         """Ask for no reply."""
         return _leaving_out(super().policy(), {"revocation"})
@@ -88,8 +76,6 @@ class AsksNobody(GpuVerifier):
 class TrustsAnyMeasurement(TdVerifier):
     """A quote may measure any code."""
 
-    __slots__ = ()
-
     def measured(self) -> tuple[tuple[str, frozenset[bytes]], ...]:
         """Expect no measurement."""
         return ()
@@ -97,8 +83,6 @@ class TrustsAnyMeasurement(TdVerifier):
 
 class TakesAnyChannel(TdVerifier):
     """A quote may be bound to another channel."""
-
-    __slots__ = ()
 
     def expected(self, evidence: bytes, known: Expected) -> Expected:
         """Expect the channel that the evidence names."""
@@ -108,8 +92,6 @@ class TakesAnyChannel(TdVerifier):
 
 class TakesAnyManifest(TdVerifier):
     """A quote may be bound to the manifest of another job."""
-
-    __slots__ = ()
 
     def expected(self, evidence: bytes, known: Expected) -> Expected:
         """Expect the manifest that the evidence names."""

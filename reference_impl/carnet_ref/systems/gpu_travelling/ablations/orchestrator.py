@@ -8,57 +8,169 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
-from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule
+from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
+from carnet_ref.keys import Budget, H100KeySchedule, KeySchedule, LinkKeys
 from carnet_ref.recorder import step
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.gpu_travelling.ablations import facts, links
-from carnet_ref.systems.gpu_travelling.ablations.channels import OneChannel
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
-from carnet_ref.systems.gpu_travelling.ablations.reports import ON_LINK
-from carnet_ref.systems.gpu_travelling.device.orders import Place, Scrubbed, placed
-from carnet_ref.systems.gpu_travelling.enforcement import ReceivedMessage, log_step
-from carnet_ref.systems.gpu_travelling.keys.schedules import EnginePerHolder
+from carnet_ref.systems.gpu_travelling.ablations.gpu import LINKS, ON_LINK, OneChannel
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, Seen, log_step
+from carnet_ref.systems.gpu_travelling.keys import EnginePerHolder
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles import facts as secure
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant, Return
-from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnrolled
-from carnet_ref.systems.gpu_travelling.roles.inputs import (
-    Input,
-    LinkMessage,
-    OwnTurn,
-    Reported,
-    ReportOutside,
-    Semaphore,
-    SessionMessage,
+from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Place, Report, Rotated, Scrubbed, placed
+from carnet_ref.systems.gpu_travelling.roles import facts, states
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, Requester
+from carnet_ref.systems.gpu_travelling.roles.facts import (
+    BufferScrubbed,
+    ContextsFenced,
+    EpochFact,
+    Expected,
+    GpuAttested,
+    HolderEnrolled,
+    KeyRotated,
 )
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
-from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
-from carnet_ref.systems.gpu_travelling.roles.procedures import TABLE, Handler, Procedures, Row, Table, Taken
+from carnet_ref.systems.gpu_travelling.roles.messages import Grant, Return
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, TABLE, Handler, Procedures, Row, Table, Taken
 from carnet_ref.systems.gpu_travelling.roles.returning import route_back
 from carnet_ref.systems.gpu_travelling.roles.setup import shake_hands, show_all
-from carnet_ref.systems.gpu_travelling.roles.states import (
-    AwaitsAnswer,
-    AwaitsFence,
-    AwaitsReport,
-    AwaitsReturn,
-    AwaitsRotationIn,
-    AwaitsRotationOut,
-    AwaitsScrub,
-    AwaitsSession,
-    AwaitsTraining,
-    Back,
-    Established,
-    HomeStep,
-    OrchestratorState,
-    Transition,
-)
 from carnet_ref.transport.frames import Note, Proceed, RoleEffect
 from carnet_ref.wire import split
+
+_Found = TypeVar("_Found")
+
+
+@cache
+def defence_names() -> frozenset[str]:
+    """Return the name of every defence of the specification, in any of its variants."""
+    from carnet_spec.protocols.gpu_travelling import FAMILY  # half a second, which no run without ablations pays
+
+    wholes = (FAMILY.drafted(name).whole() for name in FAMILY.with_layers(FAMILY.main))
+    return frozenset(defence.id for whole in wholes for defence in whole.defences)
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksWithout(Checks):
+    """The checks of a role in a design without the defences ``off``."""
+
+    off: frozenset[str]
+
+    def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
+        """Return whether what ``requirement`` asks for holds, or is not looked at, since ``defence`` is off."""
+        return defence in self.off or Checks.passes(self, defence, requirement, holds, saw=saw)
+
+
+class NoChecks(Checks):
+    """No check is made, and none is logged."""
+
+    def expect(self, defence: str, requirement: str, found: object, kind: type[_Found], *, saw: Seen = ()) -> _Found:
+        """Return what was ``found``, which the design made up."""
+        del defence, requirement, saw
+        assert isinstance(found, kind)
+        return found
+
+    def passes(self, defence: str, requirement: str, holds: bool, *, saw: Seen = ()) -> bool:
+        """Return that whatever was asked for holds."""
+        return True
+
+
+_UNCHECKED: Final = NoChecks()
+_NOTHING: Final = GpuEvidence(b"", b"")
+
+
+class Pretended(Link):
+    """The epoch that a link is in, as if the firmware had just reported this about it."""
+
+    def __init__(self, link: Link, said: Report) -> None:
+        self.session = link.session
+        self._keys = link.keys
+        self._said = said
+
+    @property
+    def keys(self) -> LinkKeys:
+        """The keys of the epoch."""
+        return self._keys
+
+    @property
+    def pending(self) -> LinkKeys:
+        """The same keys, as if a rotation to them were under way."""
+        return self._keys
+
+    def report(self, sealed: bytes) -> Report:
+        """Return the report, whatever came."""
+        del sealed
+        return self._said
+
+    def take(self) -> None:
+        """Stay in the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Believing:
+    """An appraiser that takes the responder of a session for the GPU that was attested before."""
+
+    key: bytes
+
+    def appraise(self, evidence: GpuEvidence, nonce: bytes) -> Appraisal:
+        """Accept whatever was shown."""
+        del evidence, nonce
+        return Appraisal((AppraisalStep("believed", True, "attested in an earlier session"),), {"key": self.key})
+
+
+def attested_again(session: Requester) -> GpuAttested:
+    """Take the GPU at the end of a re-opened session for the one that was attested before."""
+    appraiser = _Believing(session.responder_key)
+    attested, _ = facts.attested(session, _NOTHING, b"", appraiser, _UNCHECKED, ReceivedMessage(GPU, b""))
+    return attested
+
+
+def pretend_rotated(link: Link) -> KeyRotated:
+    """Go on under the key that is there, as if it were a new one."""
+    return facts.rotated(Pretended(link, Rotated(link.keys.epoch, 1)), b"", _UNCHECKED)
+
+
+def rotated_unacknowledged(link: Link) -> KeyRotated:
+    """Take the pending key without an acknowledgement."""
+    link.awaited = None
+    link.take()
+    return pretend_rotated(link)
+
+
+def pretend_fenced(link: Link) -> ContextsFenced:
+    """Go on as if contexts were fenced."""
+    return facts.fenced(Pretended(link, Fenced()), b"", _UNCHECKED)
+
+
+def fenced_unacknowledged(link: Link) -> ContextsFenced:
+    """Take contexts for fenced without an acknowledgement."""
+    link.awaited = None
+    return pretend_fenced(link)
+
+
+def scrubbed_unacknowledged(link: Link) -> BufferScrubbed:
+    """Take the buffer for clean without an acknowledgement."""
+    link.awaited = None
+    return facts.scrubbed(Pretended(link, Scrubbed(0)), b"", _UNCHECKED)
+
+
+def carried_over(so_far: states.Established, link: Link) -> states.Established:
+    """Keep what was established in an earlier epoch of the session as if it were about this one."""
+    fenced, verified = so_far.fenced, so_far.verified
+    if _is_of(fenced, link):
+        fenced = pretend_fenced(link)
+    if _is_of(verified, link):
+        found = Pretended(link, MemoryRead(b"", b"", 0, 0))
+        verified = facts.verified(found, b"", Expected(b"", b"", None), _UNCHECKED)
+    return replace(so_far, fenced=fenced, verified=verified)
+
+
+def _is_of(fact: EpochFact | None, link: Link) -> bool:
+    return fact is not None and fact.session == link.session
+
 
 ALIKE: Final[Mapping[str, frozenset[str]]] = MappingProxyType({"scrub-buffer": frozenset({"scrub-workspace"})})
 """Checks that go with a defence of another name: what is left after a scrub is counted over all regions together."""
@@ -70,10 +182,10 @@ def procedures(off: frozenset[str]) -> Procedures:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitsReattachment(AwaitsSession):
+class AwaitsReattachment(states.AwaitsSession):
     """A session is opened again after a failure, to go on with what was ``interrupted``."""
 
-    interrupted: OrchestratorState | None = None
+    interrupted: states.OrchestratorState | None = None
 
 
 class ProceduresWithout(Procedures):
@@ -84,25 +196,25 @@ class ProceduresWithout(Procedures):
         super().__init__(ChecksWithout(alike), table_without(off))
         self.off = off
 
-    def take(self, state: OrchestratorState, event: Input) -> Transition:
+    def take(self, state: states.OrchestratorState, event: states.Input) -> states.Transition:
         """Take an input, unless it is the report that nobody waits for; reports may come over the link."""
         if "session-acknowledgements" in self.off:
             event = _off_the_link(event)
-        if isinstance(event, Reported) and self._forgone(state, event):
+        if isinstance(event, states.Reported) and self._forgone(state, event):
             return state, []
         return super().take(state, event)
 
-    def _forgone(self, state: OrchestratorState, event: Reported) -> bool:
+    def _forgone(self, state: states.OrchestratorState, event: states.Reported) -> bool:
         link = state.job.link
-        return link is not None and bool(_UNHEARD & self.off) and _place(event) != link.awaited
+        return link is not None and bool(_UNACKNOWLEDGED & self.off) and _place(event) != link.awaited
 
     # -- on the way out ----------------------------------------------------------------------------
 
-    def order_rotation(self, job: Job, attested: GpuAttested) -> Transition:
+    def order_rotation(self, job: Job, attested: GpuAttested) -> states.Transition:
         """Grant the key that is there, or do not wait for an acknowledgement."""
         if "rotation-out" in self.off:
             job, intent = self.set_out(job, attested)
-            state, effects = self.grant(job, facts.kept(job.live))
+            state, effects = self.grant(job, pretend_rotated(job.live))
             return state, [intent, Note(step("keep_key_out", ORCHESTRATOR, a=job.holder)), *effects]
         state, effects = super().order_rotation(job, attested)
         return state, [*effects, *self._without_answer("rotation-ack")]
@@ -136,10 +248,10 @@ class ProceduresWithout(Procedures):
         if "count-handover" not in self.off:
             super().forfeit(job)
 
-    def steps_home(self, first: bool) -> tuple[HomeStep, ...]:
+    def steps_home(self, first: bool) -> tuple[states.HomeStep, ...]:
         """Leave steps out, or take them in another order."""
-        fence: HomeStep = self.skip_fence if "fence" in self.off else self.fence
-        check: tuple[HomeStep, ...] = (self.upload, self.read_back)
+        fence: states.HomeStep = self.skip_fence if "fence" in self.off else self.fence
+        check: tuple[states.HomeStep, ...] = (self.upload, self.read_back)
         if first:
             return (fence, *check)
         if "rotation-in" in self.off:
@@ -152,47 +264,51 @@ class ProceduresWithout(Procedures):
 
     # -- steps that are left out ------------------------------------------------------------------
 
-    def keep_key(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def keep_key(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Go on under the holder's key."""
-        state, effects = self.go_on(job, left, replace(so_far, rotated=facts.kept(job.live)))
+        state, effects = self.go_on(job, left, replace(so_far, rotated=pretend_rotated(job.live)))
         return state, [_noted("keep_key_in"), route_back(), *effects]
 
-    def check_first(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def check_first(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Leave the rotation for later."""
-        state, effects = self.go_on(job, left, replace(so_far, rotated=facts.kept(job.live)))
+        state, effects = self.go_on(job, left, replace(so_far, rotated=pretend_rotated(job.live)))
         return state, [_noted("check_first"), *effects]
 
-    def skip_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def skip_fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Leave contexts running."""
-        state, effects = self.go_on(job, left, replace(so_far, fenced=facts.not_fenced(job.live)))
+        state, effects = self.go_on(job, left, replace(so_far, fenced=pretend_fenced(job.live)))
         return state, [_noted("skip_fence"), *effects]
 
-    def rely_on_early_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rely_on_early_fence(
+        self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established
+    ) -> states.Transition:
         """Take the fence before the rotation for one after it."""
-        state, effects = self.go_on(job, left, replace(so_far, fenced=facts.not_fenced(job.live)))
+        state, effects = self.go_on(job, left, replace(so_far, fenced=pretend_fenced(job.live)))
         return state, [_noted("rely_on_early_fence"), *effects]
 
     # -- steps under other names, or without an answer --------------------------------------------
 
-    def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rotate_in(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Rotate, and do not wait for an acknowledgement."""
         state, effects = super().rotate_in(job, left, so_far)
         return state, [*effects, *self._without_answer("rotation-ack")]
 
-    def rotate_late(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rotate_late(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Rotate once memory was checked."""
         return _as(self.rotate_late, "rotate_late", self.rotate_in(job, left, so_far))
 
-    def rotate_after_fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rotate_after_fence(
+        self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established
+    ) -> states.Transition:
         """Rotate once contexts were fenced."""
         return _as(self.rotate_after_fence, "rotate_after_fence", self.rotate_in(job, left, so_far))
 
-    def fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Fence, and do not wait for an acknowledgement."""
         state, effects = super().fence(job, left, so_far)
         return state, [*effects, *self._without_answer("fence-ack")]
 
-    def fence_early(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def fence_early(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Fence under the holder's key."""
         return _as(self.fence_early, "fence_early", self.fence(job, left, so_far))
 
@@ -201,47 +317,49 @@ class ProceduresWithout(Procedures):
 
     # -- answers -----------------------------------------------------------------------------------
 
-    def rotated_out(self, state: AwaitsRotationOut, event: Reported | OwnTurn) -> Transition:
+    def rotated_out(
+        self, state: states.AwaitsRotationOut, event: states.Reported | states.OwnTurn
+    ) -> states.Transition:
         """Take the new key, whatever the GPU says."""
-        if isinstance(event, Reported) and "rotation-ack" not in self.off:
+        if isinstance(event, states.Reported) and "rotation-ack" not in self.off:
             return super().rotated_out(state, event)
-        return self.go_out(state.job, facts.rotated_unheard(state.job.live))
+        return self.go_out(state.job, rotated_unacknowledged(state.job.live))
 
-    def rotated_in(self, state: AwaitsRotationIn, event: Reported | OwnTurn) -> Transition:
+    def rotated_in(self, state: states.AwaitsRotationIn, event: states.Reported | states.OwnTurn) -> states.Transition:
         """Take the new key, whatever the GPU says; what was checked before a late rotation still counts."""
         late = state.step == self.rotate_late
-        if isinstance(event, Reported) and "rotation-ack" not in self.off:
-            rotated = secure.rotated(state.job.live, event.sealed, self.checks)
+        if isinstance(event, states.Reported) and "rotation-ack" not in self.off:
+            rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         else:
-            rotated = facts.rotated_unheard(state.job.live)
+            rotated = rotated_unacknowledged(state.job.live)
         so_far = replace(state.so_far, rotated=rotated)
         if late:
-            so_far = facts.carried_over(so_far, state.job.live)
+            so_far = carried_over(so_far, state.job.live)
         taken = _noted("rotated_late" if late else "rotated_in")  # first, so that its checks go with it
         after, effects = self.go_on(state.job, state.left, so_far)
         return after, [taken, *effects]
 
-    def fenced(self, state: AwaitsFence, event: Reported | OwnTurn) -> Transition:
+    def fenced(self, state: states.AwaitsFence, event: states.Reported | states.OwnTurn) -> states.Transition:
         """Go on, whatever the GPU says."""
-        if isinstance(event, Reported) and "fence-ack" not in self.off:
-            fenced = secure.fenced(state.job.live, event.sealed, self.checks)
+        if isinstance(event, states.Reported) and "fence-ack" not in self.off:
+            fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         else:
-            fenced = facts.fenced_unheard(state.job.live)
+            fenced = fenced_unacknowledged(state.job.live)
         taken = _noted("fenced_early" if state.step == self.fence_early else "fenced")
         after, effects = self.go_on(state.job, state.left, replace(state.so_far, fenced=fenced))
         return after, [taken, *effects]
 
-    def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
+    def scrubbed(self, state: states.AwaitsScrub, event: states.Reported) -> states.Transition:
         """Take the buffer for clean, whatever the GPU says."""
         if "scrub-ack" not in self.off:
             return super().scrubbed(state, event)
-        return self.go_clean(state.job, facts.scrubbed_unheard(state.job.live))
+        return self.go_clean(state.job, scrubbed_unacknowledged(state.job.live))
 
-    def believe(self, state: AwaitsScrub, event: Semaphore) -> Transition:
+    def believe(self, state: states.AwaitsScrub, event: states.Semaphore) -> states.Transition:
         """Believe a plain semaphore."""
         if event.name != Scrubbed.__name__:
             return state, []
-        return self.go_clean(state.job, facts.scrubbed_unheard(state.job.live))
+        return self.go_clean(state.job, scrubbed_unacknowledged(state.job.live))
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -253,16 +371,16 @@ class ProceduresWithout(Procedures):
 
     def new_link(self, job: Job, session: str, schedule: KeySchedule, secrets: SessionKeys) -> Link:
         """Return a link without these defences."""
-        return without(Link, links.ALTERNATIVES, self.off)(session, schedule, secrets, job.terms.limits)
+        return without(Link, LINKS, self.off)(session, schedule, secrets, job.terms.limits)
 
-    def report_shown(self, state: AwaitsReport, event: ReportOutside) -> Transition:
+    def report_shown(self, state: states.AwaitsReport, event: states.ReportOutside) -> states.Transition:
         """Take a report from outside the session."""
         if state.job.session is None:
             return state, []
         report, chain = split(event.body, "report", "report", "chain")
         return self.accept(state, state.job.session, GpuEvidence(report, chain), ReceivedMessage(GPU, report))
 
-    def start_over(self, state: OrchestratorState, job: Job) -> Transition:
+    def start_over(self, state: states.OrchestratorState, job: Job) -> states.Transition:
         """Open the session again, as a driver does that re-attaches by itself, and go on."""
         if "fail-stop-on-reset" not in self.off or job.attested is None:
             return super().start_over(state, job)
@@ -270,62 +388,62 @@ class ProceduresWithout(Procedures):
         interrupted = state.interrupted if isinstance(state, AwaitsReattachment) else state
         return AwaitsReattachment(opened.job, opened.session, opened.noted, interrupted), effects
 
-    def reattach(self, state: AwaitsReattachment, event: SessionMessage) -> Transition:
+    def reattach(self, state: AwaitsReattachment, event: states.SessionMessage) -> states.Transition:
         """Go on with the handshake; once it is done, go on with what was interrupted."""
         shaken, effects = shake_hands(state, event, "reattach", self.checks)
         session, before = shaken.session, shaken.job
         if not session.established:
             return shaken, effects
-        attested = facts.attested_again(session)
+        attested = attested_again(session)
         job = replace(self.take_keys(before, session), attested=attested, lent=before.lent)
         shown = show_all(job)
         after, more = self._take_up(job, state.interrupted)
         return after, [*effects, *shown, *more]
 
-    def _take_up(self, job: Job, interrupted: OrchestratorState | None) -> Transition:
+    def _take_up(self, job: Job, interrupted: states.OrchestratorState | None) -> states.Transition:
         """Do again what was under way when the session died."""
         match interrupted:
-            case AwaitsRotationOut() if job.attested is not None:
+            case states.AwaitsRotationOut() if job.attested is not None:
                 return self.order_rotation(job, job.attested)
-            case AwaitsReturn() | Back():
-                return self.grant(job, facts.kept(job.live))
-            case AwaitsAnswer(step=again, left=left, so_far=so_far):
+            case states.AwaitsReturn() | states.Back():
+                return self.grant(job, pretend_rotated(job.live))
+            case states.AwaitsAnswer(step=again, left=left, so_far=so_far):
                 return self.go_on(job, (again, *left), so_far)
-            case AwaitsTraining(so_far=so_far):
+            case states.AwaitsTraining(so_far=so_far):
                 return self.go_on(job, (), so_far)
         return self.scrub(job)
 
 
 def table_without(off: frozenset[str]) -> Table:
     """Return the table of a design without these defences: what it believes is taken, and not left aside."""
-    changed: dict[str, tuple[tuple[type[OrchestratorState], str, Handler], ...]] = {
-        "report-in-session": ((AwaitsReport, "report", ProceduresWithout.report_shown),),
+    changed: dict[str, tuple[tuple[type[states.OrchestratorState], str, Handler], ...]] = {
+        "report-in-session": ((states.AwaitsReport, "report", ProceduresWithout.report_shown),),
         "rotation-ack": (
-            (AwaitsRotationOut, "turn", ProceduresWithout.rotated_out),
-            (AwaitsRotationIn, "turn", ProceduresWithout.rotated_in),
+            (states.AwaitsRotationOut, "turn", ProceduresWithout.rotated_out),
+            (states.AwaitsRotationIn, "turn", ProceduresWithout.rotated_in),
         ),
-        "fence-ack": ((AwaitsFence, "turn", ProceduresWithout.fenced),),
-        "scrub-ack": ((AwaitsScrub, "semaphore", ProceduresWithout.believe),),
+        "fence-ack": ((states.AwaitsFence, "turn", ProceduresWithout.fenced),),
+        "scrub-ack": ((states.AwaitsScrub, "semaphore", ProceduresWithout.believe),),
     }
-    rows: dict[type[OrchestratorState], Row] = dict(TABLE)
-    rows[AwaitsReattachment] = replace(TABLE[AwaitsSession], session=Taken(ProceduresWithout.reattach))
+    rows: dict[type[states.OrchestratorState], Row] = dict(TABLE)
+    rows[AwaitsReattachment] = replace(TABLE[states.AwaitsSession], session=Taken(ProceduresWithout.reattach))
     for state, column, step_taken in (each for name in changed if name in off for each in changed[name]):
         rows[state] = replace(rows[state], **{column: Taken(step_taken)})
     return rows
 
 
-_UNHEARD: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
+_UNACKNOWLEDGED: Final = frozenset({"rotation-ack", "fence-ack", "scrub-ack"})
 """The defences without which a report may come that nobody waits for."""
 
 
-def _off_the_link(event: Input) -> Input:
+def _off_the_link(event: states.Input) -> states.Input:
     """Return a report that came over the link as one."""
-    if isinstance(event, LinkMessage) and event.sealed.startswith(ON_LINK):
-        return Reported(event.sealed)
+    if isinstance(event, states.LinkMessage) and event.sealed.startswith(ON_LINK):
+        return states.Reported(event.sealed)
     return event
 
 
-def _place(event: Reported) -> Place:
+def _place(event: states.Reported) -> Place:
     """Return the place of a report, whichever way it came."""
     return placed(event.sealed.removeprefix(ON_LINK))[0]
 
@@ -334,11 +452,11 @@ def _noted(action: str) -> Note:
     return log_step(step(action, ORCHESTRATOR))
 
 
-def _as(taken_as: HomeStep, action: str, taken: Transition) -> Transition:
+def _as(taken_as: states.HomeStep, action: str, taken: states.Transition) -> states.Transition:
     """Return a step that was taken under another name: it is recorded, and taken up again, as that."""
     state, effects = taken
     renamed = [_renamed(each, action) if isinstance(each, Note) else each for each in effects]
-    return replace(state, step=taken_as) if isinstance(state, AwaitsAnswer) else state, renamed
+    return replace(state, step=taken_as) if isinstance(state, states.AwaitsAnswer) else state, renamed
 
 
 def _renamed(note: Note, action: str) -> Note:

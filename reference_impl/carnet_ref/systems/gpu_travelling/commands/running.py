@@ -22,11 +22,9 @@ from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal import BESIDE, Journal, kept_key
 from carnet_ref.keys.schedule import ENGINES
 from carnet_ref.recorder import Recorder, merged, write_trace
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.parties.failover import FailoverWorld
-from carnet_ref.systems.gpu_travelling.parties.fault_injection import FaultInjection
-from carnet_ref.systems.gpu_travelling.parties.replica_group import ReplicaGroup
+from carnet_ref.systems.gpu_travelling.replica_group import FailoverWorld, FaultInjection, ReplicaGroup
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
 from carnet_ref.training import TRAINERS, trainer_named
 from carnet_ref.transport.crossings import Traffic, bytes_moved
@@ -65,9 +63,8 @@ class RunRequest:
     def deployment(self) -> Deployment:
         """Who takes part.
 
-        Raises:
-            UsageError: the schedule has no copy engine for so many holders, or no machine a process for each, or the
-                trainer is not installed.
+        Raises UsageError if the schedule has no copy engine for so many holders, or no machine a process for each, or
+        the trainer is not installed.
         """
         if self.schedule == "engine-per-holder" and self.holders >= ENGINES:
             raise UsageError(f"engine-per-holder has engines for {ENGINES - 1} holders, not for {self.holders}")
@@ -234,8 +231,7 @@ def _opened(deployment: Deployment, name: str, path: Path, key: bytes) -> Journa
 def _stoppable(plan: RunRequest) -> Iterator[None]:
     """Let SIGTERM and SIGHUP do what Ctrl-C does, and say what is left of the run.
 
-    Raises:
-        InterruptedRunError: the run was stopped.
+    Raises InterruptedRunError if the run was stopped.
     """
     try:
         with stoppable():
@@ -258,8 +254,7 @@ def _judged(trace: Path) -> Mapping[str, Any]:
 def _check_files(plan: RunRequest, deployment: Deployment) -> None:
     """Insist that every file can be what it is to be, and that none is written over another.
 
-    Raises:
-        UsageError: one cannot, or would be.
+    Raises UsageError if one cannot, or would be.
     """
     if plan.journal is not None and not plan.journal.name:
         raise UsageError(f"--journal needs the name of a file, which '{plan.journal}' has not")
@@ -308,12 +303,8 @@ def _in_processes(plan: RunRequest, deployment: Deployment, key: bytes, folder: 
     journals = _journal_of(plan, folder)
     supervisor = Supervisor(deployment, folder, journals, key, plan.port, remark=say)
     outcome = supervisor.run()
-    lines = list(merged(_lines(path) for path in sorted(folder.glob("*.ndjson"))))
+    lines = list(merged(path.read_text("utf-8").splitlines() for path in sorted(folder.glob("*.ndjson"))))
     return outcome, lines, supervisor.carried()
-
-
-def _lines(path: Path) -> Iterable[str]:
-    return path.read_text("utf-8").splitlines()
 
 
 def _in_one_process(plan: RunRequest, deployment: Deployment, key: bytes, folder: Path, say: Say) -> Ran:

@@ -1,4 +1,11 @@
-"""Custody: the GPU is lent to one holder, and comes back by return or by eviction."""
+"""Custody: the GPU is lent to one holder, and comes back by return or by eviction.
+
+Before it travels, while it is clean, the orchestrator looks whether the session's keys have room for a hand-over; after
+training it looks again, and where there is no room for another hand-over, the model comes home first. A key that is due
+to rotate, or has no room for what is to come, is not used for another hand-over. Where a rotation makes new keys there
+is nothing to do; where it goes back to the same ones, only a new session has others. A hand-over that does not fit
+under new keys fits under none.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +14,59 @@ from dataclasses import replace
 from typing import Final
 
 from carnet_ref.crypto.primitives import CryptoError
-from carnet_ref.device import BASE, Region
-from carnet_ref.keys import Budget, Direction, KeysError
+from carnet_ref.device import BASE, TRAINING_CODE, Region
+from carnet_ref.keys import Budget, Direction, KeysError, KeyUsage, UsageState
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, log_step
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, address_name
-from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return, encode_message
+from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Upload, size_of
+from carnet_ref.systems.gpu_travelling.roles import facts, states
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled, KeyRotated
-from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, Declined, Reported, Returned, TimePassed
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import borrowed
-from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
-from carnet_ref.systems.gpu_travelling.roles.session_frames import inside
-from carnet_ref.systems.gpu_travelling.roles.states import (
-    AwaitsHolder,
-    AwaitsReturn,
-    AwaitsRotationOut,
-    Back,
-    Finished,
-    OrchestratorState,
-    Transition,
-)
-from carnet_ref.transport.frames import (
-    PLATFORM,
-    Ended,
-    FrameKind,
-    Persist,
-    Proceed,
-    ProtocolError,
-    Remark,
-    RoleEffect,
-    Send,
-)
+from carnet_ref.systems.gpu_travelling.roles.messages import Decline, Grant, Return, encode_message, inside
+from carnet_ref.transport import frames
 from carnet_spec.trace import TraceStep
+
+_ANY_CHUNK = Budget.of([0])
+"""What a turn takes of a holder's key at least: one chunk."""
+ORDERS: Final = Budget.of([256] * 8)
+"""What a hand-over takes of each of the session's own keys at most: that many orders, or reports on them."""
+
+
+def at_home(model: int) -> dict[Direction, Budget]:
+    """Return what one return takes of the orchestrator's keys, if a model of so many bytes goes home."""
+    uploads, replies = [size_of(Upload(TRAINING_CODE, b""))], [size_of(Logged(0.0)), size_of(Model(b"")) + model]
+    return {Direction.H2D: Budget.of(uploads), Direction.D2H: Budget.of(replies)}
+
+
+def shortage(job: Job, holder: str) -> str:
+    """Return why the next hand-over, to ``holder``, should be under other keys than this session's; nothing if not."""
+    away = {Direction.H2D: job.needs.get(holder, _ANY_CHUNK), Direction.D2H: Budget()}
+    uses = [
+        (owner, way, job.live.usage(owner, way), needs[way])
+        for owner, needs in ((holder, away), (ORCHESTRATOR, at_home(len(job.kept.model))))
+        for way in Direction
+    ]
+    for owner, way, usage, needs in uses:
+        if short := _short(job, usage, needs):
+            return f"{owner}'s {way.value} key {short}"
+    for what, usage in job.live.own_usage.items():
+        if short := _short(job, usage, ORDERS):
+            return f"the session's key for {what} {short}"
+    return ""
+
+
+def _short(job: Job, usage: KeyUsage, needs: Budget) -> str:
+    """Say what a key lacks; in a session that was never lent, a key that is due is used up to its limit."""
+    left = usage.left
+    if needs.messages > left.messages:
+        return f"has {left.messages:,} messages left, and {needs.messages:,} are needed"
+    if needs.units > left.units:
+        return f"has {left.units:,} work units left, and {needs.units:,} are needed"
+    return "is due to rotate" if usage.state is UsageState.ROTATION_DUE and job.lendings else ""
+
 
 ALL_CHECKS: Final = Checks()
 
@@ -55,14 +80,14 @@ class Lending(ABC):
     # -- on the way out ----------------------------------------------------------------------------
 
     @enforces("REQ-KEY-03")
-    def lend(self, job: Job, clean: BufferScrubbed) -> Transition:
+    def lend(self, job: Job, clean: BufferScrubbed) -> states.Transition:
         """Lend the clean GPU to the next holder, in a new session if need be; end the job after its last round."""
         facts.require(clean, job.live)
         attested = job.attested
         if attested is None:
-            raise ProtocolError("the GPU was never attested")
+            raise frames.ProtocolError("the GPU was never attested")
         if job.progress.rounds == job.terms.rounds:
-            return Finished(job), [Ended()]
+            return states.Finished(job), [frames.Ended()]
         if job.terms.schedule == "reset" and job.lendings:
             return self.renew(job, for_journey=True)
         job = replace(job, holder=job.next_holder)
@@ -73,31 +98,33 @@ class Lending(ABC):
         if short := shortage(job, job.holder):
             return self.renewed(job, short) if job.lendings else too_low(job, short)
         if job.admission.admitted(job.holder) is None:
-            return AwaitsHolder(job.waiting(job.terms.lease), clean), [Remark(f"waiting for {job.holder}")]
+            return states.AwaitsHolder(job.waiting(job.terms.lease), clean), [
+                frames.Remark(f"waiting for {job.holder}")
+            ]
         return self.order_rotation(job, attested)
 
     @abstractmethod
-    def renew(self, job: Job, for_journey: bool) -> Transition:
+    def renew(self, job: Job, for_journey: bool) -> states.Transition:
         """Have the GPU reset, and open a new session though nothing failed."""
 
-    def renewed(self, job: Job, why: str) -> Transition:
+    def renewed(self, job: Job, why: str) -> states.Transition:
         """Go on under other keys, which only a new session has."""
         state, effects = self.renew(job, for_journey=False)
-        return state, [Remark(f"session renewed: {why}"), *effects]
+        return state, [frames.Remark(f"session renewed: {why}"), *effects]
 
-    def holder_came(self, state: AwaitsHolder, event: Admitted) -> Transition:
+    def holder_came(self, state: states.AwaitsHolder, event: states.Admitted) -> states.Transition:
         """Lend the GPU if it is the holder that was waited for."""
         return self.lend(state.job, state.clean) if event.holder == state.job.holder else (state, [])
 
     @enforces("REQ-KEY-02", "rotation-out")
-    def order_rotation(self, job: Job, attested: GpuAttested) -> Transition:
+    def order_rotation(self, job: Job, attested: GpuAttested) -> states.Transition:
         """Give the link a key of the next holder's epoch, before the GPU leaves."""
         job, intent = self.set_out(job, attested)
         effects = self.rotate(job, job.holder, step("rotate_out", ORCHESTRATOR, a=job.holder), now=job.now)
-        return AwaitsRotationOut(job), [intent, *effects]
+        return states.AwaitsRotationOut(job), [intent, *effects]
 
     @enforces("REQ-IV-04", "channel-counter")
-    def rotate(self, job: Job, owner: str, action: TraceStep, **at: float) -> list[RoleEffect]:
+    def rotate(self, job: Job, owner: str, action: TraceStep, **at: float) -> list[frames.RoleEffect]:
         """Order a key of ``owner`` in a channel of its own, and record it as ``action``, ``at`` these instants."""
         live, due = job.live, job.live.channel_due(owner)
         order = live.draw(owner, job.tools.random)
@@ -107,63 +134,56 @@ class Lending(ABC):
         taken = step(action.action, action.by, **action.env, k=live.pending_name, c=channel)
         return [log_step(taken, inside(frame), **at), frame]
 
-    def set_out(self, job: Job, attested: GpuAttested) -> tuple[Job, Persist]:
+    def set_out(self, job: Job, attested: GpuAttested) -> tuple[Job, frames.Persist]:
         """Look at the age of the GPU's evidence, and write down whose turn it is."""
         facts.require(attested, job.live)
         self.look_at_age(job)
-        intent = Persist("custody", f"{job.progress.rounds} {job.holder}".encode())
+        intent = frames.Persist("custody", f"{job.progress.rounds} {job.holder}".encode())
         return replace(job, lendings=job.lendings + 1).waiting(job.terms.patience), intent
 
     def look_at_age(self, job: Job) -> None:
-        """Insist that the GPU's evidence is not too old to be used.
-
-        Raises:
-            ProtocolError: it is.
-        """
+        """Insist that the GPU's evidence is not too old to be used. Raises ProtocolError if it is."""
         saw, told = (job.evidence_age, job.evidence_lasts), job.age_of_evidence
         self.checks.require("attestation-age", "REQ-SETUP-13", not job.evidence_is_old, saw=saw, otherwise=told)
 
-    def rotated_out(self, state: AwaitsRotationOut, event: Reported) -> Transition:
+    def rotated_out(self, state: states.AwaitsRotationOut, event: states.Reported) -> states.Transition:
         """Take the firmware's report."""
         rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         return self.go_out(state.job, rotated)
 
-    def go_out(self, job: Job, rotated: KeyRotated) -> Transition:
+    def go_out(self, job: Job, rotated: KeyRotated) -> states.Transition:
         """Grant the key that the link was rotated to."""
         seen = log_step(step("rotated_out", ORCHESTRATOR))
         state, effects = self.grant(job, rotated)
         return state, [seen, *effects]
 
-    def grant(self, job: Job, rotated: KeyRotated) -> Transition:
+    def grant(self, job: Job, rotated: KeyRotated) -> states.Transition:
         """Lend the encrypt half, the IV start and the buffer address to the one holder whose key it is.
 
         This is where the GPU's evidence is used, however fresh it was when it was appraised; no lease outlasts it.
-
-        Raises:
-            ProtocolError: the evidence is too old, or the holder is not admitted any more.
+        Raises ProtocolError if the evidence is too old, or the holder is not admitted any more.
         """
         facts.require(rotated, job.live)
         self.look_at_age(job)
         addressee = self.addressee(job)
         enrolled = job.admission.admitted(addressee)
         if enrolled is None:
-            raise ProtocolError(f"{addressee} left before the grant")
+            raise frames.ProtocolError(f"{addressee} left before the grant")
         whole = job.lendings == 1 or not job.live.usage(job.holder, Direction.H2D).operations
         said = self.granted(job, enrolled, self.first_slot(job), job.live.lend())
         job = replace(job, lent=job.live.keys, deadline=self.lease_end(job))
         taken = step("grant", ORCHESTRATOR, a=addressee, p=addressee, v=said.start, b=address_name(said.address))
-        return AwaitsReturn(job, whole), [
-            Persist("grant", job.live.name(job.live.keys).encode()),
+        return states.AwaitsReturn(job, whole), [
+            frames.Persist("grant", job.live.name(job.live.keys).encode()),
             log_step(taken, encode_message(said), now=job.now, end=job.deadline),
-            Send(PLATFORM, FrameKind.ROUTE, addressee.encode()),
+            frames.Send(frames.PLATFORM, frames.FrameKind.ROUTE, addressee.encode()),
             job.admission.send(addressee, said),
         ]
 
     def lease_end(self, job: Job) -> float:
         """Return until when the holder may keep the GPU: not longer than the GPU's evidence lasts.
 
-        Raises:
-            ProtocolError: the lease outlasts the evidence.
+        Raises ProtocolError if the lease outlasts the evidence.
         """
         ends, too_old = self.cut_short(job), job.evidence_end
         told = f"the lease ends {ends - too_old:.0f} seconds after the GPU's evidence is too old"
@@ -208,13 +228,13 @@ class Lending(ABC):
 
     # -- on the way back ---------------------------------------------------------------------------
 
-    def take_back(self, state: AwaitsReturn, event: Returned) -> Transition:
+    def take_back(self, state: states.AwaitsReturn, event: states.Returned) -> states.Transition:
         """Take the GPU back from the holder it was lent to, and learn which counter values are gone."""
         job, given = state.job, event.given
         due = is_due(job, event.holder, given)
         came = ReceivedMessage(event.holder, encode_message(given))
         if not self.checks.passes("return-authenticated", "REQ-RETURN-02", due, saw=came):
-            return state, [Remark(event.left_aside)]
+            return state, [frames.Remark(event.left_aside)]
         if not self.in_time(job):
             return self.evict(job, "the return came after the lease")
         messages = given.count - job.live.next_slot
@@ -226,26 +246,25 @@ class Lending(ABC):
         job = replace(job, books=job.books.returned(epoch), needs=needs)
         job = replace(job, count=given.count, custody=Custody.RETURNED, returned_bytes=given.size)
         taken = log_step(step("take_back", ORCHESTRATOR, a=job.holder, n=given.count), now=job.now)
-        return Back(job), [Persist("returned", epoch.encode()), taken, Proceed()]
+        return states.Back(job), [frames.Persist("returned", epoch.encode()), taken, frames.Proceed()]
 
     @enforces("REQ-IV-03", "count-handover")
     def learn_count(self, job: Job, given: Return) -> None:
         """Learn how far the holder counted.
 
-        Raises:
-            KeysError: the holder used more of the key than it was lent, or the key has no IV left.
+        Raises KeysError if the holder used more of the key than it was lent, or the key has no IV left.
         """
         job.live.count_borrowed(given.count, given.size)
 
-    def lend_again(self, state: AwaitsReturn, event: Declined) -> Transition:
+    def lend_again(self, state: states.AwaitsReturn, event: states.Declined) -> states.Transition:
         """Lend to the holder again in a new session, under a whole key; one that had a whole key cannot be helped."""
         if not is_due(state.job, event.holder, event.said):
-            return state, [Remark(event.left_aside)]
+            return state, [frames.Remark(event.left_aside)]
         why = f"{event.holder} needs {event.said.needs} for one turn"
         job = replace(state.job, needs={**state.job.needs, event.holder: event.said.needs})
         return too_low(job, why) if state.whole else self.renewed(job, why)
 
-    def watch_lease(self, state: AwaitsReturn, event: TimePassed) -> Transition:
+    def watch_lease(self, state: states.AwaitsReturn, event: states.TimePassed) -> states.Transition:
         """Evict the holder when its lease is over."""
         return (state, []) if self.in_time(state.job) else self.evict(state.job, "the lease is over")
 
@@ -254,21 +273,26 @@ class Lending(ABC):
         now, ends = job.now, job.deadline
         return self.checks.passes("lease", "REQ-RETURN-04", now <= ends, saw=(now, ends))
 
-    def holder_restarted(self, state: AwaitsReturn, event: Admitted) -> Transition:
+    def holder_restarted(self, state: states.AwaitsReturn, event: states.Admitted) -> states.Transition:
         """Evict a holder that started anew: it has forgotten its grant."""
         return (
             self.evict(state.job, f"{event.holder} started anew") if event.holder == state.job.holder else (state, [])
         )
 
     @enforces("REQ-RETURN-03")
-    def evict(self, job: Job, why: str) -> Transition:
+    def evict(self, job: Job, why: str) -> states.Transition:
         """Take the GPU back without a return: nothing more counts under the grant, and nothing is trained."""
         self.forfeit(job)
         job = replace(job, custody=Custody.EVICTED, evictions=job.evictions + 1)
         if job.evictions > job.terms.evictions:
-            return Finished(job), [Ended(f"{job.holder} was evicted {job.evictions} times: {why}")]
+            return states.Finished(job), [frames.Ended(f"{job.holder} was evicted {job.evictions} times: {why}")]
         gone = log_step(step("evict", ORCHESTRATOR, a=job.holder), now=job.now)
-        return Back(job), [Persist("evicted", job.holder.encode()), Remark(f"evicted: {why}"), gone, Proceed()]
+        return states.Back(job), [
+            frames.Persist("evicted", job.holder.encode()),
+            frames.Remark(f"evicted: {why}"),
+            gone,
+            frames.Proceed(),
+        ]
 
     @enforces("REQ-IV-03", "count-handover")
     def forfeit(self, job: Job) -> None:
@@ -277,30 +301,22 @@ class Lending(ABC):
 
     # -- in any state ------------------------------------------------------------------------------
 
-    def wait_on(self, state: OrchestratorState, event: TimePassed) -> Transition:
-        """Wait on for an answer.
-
-        Raises:
-            ProtocolError: the answer that is awaited is lost.
-        """
+    def wait_on(self, state: states.OrchestratorState, event: states.TimePassed) -> states.Transition:
+        """Wait on for an answer. Raises ProtocolError if the answer that is awaited is lost."""
         if state.job.now > state.job.deadline:
-            raise ProtocolError(f"no answer in time, while the orchestrator {state}")
+            raise frames.ProtocolError(f"no answer in time, while the orchestrator {state}")
         return state, []
 
 
-def too_low(job: Job, why: str) -> Transition:
+def too_low(job: Job, why: str) -> states.Transition:
     """End the job: under new keys there is no more room than this."""
-    return Finished(job), [Ended(f"the key limit is too low for one hand-over: {why}")]
+    return states.Finished(job), [frames.Ended(f"the key limit is too low for one hand-over: {why}")]
 
 
 def lent_epoch(job: Job) -> str:
-    """Return the name of the epoch that was lent last.
-
-    Raises:
-        ProtocolError: none was.
-    """
+    """Return the name of the epoch that was lent last. Raises ProtocolError if none was."""
     if job.lent is None:
-        raise ProtocolError("no epoch was lent")
+        raise frames.ProtocolError("no epoch was lent")
     return job.live.name(job.lent)
 
 

@@ -3,6 +3,9 @@
 A step that rests on a fact takes it as a parameter, so that it cannot be written down without the check. A fact says
 what it is about: a session with a GPU (`SessionFact`), an epoch of such a session (`EpochFact`), or a holder and its
 channel (`HolderEnrolled`). `require` refuses a fact about another session or another epoch than the link's.
+
+A fact that rests on a report of the firmware comes with an AuthenticationError where the session's firmware did not
+make the report, and with a ProtocolError where it reports something else.
 """
 
 from __future__ import annotations
@@ -14,24 +17,12 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from carnet_ref.attestation.appraisal import Appraisal
 from carnet_ref.crypto.primitives import sha384
-from carnet_ref.systems.gpu_travelling.device.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
-from carnet_ref.systems.gpu_travelling.roles.appraising import (
-    ANSWERS,
-    DEBUG,
-    MODE,
-    NOT_REVOKED,
-    SIGNED,
-    VALUES,
-    accepted,
-    asked_of,
-    each_in_turn,
-    proves_enrolment,
-)
-from carnet_ref.systems.gpu_travelling.roles.channel import Channel
+from carnet_ref.systems.gpu_travelling.orders import Fenced, MemoryRead, Rotated, Saved, Scrubbed, Trained
+from carnet_ref.systems.gpu_travelling.roles import attestation
 from carnet_ref.systems.gpu_travelling.roles.links import Link
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, Requester
+from carnet_ref.systems.gpu_travelling.roles.messages import Channel
 from carnet_ref.transport.frames import ProtocolError
 
 _MINT: Final = object()
@@ -151,45 +142,51 @@ class HolderEnrolled(Fact):
 def require(fact: SessionFact, link: Link) -> None:
     """Insist that a fact is about the link's session and, if it is about an epoch, about the link's epoch.
 
-    Raises:
-        ProtocolError: it is about another one.
+    Raises ProtocolError if it is about another one.
     """
     if not fact.is_about(link):
         raise ProtocolError(f"{fact!r} is not about session {link.session}, epoch {link.keys.epoch}")
 
 
 def attested(
-    session: Requester,
-    evidence: GpuEvidence,
+    session: attestation.Requester,
+    evidence: attestation.GpuEvidence,
     nonce: bytes,
-    appraiser: GpuAppraiser,
+    appraiser: attestation.GpuAppraiser,
     checks: Checks,
     saw: ReceivedMessage,
 ) -> tuple[GpuAttested, Appraisal]:
     """Establish that the session's responder is a genuine GPU in confidential mode; ``saw`` is how the report came.
 
-    Raises:
-        ProtocolError: the report is refused, or another GPU than the session's responder signed it.
+    Raises ProtocolError if the report is refused, or another GPU than the session's responder signed it.
     """
     appraisal = appraiser.appraise(evidence, nonce)
-    has, told = asked_of(appraisal, "the GPU's report")
+    has, told = attestation.asked_of(appraisal, "the GPU's report")
     current = appraisal.failed_step != "policy"  # which refuses versions that are too old, once every step was taken
-    each_in_turn(
+    attestation.each_in_turn(
         appraisal,
         {
-            SIGNED: lambda at: checks.require("gpu-certificate", "REQ-SETUP-03", has(at), saw=saw, otherwise=told(at)),
-            ANSWERS: lambda at: checks.require("report-nonce", "REQ-SETUP-04", has(at), saw=saw, otherwise=told(at)),
-            MODE: lambda at: checks.require("mode-check", "REQ-SETUP-05", has(at), saw=saw, otherwise=told(at)),
-            DEBUG: lambda at: checks.require("debug-check", "REQ-SETUP-14", has(at), saw=saw, otherwise=told(at)),
-            NOT_REVOKED: lambda at: checks.require(
+            attestation.SIGNED: lambda at: checks.require(
+                "gpu-certificate", "REQ-SETUP-03", has(at), saw=saw, otherwise=told(at)
+            ),
+            attestation.ANSWERS: lambda at: checks.require(
+                "report-nonce", "REQ-SETUP-04", has(at), saw=saw, otherwise=told(at)
+            ),
+            attestation.MODE: lambda at: checks.require(
+                "mode-check", "REQ-SETUP-05", has(at), saw=saw, otherwise=told(at)
+            ),
+            attestation.DEBUG: lambda at: checks.require(
+                "debug-check", "REQ-SETUP-14", has(at), saw=saw, otherwise=told(at)
+            ),
+            attestation.NOT_REVOKED: lambda at: checks.require(
                 "revocation-check", "REQ-SETUP-16", has(at), saw=saw, otherwise=told(at)
             ),
-            VALUES: lambda at: checks.require(
+            attestation.VALUES: lambda at: checks.require(
                 "reference-values", "REQ-SETUP-15", has(at) and current, saw=saw, otherwise=told(at)
             ),
         },
     )
-    accepted(appraisal, "the GPU's report")
+    attestation.accepted(appraisal, "the GPU's report")
     own = appraisal.claims.get("key") == session.responder_key
     another = "the GPU's report is signed by another GPU than the session's responder"
     checks.require("signer-is-responder", "REQ-SETUP-07", own, saw=saw, otherwise=another)
@@ -201,21 +198,18 @@ def enrolled(
 ) -> HolderEnrolled:
     """Establish that the far end of the channel has the holder's enrolment key.
 
-    Raises:
-        ProtocolError: the proof is for another channel or by another key.
+    Raises ProtocolError if the proof is for another channel or by another key.
     """
-    proven, told = proves_enrolment(key, signature, channel.exporter), f"{holder}: enrolment proof does not verify"
+    proven, told = (
+        attestation.proves_enrolment(key, signature, channel.exporter),
+        f"{holder}: enrolment proof does not verify",
+    )
     checks.require("enrolment-check", "REQ-SETUP-12", proven, saw=ReceivedMessage(holder, signature), otherwise=told)
     return HolderEnrolled(_MINT, holder, channel.name)
 
 
 def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
-    """Take the pending key, on the firmware's report that the GPU took it.
-
-    Raises:
-        AuthenticationError: the session's firmware did not report it.
-        ProtocolError: it reports something else.
-    """
+    """Take the pending key, on the firmware's report that the GPU took it."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("rotation-ack", "REQ-KEY-05", link.report(sealed), Rotated, saw=saw)
     ordered = link.pending is not None and report.epoch == link.pending.epoch
@@ -228,24 +222,14 @@ def rotated(link: Link, sealed: bytes, checks: Checks) -> KeyRotated:
 
 
 def fenced(link: Link, sealed: bytes, checks: Checks) -> ContextsFenced:
-    """Establish that contexts are fenced, on the firmware's report.
-
-    Raises:
-        AuthenticationError: the session's firmware did not report it.
-        ProtocolError: it reports something else.
-    """
+    """Establish that contexts are fenced, on the firmware's report."""
     saw = ReceivedMessage(GPU, sealed)
     checks.expect("fence-ack", "REQ-HOME-02", link.report(sealed), Fenced, saw=saw)
     return ContextsFenced(_MINT, link.session, link.keys.epoch)
 
 
 def scrubbed(link: Link, sealed: bytes, checks: Checks) -> BufferScrubbed:
-    """Establish that the scrub happened, on the firmware's report, never on a semaphore.
-
-    Raises:
-        AuthenticationError: the session's firmware did not report it.
-        ProtocolError: it reports something else.
-    """
+    """Establish that the scrub happened, on the firmware's report, never on a semaphore."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("scrub-ack", "REQ-SCRUB-03", link.report(sealed), Scrubbed, saw=saw)
     told = f"{report.left} bytes are left after the scrub"
@@ -263,12 +247,7 @@ class Expected:
 
 
 def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> MemoryVerified:
-    """Compare the digests, the counter and the contexts that the firmware reports with what they should be.
-
-    Raises:
-        AuthenticationError: the session's firmware did not report them.
-        ProtocolError: code, model or counter differ, or a context is left.
-    """
+    """Compare the digests, the counter and the contexts that the firmware reports with what they should be."""
     saw = ReceivedMessage(GPU, sealed)
     found = checks.expect("code-read-back", "REQ-HOME-04", link.report(sealed), MemoryRead, saw=saw)
     own, last = found.code == expected.code_digest, found.model == expected.model_digest
@@ -285,24 +264,14 @@ def verified(link: Link, sealed: bytes, expected: Expected, checks: Checks) -> M
 
 
 def trained(link: Link, sealed: bytes, checks: Checks) -> VersionTrained:
-    """Establish which version training ended with, on the firmware's report; what came on the link decides nothing.
-
-    Raises:
-        AuthenticationError: the session's firmware did not report it.
-        ProtocolError: it reports something else.
-    """
+    """Establish which version training ended with, on the firmware's report; what came on the link decides nothing."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("session-acknowledgements", "REQ-MODEL-02", link.report(sealed), Trained, saw=saw)
     return VersionTrained(_MINT, link.session, link.keys.epoch, report.model)
 
 
 def saved(link: Link, sealed: bytes, model: bytes, latest: bytes, checks: Checks) -> VersionSaved:
-    """Establish that the model that came home is the version last produced.
-
-    Raises:
-        AuthenticationError: the session's firmware did not report it.
-        ProtocolError: it reports something else, or another model went home, or another came.
-    """
+    """Establish that the model that came home is the version last produced."""
     saw = ReceivedMessage(GPU, sealed)
     report = checks.expect("saved-digest", "REQ-MODEL-03", link.report(sealed), Saved, saw=saw)
     told = "the model that went home is not the one last produced"

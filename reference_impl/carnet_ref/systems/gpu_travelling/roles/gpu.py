@@ -14,25 +14,19 @@ from carnet_ref.keys import H100KeySchedule, KeyLedger, KeySchedule, KeysError, 
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.spdm import SpdmError
-from carnet_ref.systems.gpu_travelling.device.commands import (
-    Logged,
-    Model,
-    Reply,
-    Start,
-    Submit,
-    Upload,
-    Write,
-    encode,
-    parse_command,
-)
-from carnet_ref.systems.gpu_travelling.device.device import Device
-from carnet_ref.systems.gpu_travelling.device.firmware import Firmware
-from carnet_ref.systems.gpu_travelling.device.orders import (
+from carnet_ref.systems.gpu_travelling import names
+from carnet_ref.systems.gpu_travelling.device import Device, Firmware
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
+from carnet_ref.systems.gpu_travelling.orders import (
     Fence,
     Fenced,
+    Logged,
+    Model,
     Order,
     Place,
     ReadBack,
+    Reply,
     Report,
     Rotate,
     Rotated,
@@ -40,36 +34,23 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Saved,
     Scrub,
     Scrubbed,
+    Start,
+    Submit,
     Train,
     Trained,
+    Upload,
+    Write,
+    encode_copy,
+    parse_command,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, checking, log_step, unattributed_checks
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.names import (
-    FOR_JOURNEY,
-    FOR_NEW_SESSION,
-    GPU,
-    ORCHESTRATOR,
-    address_name,
-    version_name,
-)
-from carnet_ref.systems.gpu_travelling.roles.ports import Responder
-from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL, tagged, untagged
+from carnet_ref.systems.gpu_travelling.roles.attestation import Responder
+from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL, tagged, untagged
 from carnet_ref.training import Trainer
-from carnet_ref.transport.frames import (
-    PLATFORM,
-    Frame,
-    FrameKind,
-    ProtocolError,
-    Remark,
-    RoleEffect,
-    RoleEvent,
-    Send,
-)
+from carnet_ref.transport import frames
 from carnet_ref.wire import MalformedError, split, to_number
 from carnet_spec.trace import TraceStep
 
-Failure = (CryptoError, KeysError, MalformedError, ProtocolError, SpdmError)
+Failure = (CryptoError, KeysError, MalformedError, frames.ProtocolError, SpdmError)
 _HEAD = 9
 
 
@@ -85,8 +66,6 @@ class Hardware:
 
 class GpuState:
     """One state of the GPU, named by what it awaits."""
-
-    __slots__ = ("gpu",)
 
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
@@ -108,13 +87,11 @@ class GpuState:
         return self, []
 
 
-Transition = tuple[GpuState, list[RoleEffect]]
+Transition = tuple[GpuState, list[frames.RoleEffect]]
 
 
 class AwaitsSession(GpuState):
     """No session, or one whose handshake is under way."""
-
-    __slots__ = ("noted", "responder")
 
     def __init__(self, gpu: Gpu) -> None:
         super().__init__(gpu)
@@ -124,12 +101,12 @@ class AwaitsSession(GpuState):
     def on_session(self, orders: bool, message: bytes) -> Transition:
         """Go on with the handshake; once it is done, take the first keys from the session."""
         if orders:
-            raise ProtocolError("an order without a session")
+            raise frames.ProtocolError("an order without a session")
         effects = [self.gpu.answer(each) for each in self.responder.receive(message)]
         session = self.responder.label
         if session and not self.noted:
             self.noted = True
-            effects.insert(0, log_step(step("answer_session", GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
+            effects.insert(0, log_step(step("answer_session", names.GPU, g=self.gpu.name, s=session, k=f"{session}/0")))
         if not self.responder.established:
             return self, effects
         return InSession(self.gpu, self.responder), effects
@@ -138,15 +115,13 @@ class AwaitsSession(GpuState):
 class InSession(GpuState):
     """A session, its keys, orders that come inside it, and copies that come through the link."""
 
-    __slots__ = ("engines", "firmware", "launch_key", "responder", "submitted")
-
     def __init__(self, gpu: Gpu, responder: Responder) -> None:
         super().__init__(gpu)
         self.responder = responder
         keys = H100KeySchedule.of_session(responder.secret())
         self.launch_key = keys.key(LAUNCH_LABEL)
         self.submitted = 0
-        self.engines = self._engines(key_schedule(gpu.schedule, keys, ORCHESTRATOR, gpu.hardware.checks))
+        self.engines = self._engines(key_schedule(gpu.schedule, keys, names.ORCHESTRATOR, gpu.hardware.checks))
         self.firmware = gpu.hardware.firmware(keys, self.engines, gpu.hardware.checks)
         gpu.ledgers.append(self.engines.ledger)
 
@@ -157,11 +132,11 @@ class InSession(GpuState):
             return self, self._answered(self.responder.receive(message))
         return self, self.obey(*self.firmware.open(message))
 
-    def _answered(self, answers: list[bytes]) -> list[RoleEffect]:
+    def _answered(self, answers: list[bytes]) -> list[frames.RoleEffect]:
         """Return the answers to a request for evidence, which state the mode that the GPU was booted in."""
         if not answers:
             return []
-        given = step("give_report", GPU, g=self.gpu.name, s=self.responder.label, mode=self.gpu.device.mode.value)
+        given = step("give_report", names.GPU, g=self.gpu.name, s=self.responder.label, mode=self.gpu.device.mode.value)
         return [log_step(given, *answers), *map(self.gpu.answer, answers)]
 
     @enforces("REQ-DATA-02")
@@ -183,49 +158,45 @@ class InSession(GpuState):
         self.gpu.device.store(command)
         return self, [*self._stored(opened, command), *self.gpu.leaked()]
 
-    def obey(self, place: Place, order: Order) -> list[RoleEffect]:
+    def obey(self, place: Place, order: Order) -> list[frames.RoleEffect]:
         """Carry out an order if it is the next one, and report on it in its place."""
         self.firmware.take(place, order)
         taken, report, home = self._carry_out(place, order)
         target, body = self.firmware.report(place, report)
-        sent = self.gpu.answer(body, reports=True) if target is FrameKind.SESSION else _home(body)
+        sent = self.gpu.answer(body, reports=True) if target is frames.FrameKind.SESSION else _home(body)
         return [log_step(taken, body), *home, *self.gpu.leaked(), *_semaphore(report), sent]
 
-    def _carry_out(self, place: Place, order: Order) -> tuple[TraceStep, Report, list[RoleEffect]]:
+    def _carry_out(self, place: Place, order: Order) -> tuple[TraceStep, Report, list[frames.RoleEffect]]:
         """Return the step that was taken, what is to be reported, and what goes home on the link before that."""
         device, about = self.gpu.device, {"g": self.gpu.name, "k": self._epoch(place.epoch)}
         match order:
             case Rotate(key):
                 return self._rotate(place, key)
             case Fence() | Scrub():
-                return step(_CLEARED[type(order)], GPU, **about, v=place.number), device.clear(order), []
+                return step(_CLEARED[type(order)], names.GPU, **about, v=place.number), device.clear(order), []
             case ReadBack(epoch):
                 received = self.engines.received(epoch)
-                taken = step("exec_read_back", GPU, **about, v=place.number, c=self._epoch(epoch), n=received)
+                taken = step("exec_read_back", names.GPU, **about, v=place.number, c=self._epoch(epoch), n=received)
                 return taken, device.read_back(received), []
             case Train():
                 outcome = device.train()
                 digest = sha384(outcome.model)
                 sealed, frame = self._send_home(Logged(outcome.loss))
                 way = {"v": place.number, "j": self._name(sealed.keys), "w": sealed.slot}
-                made = version_name(digest, about["k"])
-                return step("exec_train", GPU, **about, **way, n=made), Trained(digest), [frame]
+                made = names.version_name(digest, about["k"])
+                return step("exec_train", names.GPU, **about, **way, n=made), Trained(digest), [frame]
             case Save():
                 sealed, frame = self._send_home(Model(device.model))
                 way = {"v": place.number, "j": self._name(sealed.keys), "w": sealed.slot}
-                return step("exec_save", GPU, **about, **way), Saved(sha384(device.model)), [frame]
+                return step("exec_save", names.GPU, **about, **way), Saved(sha384(device.model)), [frame]
 
-    def _rotate(self, place: Place, key: bytes) -> tuple[TraceStep, Report, list[RoleEffect]]:
-        """Take a key as ordered.
-
-        Raises:
-            ProtocolError: the order is about another epoch than the key's.
-        """
+    def _rotate(self, place: Place, key: bytes) -> tuple[TraceStep, Report, list[frames.RoleEffect]]:
+        """Take a key as ordered. Raises ProtocolError if the order is about another epoch than the key's."""
         keys = self.engines.accept(key)
         if keys.epoch != place.epoch:
-            raise ProtocolError(f"{place} has the key of epoch {keys.epoch}")
-        action = "gpu_rotate_in" if keys.owner == ORCHESTRATOR else "gpu_rotate_out"
-        taken = step(action, GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
+            raise frames.ProtocolError(f"{place} has the key of epoch {keys.epoch}")
+        action = "gpu_rotate_in" if keys.owner == names.ORCHESTRATOR else "gpu_rotate_out"
+        taken = step(action, names.GPU, g=self.gpu.name, s=self.responder.label, k=self._name(keys))
         return taken, Rotated(keys.epoch, self.engines.live), []
 
     def on_work(self, body: bytes) -> Transition:
@@ -234,14 +205,14 @@ class InSession(GpuState):
         verify_hmac_sha384(self.launch_key, signed, tag, "submitted work")
         count, program = split(signed, "submitted work", "number", "program")
         if to_number(count, "submitted work", "number") != self.submitted:
-            raise ProtocolError("work submitted again, or out of order")
+            raise frames.ProtocolError("work submitted again, or out of order")
         self.submitted += 1
         self.gpu.device.store(Start(program))
         return self, self.gpu.leaked()
 
     def on_host_memory(self, words: bytes) -> Transition:
         """Let a kernel that listens have the GPU do what it is told: it uses the engine, and knows no key of it."""
-        effects: list[RoleEffect] = []
+        effects: list[frames.RoleEffect] = []
         for told in self.gpu.device.told(words):
             if told.verb is Verb.ORDER:
                 effects += self.obey(*self.firmware.submitted(bytes.fromhex(told.text)))
@@ -255,20 +226,20 @@ class InSession(GpuState):
         """Return the engines that take the session's keys, each once and in order, and use none past its limit."""
         return self.gpu.hardware.engines(schedule, self.gpu.limits)
 
-    def _stored(self, opened: Opened, command: Write | Start | Upload) -> list[RoleEffect]:
+    def _stored(self, opened: Opened, command: Write | Start | Upload) -> list[frames.RoleEffect]:
         """Return what is recorded of a copy: which chunk went where, or that code was uploaded."""
         about = {"g": self.gpu.name, "k": self._name(opened.keys), "v": opened.slot}
         match command:
             case Upload():
-                return [log_step(step("exec_upload", GPU, **about))]
+                return [log_step(step("exec_upload", names.GPU, **about))]
             case Write(address, chunk, _) if chunk:
                 owner = opened.keys.owner
-                known = {} if owner == ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
-                return [log_step(step("gpu_receive", GPU, **about, **known, b=address_name(address)))]
+                known = {} if owner == names.ORCHESTRATOR else {"a": owner, "m": f"{owner}'s chunk {chunk}"}
+                return [log_step(step("gpu_receive", names.GPU, **about, **known, b=names.address_name(address)))]
         return []
 
-    def _send_home(self, reply: Reply) -> tuple[Sealed, Send]:
-        sealed = self.engines.seal(encode(reply))
+    def _send_home(self, reply: Reply) -> tuple[Sealed, frames.Send]:
+        sealed = self.engines.seal(encode_copy(reply))
         checks, use = self.gpu.hardware.checks, self.engines.standing
         told = "the key of what goes home is used past its limit"
         checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
@@ -286,8 +257,6 @@ class AwaitsReset(GpuState):
 
     Source: open-gpu-kernel-modules 595.45.04, conf_compute.c (confComputeSetErrorState).
     """
-
-    __slots__ = ()
 
 
 class Gpu:
@@ -315,49 +284,49 @@ class Gpu:
         self.device = self._boot(mode)
         self.state: GpuState = AwaitsSession(self)
 
-    def handle(self, event: RoleEvent) -> tuple[GpuState, list[RoleEffect]]:
+    def handle(self, event: frames.RoleEvent) -> tuple[GpuState, list[frames.RoleEffect]]:
         """Take an event, and return the new state and what is to be done; whatever does not verify is fatal."""
-        if not isinstance(event, Frame):
+        if not isinstance(event, frames.Frame):
             return self.state, []
-        with checking(GPU) as log:
+        with checking(names.GPU) as log:
             try:
                 self.state, effects = self._on_frame(event)
             except Failure as error:
                 effects = self._failed(error)
             return self.state, [*unattributed_checks(log), *effects]
 
-    def _failed(self, error: Exception) -> list[RoleEffect]:
+    def _failed(self, error: Exception) -> list[frames.RoleEffect]:
         """Stop for good, until a reset."""
         self.state = AwaitsReset(self)
         return [
-            Remark(f"{self.name} failed: {error}"),
-            Send(ORCHESTRATOR, FrameKind.FAULT, tagged(False, self._attempt, b"")),
+            frames.Remark(f"{self.name} failed: {error}"),
+            frames.Send(names.ORCHESTRATOR, frames.FrameKind.FAULT, tagged(False, self._attempt, b"")),
         ]
 
-    def answer(self, message: bytes, reports: bool = False) -> RoleEffect:
+    def answer(self, message: bytes, reports: bool = False) -> frames.RoleEffect:
         """Return the frame that answers a message of the session, or ``reports`` on an order."""
-        return Send(ORCHESTRATOR, FrameKind.SESSION, tagged(reports, self._attempt, message))
+        return frames.Send(names.ORCHESTRATOR, frames.FrameKind.SESSION, tagged(reports, self._attempt, message))
 
-    def leaked(self) -> list[RoleEffect]:
+    def leaked(self) -> list[frames.RoleEffect]:
         """Return what code on the GPU wrote to plain host memory since the last time."""
         written = list(self._written_out)
         self._written_out.clear()
-        return [Send(PLATFORM, FrameKind.HOST_MEMORY, data) for data in written]
+        return [frames.Send(frames.PLATFORM, frames.FrameKind.HOST_MEMORY, data) for data in written]
 
-    def _on_frame(self, frame: Frame) -> Transition:
+    def _on_frame(self, frame: frames.Frame) -> Transition:
         match frame.kind:
-            case FrameKind.RESET:
+            case frames.FrameKind.RESET:
                 return self._reset(frame.body)
-            case FrameKind.SESSION:
+            case frames.FrameKind.SESSION:
                 orders, self._attempt, message = untagged(frame.body)
                 return self.state.on_session(orders, message)
-            case FrameKind.H2D:
+            case frames.FrameKind.H2D:
                 return self.state.on_link(frame.body)
-            case FrameKind.WORK:
+            case frames.FrameKind.WORK:
                 return self.state.on_work(frame.body)
-            case FrameKind.HOST_MEMORY:
+            case frames.FrameKind.HOST_MEMORY:
                 return self.state.on_host_memory(frame.body)
-        return self.state, [Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
+        return self.state, [frames.Remark(f"ignored: {frame.kind.name.lower()} from {frame.source}")]
 
     def outcome(self) -> Mapping[str, object]:
         """Return how much each key protected."""
@@ -368,10 +337,10 @@ class Gpu:
         """Lose session, keys and memory, and boot again: in the mode that is asked for, or as before."""
         mode = mode_asked(body, self.device.mode)
         self.device = self._boot(mode)
-        if body == FOR_JOURNEY:
-            gone = step("reset_before_travel", GPU, g=self.name)
-        elif body == FOR_NEW_SESSION:
-            gone = step("lose_session", GPU, g=self.name)
+        if body == names.FOR_JOURNEY:
+            gone = step("reset_before_travel", names.GPU, g=self.name)
+        elif body == names.FOR_NEW_SESSION:
+            gone = step("lose_session", names.GPU, g=self.name)
         else:
             gone = step("reset", "adversary", g=self.name, mode=mode.value)
         return AwaitsSession(self), [log_step(gone)]
@@ -383,13 +352,13 @@ class Gpu:
 _CLEARED = {Fence: "exec_fence", Scrub: "exec_scrub"}
 
 
-def _home(body: bytes) -> Send:
+def _home(body: bytes) -> frames.Send:
     """Return the frame that carries what a copy engine made to the orchestrator."""
-    return Send(ORCHESTRATOR, FrameKind.D2H, body)
+    return frames.Send(names.ORCHESTRATOR, frames.FrameKind.D2H, body)
 
 
-def _semaphore(report: Report) -> list[RoleEffect]:
+def _semaphore(report: Report) -> list[frames.RoleEffect]:
     """Return the plain word, beside a report, that something is done; anybody could have written it."""
     if not isinstance(report, Fenced | Scrubbed):
         return []
-    return [Send(ORCHESTRATOR, FrameKind.SEMAPHORE, type(report).__name__.encode("ascii"))]
+    return [frames.Send(names.ORCHESTRATOR, frames.FrameKind.SEMAPHORE, type(report).__name__.encode("ascii"))]

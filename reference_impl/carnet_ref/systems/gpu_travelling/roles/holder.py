@@ -12,7 +12,6 @@ from carnet_ref.crypto.primitives import CryptoError, Random
 from carnet_ref.keys import Budget, KeysError
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.device.commands import Write
 from carnet_ref.systems.gpu_travelling.enforcement import (
     Checks,
     ReceivedMessage,
@@ -21,47 +20,23 @@ from carnet_ref.systems.gpu_travelling.enforcement import (
     unattributed_checks,
 )
 from carnet_ref.systems.gpu_travelling.names import BUFFER, GPU, HOLDER, ORCHESTRATOR, address_name
-from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator, prove_enrolment
-from carnet_ref.systems.gpu_travelling.roles.channel import Channel, Initiator
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
-    Answer,
-    Decline,
-    Envelope,
-    Grant,
-    Hello,
-    NoChannel,
-    OrchestratorEvidence,
-    Proof,
-    Record,
-    Return,
-    encode_envelope,
-    encode_message,
-    parse_envelope,
-    parse_message,
+from carnet_ref.systems.gpu_travelling.orders import Write
+from carnet_ref.systems.gpu_travelling.roles import messages
+from carnet_ref.systems.gpu_travelling.roles.attestation import (
+    Agreed,
+    QuoteAppraiser,
+    accept_orchestrator,
+    prove_enrolment,
 )
 from carnet_ref.systems.gpu_travelling.roles.links import FRAMING, BorrowedLink
-from carnet_ref.systems.gpu_travelling.roles.ports import QuoteAppraiser
-from carnet_ref.transport.frames import (
-    PLATFORM,
-    Ended,
-    Frame,
-    FrameKind,
-    Persist,
-    Proceed,
-    ProtocolError,
-    Remark,
-    RoleEffect,
-    RoleEvent,
-    Send,
-    Tick,
-)
+from carnet_ref.transport import frames
 from carnet_ref.wire import MalformedError
 
 _NONCE_BYTES = 32
-Failure = (CryptoError, KeysError, MalformedError, ProtocolError)
+Failure = (CryptoError, KeysError, MalformedError, frames.ProtocolError)
 
 
-def address_in(grant: Grant) -> int:
+def address_in(grant: messages.Grant) -> int:
     """Return where a grant says that the buffer is."""
     return grant.address
 
@@ -81,7 +56,7 @@ class HolderSetup:
     refusals: int = 8
     checks: Checks = field(default_factory=Checks)
     link: type[BorrowedLink] = BorrowedLink
-    address: Callable[[Grant], int] = address_in
+    address: Callable[[messages.Grant], int] = address_in
 
 
 @dataclass(slots=True)
@@ -97,21 +72,15 @@ class HolderState:
     deadline: float = 0.0
 
 
+@dataclass(eq=False)
 class HolderPhase:
     """One state of a holder, named by what it awaits."""
 
-    __slots__ = ("known",)
+    known: HolderState
 
-    def __init__(self, known: HolderState) -> None:
-        self.known = known
-
-    def on_envelope(self, envelope: Envelope) -> Transition:
-        """Take a channel message.
-
-        Raises:
-            ProtocolError: it is not what is awaited.
-        """
-        raise ProtocolError(f"{type(envelope).__name__} is not awaited")
+    def on_envelope(self, envelope: messages.Envelope) -> Transition:
+        """Take a channel message. Raises ProtocolError if it is not what is awaited."""
+        raise frames.ProtocolError(f"{type(envelope).__name__} is not awaited")
 
     def on_no_channel(self, name: bytes) -> Transition:
         """Ask for a channel if the other end has none at all."""
@@ -126,58 +95,52 @@ class HolderPhase:
         return hello(self.known) if self.known.now > self.known.deadline else (self, [])
 
 
-Transition = tuple[HolderPhase, list[RoleEffect]]
+Transition = tuple[HolderPhase, list[frames.RoleEffect]]
 
 
 def hello(known: HolderState) -> Transition:
     """Ask the orchestrator for a channel."""
-    initiator, nonce = Initiator(known.random), known.random(_NONCE_BYTES)
+    initiator, nonce = messages.Initiator(known.random), known.random(_NONCE_BYTES)
     known.deadline = known.now + known.setup.patience
-    return AwaitsAnswer(known, initiator, nonce), [_send(Hello(initiator.hello, nonce))]
+    return AwaitsAnswer(known, initiator, nonce), [_send(messages.Hello(initiator.hello, nonce))]
 
 
+@dataclass(eq=False)
 class AwaitsAnswer(HolderPhase):
     """A key share was sent."""
 
-    __slots__ = ("initiator", "nonce")
+    initiator: messages.Initiator
+    nonce: bytes
 
-    def __init__(self, known: HolderState, initiator: Initiator, nonce: bytes) -> None:
-        super().__init__(known)
-        self.initiator = initiator
-        self.nonce = nonce
-
-    def on_envelope(self, envelope: Envelope) -> Transition:
+    def on_envelope(self, envelope: messages.Envelope) -> Transition:
         """Make the channel; who is at the other end is not known yet."""
-        if not isinstance(envelope, Answer) or envelope.to != self.initiator.hello:
+        if not isinstance(envelope, messages.Answer) or envelope.to != self.initiator.hello:
             return self, []
         return AwaitsEvidence(self.known, self.initiator.finish(envelope.share), self.nonce), []
 
 
+@dataclass(eq=False)
 class _InChannel(HolderPhase):
-    __slots__ = ("channel", "nonce")
+    channel: messages.Channel
+    nonce: bytes
 
-    def __init__(self, known: HolderState, channel: Channel, nonce: bytes) -> None:
-        super().__init__(known)
-        self.channel = channel
-        self.nonce = nonce
-
-    def on_envelope(self, envelope: Envelope) -> Transition:
+    def on_envelope(self, envelope: messages.Envelope) -> Transition:
         """Open the next record; what is late from a channel that was given up passes by."""
-        if not isinstance(envelope, Record) or envelope.channel != self.channel.name:
+        if not isinstance(envelope, messages.Record) or envelope.channel != self.channel.name:
             return self, []
-        message = parse_message(self.channel.open(envelope.sealed))
+        message = messages.parse_message(self.channel.open(envelope.sealed))
         match message:
-            case OrchestratorEvidence():
+            case messages.OrchestratorEvidence():
                 return self.on_evidence(message)
-            case Grant():
+            case messages.Grant():
                 return self.on_grant(message)
-        raise ProtocolError(f"{type(message).__name__} is not for a holder")
+        raise frames.ProtocolError(f"{type(message).__name__} is not for a holder")
 
     def on_no_channel(self, name: bytes) -> Transition:
         """Ask for another channel if this one is lost at the other end."""
         return (self, []) if name not in {b"", self.channel.name} else hello(self.known)
 
-    def on_evidence(self, shown: OrchestratorEvidence) -> Transition:
+    def on_evidence(self, shown: messages.OrchestratorEvidence) -> Transition:
         """Check that the other end is the orchestrator, with the GPU and the job that it says; prove who this is.
 
         The proof is given each time: the one before may be lost.
@@ -187,39 +150,34 @@ class _InChannel(HolderPhase):
         accept_orchestrator(shown.evidence, exporter, self.nonce, setup.job, known.appraiser, setup.checks)
         known.refused = 0
         seen = log_step(step("attest_orchestrator", HOLDER, a=setup.name, p=ORCHESTRATOR, q=ORCHESTRATOR))
-        proof = Proof(prove_enrolment(setup.key, exporter))
+        proof = messages.Proof(prove_enrolment(setup.key, exporter))
         proven = log_step(step("prove_enrolment", HOLDER, a=setup.name), proof.signature)
         return AwaitsGrant(known, self.channel, self.nonce, shown.session), [seen, proven, self.send(proof)]
 
-    def on_grant(self, grant: Grant) -> Transition:
+    def on_grant(self, grant: messages.Grant) -> Transition:
         """Refuse a grant.
 
         Raises:
             ProtocolError: always; nobody's grant is accepted before the other end is attested.
         """
-        raise ProtocolError("a grant before evidence")
+        raise frames.ProtocolError("a grant before evidence")
 
-    def send(self, message: Proof | Return | Decline) -> Send:
+    def send(self, message: messages.Proof | messages.Return | messages.Decline) -> frames.Send:
         """Return the frame that carries ``message`` in the channel."""
-        return _send(Record(self.channel.name, self.channel.seal(encode_message(message))))
+        return _send(messages.Record(self.channel.name, self.channel.seal(messages.encode_message(message))))
 
 
 class AwaitsEvidence(_InChannel):
     """The channel stands; the orchestrator has to show its evidence in it."""
 
-    __slots__ = ()
 
-
+@dataclass(eq=False)
 class AwaitsGrant(_InChannel):
     """The orchestrator is attested, for one session of its GPU."""
 
-    __slots__ = ("session",)
+    session: str
 
-    def __init__(self, known: HolderState, channel: Channel, nonce: bytes, session: str) -> None:
-        super().__init__(known, channel, nonce)
-        self.session = session
-
-    def on_grant(self, grant: Grant) -> Transition:
+    def on_grant(self, grant: messages.Grant) -> Transition:
         """Accept a grant for the session that was attested, once; decline one whose budget is too small."""
         grant = replace(grant, address=self.known.setup.address(grant))
         self._check(grant)
@@ -227,7 +185,7 @@ class AwaitsGrant(_InChannel):
         chunks = known.setup.chunks(grant.round)
         needs = Budget.of(len(chunk) + FRAMING for chunk in chunks)
         if not grant.budget.covers(needs):
-            return self, [self.send(Decline(grant.session, grant.epoch, needs))]
+            return self, [self.send(messages.Decline(grant.session, grant.epoch, needs))]
         known.accepted.add(name)
         taken = step(
             "accept_grant",
@@ -239,14 +197,14 @@ class AwaitsGrant(_InChannel):
             b=address_name(grant.address),
         )
         provides = Provides(known, self.channel, self.nonce, grant, chunks)
-        return provides, [Persist("accepted", name.encode()), log_step(taken), Proceed()]
+        return provides, [frames.Persist("accepted", name.encode()), log_step(taken), frames.Proceed()]
 
-    def _check(self, grant: Grant) -> None:
+    def _check(self, grant: messages.Grant) -> None:
         if grant.session != self.session:
-            raise ProtocolError(f"a grant in session {grant.session}, which was not attested")
+            raise frames.ProtocolError(f"a grant in session {grant.session}, which was not attested")
         checks, name = self.known.setup.checks, epoch_name(grant)
         more, again = "a grant of more than the host-to-device half", f"the grant of {name} was accepted before"
-        saw, known = ReceivedMessage(ORCHESTRATOR, encode_message(grant)), self.known.accepted
+        saw, known = ReceivedMessage(ORCHESTRATOR, messages.encode_message(grant)), self.known.accepted
         checks.require("h2d-half-only", "REQ-GRANT-03", not grant.d2h, saw=saw, otherwise=more)
         checks.require("launch-key-kept", "REQ-GRANT-03", not grant.launch, saw=saw, otherwise=more)
         checks.require("grant-once", "REQ-GRANT-05", name not in known, saw=name, otherwise=again)
@@ -259,23 +217,22 @@ class AwaitsGrant(_InChannel):
         return self, []
 
 
+@dataclass(eq=False)
 class Provides(_InChannel):
     """The GPU is here: one chunk after another goes into its buffer, and then it goes back.
 
     No more of the key is used than the grant's budget.
     """
 
-    __slots__ = ("chunks", "grant", "link", "sent", "size")
+    grant: messages.Grant
+    chunks: tuple[bytes, ...]
+    sent: int = 0
+    size: int = 0
+    link: BorrowedLink = field(init=False)
 
-    def __init__(
-        self, known: HolderState, channel: Channel, nonce: bytes, grant: Grant, chunks: tuple[bytes, ...]
-    ) -> None:
-        super().__init__(known, channel, nonce)
-        self.grant = grant
-        self.chunks = chunks
-        self.link = known.setup.link(grant.keys(known.setup.name), grant.start, grant.budget)
-        self.sent = 0
-        self.size = 0
+    def __post_init__(self) -> None:
+        setup, grant = self.known.setup, self.grant
+        self.link = setup.link(grant.keys(setup.name), grant.start, grant.budget)
 
     def on_tick(self) -> Transition:
         """Go on: a holder that has the GPU asks for no other channel, however long ago it asked for this one."""
@@ -298,18 +255,22 @@ class Provides(_InChannel):
         use, told = self.link.standing, "more of the key is used than the grant allows"
         checks.require("key-usage-limit", "REQ-KEY-07", use.within, saw=tuple(use), otherwise=told)
         sent = log_step(step("provision", HOLDER, a=name, p=ORCHESTRATOR, k=epoch, s=start, v=slot, m=chunk), body)
-        used = Persist("used", f"{epoch} {slot}".encode())
-        return self, [used, sent, Send(GPU, FrameKind.H2D, body), Proceed()]
+        used = frames.Persist("used", f"{epoch} {slot}".encode())
+        return self, [used, sent, frames.Send(GPU, frames.FrameKind.H2D, body), frames.Proceed()]
 
     @enforces("REQ-RETURN-01")
     def _give_back(self) -> Transition:
         grant, name = self.grant, self.known.setup.name
         count = self.link.count
-        given = Return(grant.session, grant.epoch, count, self.size)
+        given = messages.Return(grant.session, grant.epoch, count, self.size)
         taken = step("give_back", HOLDER, a=name, p=ORCHESTRATOR, k=epoch_name(grant), s=grant.start, n=count)
         frame = self.send(given)
         state = AwaitsGrant(self.known, self.channel, self.nonce, grant.session)
-        return state, [Persist("finished", epoch_name(grant).encode()), log_step(taken, encode_message(given)), frame]
+        return state, [
+            frames.Persist("finished", epoch_name(grant).encode()),
+            log_step(taken, messages.encode_message(given)),
+            frame,
+        ]
 
 
 class Holder:
@@ -321,13 +282,13 @@ class Holder:
         self.known = HolderState(setup, random, appraiser, set(accepted))
         self.state: HolderPhase = HolderPhase(self.known)
 
-    def begin(self, now: float) -> list[RoleEffect]:
+    def begin(self, now: float) -> list[frames.RoleEffect]:
         """Ask for a channel."""
         self.known.now = now
         self.state, effects = hello(self.known)
         return effects
 
-    def handle(self, event: RoleEvent) -> tuple[HolderPhase, list[RoleEffect]]:
+    def handle(self, event: frames.RoleEvent) -> tuple[HolderPhase, list[frames.RoleEffect]]:
         """Take an event, and return the new state and what is to be done.
 
         A channel in which anything is wrong is given up, with the grant that came through it, and asked for anew.
@@ -343,36 +304,36 @@ class Holder:
         """Return nothing: what a holder did is in its journal."""
         return {}
 
-    def _on_event(self, event: RoleEvent) -> Transition:
+    def _on_event(self, event: frames.RoleEvent) -> Transition:
         match event:
-            case Tick(now):
+            case frames.Tick(now):
                 self.known.now = max(now, self.known.now)
                 return self.state.on_tick()
-            case Proceed():
+            case frames.Proceed():
                 return self.state.on_proceed()
-            case Frame(source=source, kind=FrameKind.CHANNEL, body=body) if source == ORCHESTRATOR:
-                envelope = parse_envelope(body)
-                if isinstance(envelope, NoChannel):
+            case frames.Frame(source=source, kind=frames.FrameKind.CHANNEL, body=body) if source == ORCHESTRATOR:
+                envelope = messages.parse_envelope(body)
+                if isinstance(envelope, messages.NoChannel):
                     return self.state.on_no_channel(envelope.channel)
                 return self.state.on_envelope(envelope)
-            case Frame(source=source, kind=FrameKind.FAULT) if source == PLATFORM:
+            case frames.Frame(source=source, kind=frames.FrameKind.FAULT) if source == frames.PLATFORM:
                 return hello(self.known)
-        return self.state, [Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
+        return self.state, [frames.Remark(f"ignored: {event.kind.name.lower()} from {event.source}")]
 
     def _start_again(self, reason: str) -> Transition:
         self.known.refused += 1
         if self.known.refused > self.known.setup.refusals:
             return HolderPhase(self.known), [
-                Ended(f"{self.known.refused} channels failed, the last one because of {reason}")
+                frames.Ended(f"{self.known.refused} channels failed, the last one because of {reason}")
             ]
         state, effects = hello(self.known)
-        return state, [Remark(f"channel given up: {reason}"), *effects]
+        return state, [frames.Remark(f"channel given up: {reason}"), *effects]
 
 
-def epoch_name(grant: Grant) -> str:
+def epoch_name(grant: messages.Grant) -> str:
     """Return the name of the epoch that a grant lends."""
     return f"{grant.session}/{grant.epoch}"
 
 
-def _send(envelope: Envelope) -> Send:
-    return Send(ORCHESTRATOR, FrameKind.CHANNEL, encode_envelope(envelope))
+def _send(envelope: messages.Envelope) -> frames.Send:
+    return frames.Send(ORCHESTRATOR, frames.FrameKind.CHANNEL, messages.encode_envelope(envelope))

@@ -1,33 +1,277 @@
-"""The orchestrator's job: what it was set up with, and what it knows while it runs.
+"""The orchestrator's job: what it was set up with, what it writes down, whom it admitted, and what it knows meanwhile.
 
 A job is a value: a step of the orchestrator makes a new one, and a step that fails leaves the old one as it was. What a
-job refers to, and what counts for itself, are the ends of connections: session, link and channels.
+job refers to, and what counts for itself, are the ends of connections: session, link and channels (`Admission`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Final, TypeGuard
 
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.crypto.primitives import Random, sha384
+from carnet_ref.crypto.primitives import SHA384_BYTES, Random, sha384
 from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, KeyUse, LinkKeys, UsageLimits
-from carnet_ref.systems.gpu_travelling.device.commands import Command
-from carnet_ref.systems.gpu_travelling.device.orders import Order, Place
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
 from carnet_ref.systems.gpu_travelling.names import GPU
-from carnet_ref.systems.gpu_travelling.roles.admission import Admission
-from carnet_ref.systems.gpu_travelling.roles.books import Books, Kept, Progress
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Manifest
-from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested
+from carnet_ref.systems.gpu_travelling.orders import Command, Order, Place
+from carnet_ref.systems.gpu_travelling.roles import facts, messages
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuAppraiser, GpuEvidence, Quoter, Requester
+from carnet_ref.systems.gpu_travelling.roles.facts import GpuAttested, HolderEnrolled
 from carnet_ref.systems.gpu_travelling.roles.links import Link
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence, Quoter, Requester
-from carnet_ref.systems.gpu_travelling.roles.session_frames import tagged
 from carnet_ref.training import Trainer
-from carnet_ref.transport.frames import FrameKind, ProtocolError, Send
+from carnet_ref.transport.frames import FrameKind, ProtocolError, RoleEffect, Send
+from carnet_ref.wire import MalformedError, join, split
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the job is: rounds trained, the loss of each, the bytes that holders provided, and the latest version.
+
+    ``latest`` is the SHA-384 of the model that the last round ended with.
+    """
+
+    rounds: int
+    losses: tuple[float, ...]
+    provisioned: int
+    latest: bytes
+
+    @property
+    def digest(self) -> str:
+        """The digest of the latest version, in hexadecimal."""
+        return self.latest.hex()
+
+    def further(self, loss: float, provided: int, latest: bytes) -> Progress:
+        """Return the progress after one more round."""
+        return Progress(self.rounds + 1, (*self.losses, loss), self.provisioned + provided, latest)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The version that is kept at home, and how far the job was with it.
+
+    ``returns`` says how many epochs were taken back until then: what they brought is in it, or was recorded as lost.
+    """
+
+    progress: Progress
+    model: bytes = field(repr=False)
+    returns: int = 0
+
+    @classmethod
+    def first(cls, model: bytes) -> Checkpoint:
+        """Return what is kept before anything was trained."""
+        return cls(Progress(0, (), 0, sha384(model)), model)
+
+    def encode(self) -> bytes:
+        """Return the bytes for the journal."""
+        progress = self.progress
+        numbers = {
+            "rounds": progress.rounds,
+            "losses": progress.losses,
+            "provisioned": progress.provisioned,
+            "latest": progress.digest,
+            "returns": self.returns,
+        }
+        return join(json.dumps(numbers).encode("ascii"), self.model)
+
+    @classmethod
+    def parse(cls, data: bytes) -> Checkpoint:
+        """Return what `encode` wrote. Raises MalformedError if it wrote something else."""
+        numbers, model = split(data, "what is kept", "numbers", "model")
+        try:
+            said = json.loads(numbers)
+            counts = [said[name] for name in ("rounds", "provisioned", "returns")]
+            losses, latest = tuple(map(float, said["losses"])), bytes.fromhex(said["latest"])
+            if any(type(count) is not int or count < 0 for count in counts) or len(latest) != SHA384_BYTES:
+                raise ValueError("no counts, or no digest")
+            if not isinstance(said["losses"], list) or len(losses) != counts[0]:
+                raise ValueError("another number of losses than of rounds")
+            return cls(Progress(counts[0], losses, counts[1], latest), model, counts[2])
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            raise MalformedError("what is kept", "rounds, losses, bytes and a digest", repr(numbers[:40])) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the ledger: whose epoch led from which version of the model to which."""
+
+    holder: str
+    epoch: str
+    parent: str
+    model: str
+
+    def encode(self) -> bytes:
+        """Return the bytes for the journal."""
+        return json.dumps(self.to_json()).encode("ascii")
+
+    def to_json(self) -> dict[str, str]:
+        """Return plain values."""
+        return {"holder": self.holder, "epoch": self.epoch, "parent": self.parent, "model": self.model}
+
+    @classmethod
+    def parse(cls, data: bytes) -> Entry:
+        """Return what `encode` wrote. Raises MalformedError if it wrote something else."""
+        try:
+            said = json.loads(data)
+            fields = [said[name] for name in ("holder", "epoch", "parent", "model")]
+            if not all(isinstance(each, str) for each in fields):
+                raise ValueError("a field that is no text")
+            return cls(*fields)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise MalformedError("ledger", "holder, epoch, parent and model", repr(data[:40])) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The ledger, the epochs that were taken back since a version was kept last, and those that were lost.
+
+    ``returns`` counts every epoch that was ever taken back.
+    """
+
+    ledger: tuple[Entry, ...] = ()
+    unsecured: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    returns: int = 0
+
+    @classmethod
+    def of(cls, ledger: Iterable[bytes], returned: Iterable[bytes], lost: Iterable[bytes], kept: Checkpoint) -> Books:
+        """Return the books that a journal's entries tell. Raises MalformedError if no orchestrator wrote them."""
+        epochs = [each.decode("utf-8", "replace") for each in returned]
+        gone = tuple(each.decode("utf-8", "replace") for each in lost)
+        since = tuple(epoch for epoch in epochs[kept.returns :] if epoch not in gone)
+        return cls(tuple(map(Entry.parse, ledger)), since, gone, len(epochs))
+
+    def returned(self, epoch: str) -> Books:
+        """Return the books after an epoch was taken back."""
+        return replace(self, unsecured=(*self.unsecured, epoch), returns=self.returns + 1)
+
+    def entered(self, entry: Entry) -> Books:
+        """Return the books with one more line in the ledger."""
+        return replace(self, ledger=(*self.ledger, entry))
+
+    def secured(self) -> Books:
+        """Return the books after a version was kept."""
+        return replace(self, unsecured=())
+
+    def given_up(self) -> Books:
+        """Return the books after a session was lost, with all that was returned since a version was kept last."""
+        return replace(self, unsecured=(), lost=(*self.lost, *self.unsecured))
+
+
+EMPTY_BOOKS: Final = Books()
+"""The books of a job that was never begun."""
+
+
+Attest = Callable[[bytes, bytes], messages.OrchestratorEvidence]
+"""Makes evidence for a channel, from its exporter and the holder's nonce."""
+
+
+@dataclass(slots=True)
+class _Applicant:
+    channel: messages.Channel
+    nonce: bytes
+    enrolled: HolderEnrolled | None = None
+
+
+@dataclass(slots=True)
+class Admission:
+    """The orchestrator's ends of all channels; a new one replaces the old once the holder proved itself in it."""
+
+    keys: Mapping[str, EllipticCurvePublicKey]
+    random: Random
+    checks: Checks
+    _admitted: dict[str, _Applicant] = field(default_factory=dict)
+    _applying: dict[str, _Applicant] = field(default_factory=dict)
+
+    def admitted(self, holder: str) -> HolderEnrolled | None:
+        """Return the fact that the holder is at the end of its channel, if it is."""
+        applicant = self._admitted.get(holder)
+        return applicant.enrolled if applicant else None
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """Everyone who is admitted, in the order in which they were."""
+        return tuple(self._admitted)
+
+    def answer(self, holder: str, hello: messages.Hello, attest: Attest | None) -> list[RoleEffect]:
+        """Answer a hello and, if there is a GPU to vouch for, show evidence.
+
+        Raises:
+            ProtocolError: nobody of that name is enrolled.
+            KeyMaterialError: the hello is no key share.
+        """
+        if holder not in self.keys:
+            raise ProtocolError(f"nobody called {holder!r} is enrolled")
+        share, channel = messages.respond(hello.share, self.random)
+        applicant = self._applying[holder] = _Applicant(channel, hello.nonce)
+        return [_send(holder, messages.Answer(share, hello.share)), *self._show(holder, applicant, attest)]
+
+    def show_all(self, attest: Attest) -> list[RoleEffect]:
+        """Show evidence in every channel."""
+        applicants = [*self._admitted.items(), *self._applying.items()]
+        return [effect for holder, applicant in applicants for effect in self._show(holder, applicant, attest)]
+
+    def take(self, holder: str, record: messages.Record) -> messages.Message | None:
+        """Return the message in a record; the first enrolment proof admits the holder, and gives ``None``.
+
+        Raises:
+            ProtocolError: there is no such channel, or the proof is refused.
+            AuthenticationError: it is not the next record of the channel.
+            MalformedError: it holds no message.
+        """
+        applying = self._applying.get(holder)
+        applicant = next((each for each in (applying, self._admitted.get(holder)) if _is_in(each, record)), None)
+        if applicant is None:
+            raise ProtocolError(f"{holder!r} is in no such channel")
+        message = messages.parse_message(applicant.channel.open(record.sealed))
+        if not isinstance(message, messages.Proof) or applicant is not applying:
+            return message
+        signature, channel = message.signature, applicant.channel
+        applicant.enrolled = facts.enrolled(holder, self.keys[holder], signature, channel, self.checks)
+        self._admitted.pop(holder, None)
+        self._admitted[holder] = self._applying.pop(holder)
+        return None
+
+    def send(self, holder: str, message: messages.Message) -> Send:
+        """Return the frame that carries ``message`` to an admitted holder."""
+        return _in_channel(holder, self._admitted[holder].channel, message)
+
+    def forget(self, holder: str, record: messages.Record) -> list[RoleEffect]:
+        """Give up the channel that a record is of, and say so in reply."""
+        for applicants in (self._applying, self._admitted):
+            if _is_in(applicants.get(holder), record):
+                del applicants[holder]
+        return [_send(holder, messages.NoChannel(record.channel))]
+
+    def invite(self) -> list[RoleEffect]:
+        """Give up every channel, and tell every holder that there is none, so that it asks for one."""
+        self._applying.clear()
+        self._admitted.clear()
+        return [_send(holder, messages.NoChannel()) for holder in self.keys]
+
+    def _show(self, holder: str, applicant: _Applicant, attest: Attest | None) -> list[RoleEffect]:
+        if attest is None:
+            return []
+        evidence = attest(applicant.channel.exporter, applicant.nonce)
+        return [_in_channel(holder, applicant.channel, evidence)]
+
+
+def _is_in(applicant: _Applicant | None, record: messages.Record) -> TypeGuard[_Applicant]:
+    return applicant is not None and applicant.channel.name == record.channel
+
+
+def _in_channel(holder: str, channel: messages.Channel, message: messages.Message) -> Send:
+    return _send(holder, messages.Record(channel.name, channel.seal(messages.encode_message(message))))
+
+
+def _send(holder: str, envelope: messages.Envelope) -> Send:
+    return Send(holder, FrameKind.CHANNEL, messages.encode_envelope(envelope))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +296,10 @@ class Terms:
     save_every: int = 0
     limits: UsageLimits = field(default_factory=UsageLimits.for_advantage)
 
-    def manifest(self, trainer: Trainer) -> Manifest:
+    def manifest(self, trainer: Trainer) -> messages.Manifest:
         """Return what every holder has to know of the job."""
         digests = sha384(TRAINING_CODE), sha384(trainer.first_model())
-        return Manifest(*digests, self.holders, self.schedule)
+        return messages.Manifest(*digests, self.holders, self.schedule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +334,7 @@ class Job:
 
     terms: Terms
     tools: Tools
-    kept: Kept
+    kept: Checkpoint
     progress: Progress
     admission: Admission
     manifest: bytes
@@ -120,11 +364,7 @@ class Job:
 
     @property
     def live(self) -> Link:
-        """The link.
-
-        Raises:
-            ProtocolError: there is none.
-        """
+        """The link. Raises ProtocolError if there is none."""
         if self.link is None:
             raise ProtocolError("there is no session with a GPU")
         return self.link
@@ -163,11 +403,11 @@ class Job:
     def order(self, order: Order) -> tuple[Place, Send]:
         """Return the place of an order, and the frame that carries it to the firmware, inside the session."""
         place, sealed = self.live.order(order)
-        return place, Send(GPU, FrameKind.SESSION, tagged(True, self.attempt, sealed))
+        return place, Send(GPU, FrameKind.SESSION, messages.tagged(True, self.attempt, sealed))
 
     def handshake(self, message: bytes) -> Send:
         """Return the frame that carries a message of the session's own."""
-        return Send(GPU, FrameKind.SESSION, tagged(False, self.attempt, message))
+        return Send(GPU, FrameKind.SESSION, messages.tagged(False, self.attempt, message))
 
     def waiting(self, seconds: float) -> Job:
         """Return the job, with the next answer expected within ``seconds`` from now."""

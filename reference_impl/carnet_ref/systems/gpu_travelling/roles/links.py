@@ -26,11 +26,23 @@ from carnet_ref.keys import (
 from carnet_ref.keys.schedule import LAST_MESSAGE
 from carnet_ref.keys.usage import BLOCK_BYTES, UsageSummary
 from carnet_ref.marks import enforces
-from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.device.commands import Command, Reply, Write, encode, parse_reply, size_of
-from carnet_ref.systems.gpu_travelling.device.orders import ORDERS_LABEL, REPORTS_LABEL, Order, Place, Report, Rotate
-from carnet_ref.systems.gpu_travelling.keys.schedules import FIRST_CHANNEL
-from carnet_ref.systems.gpu_travelling.roles.session_frames import LAUNCH_LABEL
+from carnet_ref.systems.gpu_travelling import orders
+from carnet_ref.systems.gpu_travelling.keys import FIRST_CHANNEL
+from carnet_ref.systems.gpu_travelling.orders import (
+    ORDERS_LABEL,
+    REPORTS_LABEL,
+    Command,
+    Order,
+    Place,
+    Reply,
+    Report,
+    Rotate,
+    Write,
+    encode_copy,
+    parse_reply,
+    size_of,
+)
+from carnet_ref.systems.gpu_travelling.roles.messages import LAUNCH_LABEL
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import number
 
@@ -76,22 +88,6 @@ class Link:
     Every key has one count of what it protected, in all its epochs and by holders too; past a limit nothing is done
     with it. Epochs are named ``session/epoch`` wherever a name is needed.
     """
-
-    __slots__ = (
-        "_home",
-        "_incoming",
-        "_ledger",
-        "_lent_out",
-        "_orders",
-        "_outgoing",
-        "_pending",
-        "_reports",
-        "_schedule",
-        "_told",
-        "awaited",
-        "launch_key",
-        "session",
-    )
 
     def __init__(self, session: str, schedule: KeySchedule, secrets: SessionKeys, limits: UsageLimits) -> None:
         self.session = session
@@ -159,8 +155,7 @@ class Link:
     def draw(self, owner: str, random: Random) -> Rotate:
         """Return the order that rotates to a key of ``owner``, never used before.
 
-        Raises:
-            KeysError: the schedule has no key for ``owner`` in this session.
+        Raises KeysError if the schedule has no key for ``owner`` in this session.
         """
         order = self._schedule.order(owner, random)
         self.expect(self._schedule.follow(order))
@@ -201,8 +196,7 @@ class Link:
     def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
         """Return what the firmware said, and on which order.
 
-        Raises:
-            AuthenticationError: the firmware did not make it, or made it on another order.
+        Raises AuthenticationError if the firmware did not make it, or made it on another order.
         """
         return self._reports.open(sealed)
 
@@ -241,12 +235,11 @@ class Link:
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 
-        Raises:
-            KeysError: the key has protected as much as it may, or has no IV left.
+        Raises KeysError if the key has protected as much as it may, or has no IV left.
         """
         sealer = self._outgoing.sealer
         slot = sealer.ivs.message
-        return slot, h2d_body(self.keys.engine, slot, sealer.seal(encode(command)))
+        return slot, h2d_body(self.keys.engine, slot, sealer.seal(encode_copy(command)))
 
     def open(self, sealed: bytes) -> Reply:
         """Return the next reply under the device-to-host half.
@@ -261,10 +254,8 @@ class Link:
     def count_borrowed(self, count: int, size: int) -> None:
         """Learn how far a holder counted, and charge what it encrypted to the key; a count never goes back.
 
-        ``size`` is that of the data; what chunks grow by before they are sealed comes on top.
-
-        Raises:
-            KeysError: the holder used more of the key than it was lent, or the key has no IV left.
+        ``size`` is that of the data; what chunks grow by before they are sealed comes on top. Raises KeysError if the
+        holder used more of the key than it was lent, or the key has no IV left.
         """
         sealer = self._outgoing.sealer
         messages = max(0, count - sealer.ivs.message)
@@ -299,8 +290,6 @@ class Link:
 class BorrowedLink:
     """A holder's end of the link: the half that a grant lends, from the IV it names, for no more than its budget."""
 
-    __slots__ = ("_keys", "_sealer", "_start", "_usage")
-
     def __init__(self, keys: LinkKeys, start: int, budget: Budget) -> None:
         self._keys = keys
         self._start = start
@@ -326,11 +315,10 @@ class BorrowedLink:
     def seal(self, command: Command) -> tuple[int, bytes]:
         """Return the counter value a command goes under and the frame body that carries it.
 
-        Raises:
-            KeysError: the budget is used up, or the key has no IV left.
+        Raises KeysError if the budget is used up, or the key has no IV left.
         """
         slot = self.count
-        return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode(command)))
+        return slot, h2d_body(self._keys.engine, slot, self._sealer.seal(encode_copy(command)))
 
 
 def borrowed(size: int, messages: int) -> Budget:

@@ -13,13 +13,11 @@ from carnet_ref.crypto.primitives import sha384
 from carnet_ref.device import TRAINING_CODE
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Upload
-from carnet_ref.systems.gpu_travelling.device.orders import Fence, ReadBack, Save, Scrub, Train
 from carnet_ref.systems.gpu_travelling.enforcement import log_step
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR, version_name
-from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.books import Entry, Kept
-from carnet_ref.systems.gpu_travelling.roles.custody import Lending, lent_epoch
+from carnet_ref.systems.gpu_travelling.orders import Fence, Logged, Model, Order, ReadBack, Save, Scrub, Train, Upload
+from carnet_ref.systems.gpu_travelling.roles import facts, states
+from carnet_ref.systems.gpu_travelling.roles.custody import Lending, lent_epoch, shortage
 from carnet_ref.systems.gpu_travelling.roles.facts import (
     BufferScrubbed,
     ContextsFenced,
@@ -28,43 +26,29 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
     MemoryVerified,
     VersionTrained,
 )
-from carnet_ref.systems.gpu_travelling.roles.inputs import LinkMessage, OwnTurn, Reported
-from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
-from carnet_ref.systems.gpu_travelling.roles.rationing import shortage
-from carnet_ref.systems.gpu_travelling.roles.session_frames import inside
-from carnet_ref.systems.gpu_travelling.roles.states import (
-    AwaitsFence,
-    AwaitsModel,
-    AwaitsReadBack,
-    AwaitsRotationIn,
-    AwaitsScrub,
-    AwaitsTraining,
-    Back,
-    Established,
-    HomeStep,
-    Transition,
-)
-from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, Send
+from carnet_ref.systems.gpu_travelling.roles.job import Checkpoint, Custody, Entry, Job
+from carnet_ref.systems.gpu_travelling.roles.messages import inside
+from carnet_ref.transport.frames import PLATFORM, FrameKind, Persist, ProtocolError, Remark, RoleEffect, Send
 
 
 class Returning(Lending):
     """The steps from a GPU that is back to one that is clean."""
 
-    def begin_home(self, state: Back, event: OwnTurn) -> Transition:
+    def begin_home(self, state: states.Back, event: states.OwnTurn) -> states.Transition:
         """Begin with the first step on the way home."""
-        return self.go_on(state.job, self.steps_home(first=False), Established())
+        return self.go_on(state.job, self.steps_home(first=False), states.Established())
 
-    def begin_at_home(self, job: Job) -> Transition:
+    def begin_at_home(self, job: Job) -> states.Transition:
         """Begin in a new session: nobody had the GPU, so there is nothing to rotate away from."""
-        return self.go_on(job, self.steps_home(first=True), Established())
+        return self.go_on(job, self.steps_home(first=True), states.Established())
 
     @enforces("REQ-KEY-06", "rotation-in", "rotation-before-check", "rotation-before-fence")
-    def steps_home(self, first: bool) -> tuple[HomeStep, ...]:
+    def steps_home(self, first: bool) -> tuple[states.HomeStep, ...]:
         """Return the steps in order; the rotation comes before everything else."""
-        at_home: tuple[HomeStep, ...] = (self.fence, self.upload, self.read_back)
+        at_home: tuple[states.HomeStep, ...] = (self.fence, self.upload, self.read_back)
         return at_home if first else (self.rotate_in, *at_home)
 
-    def go_on(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def go_on(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Take the first of the steps left; after the last, train or scrub."""
         job = job.waiting(job.terms.patience)
         if not left:
@@ -73,12 +57,12 @@ class Returning(Lending):
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def rotate_in(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def rotate_in(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Give the link a key of the orchestrator's own, in both directions."""
         ordered, frame = self.rotate(job, ORCHESTRATOR, step("rotate_in", ORCHESTRATOR))
-        return AwaitsRotationIn(job, self.rotate_in, left, so_far), [ordered, route_back(), frame]
+        return states.AwaitsRotationIn(job, self.rotate_in, left, so_far), [ordered, route_back(), frame]
 
-    def rotated_in(self, state: AwaitsRotationIn, event: Reported) -> Transition:
+    def rotated_in(self, state: states.AwaitsRotationIn, event: states.Reported) -> states.Transition:
         """Take the firmware's report."""
         rotated = facts.rotated(state.job.live, event.sealed, self.checks)
         seen = log_step(step("rotated_in", ORCHESTRATOR))
@@ -86,13 +70,11 @@ class Returning(Lending):
         return after, [seen, *effects]
 
     @enforces("REQ-HOME-01", "fence")
-    def fence(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def fence(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Have the GPU stop every resident context."""
-        place, frame = job.order(Fence())
-        state = AwaitsFence(job, self.fence, left, so_far)
-        return state, [log_step(step("send_fence", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return states.AwaitsFence(job, self.fence, left, so_far), ordered(job, Fence(), "send_fence")
 
-    def fenced(self, state: AwaitsFence, event: Reported) -> Transition:
+    def fenced(self, state: states.AwaitsFence, event: states.Reported) -> states.Transition:
         """Take the firmware's report."""
         fenced = facts.fenced(state.job.live, event.sealed, self.checks)
         seen = log_step(step("fenced", ORCHESTRATOR))
@@ -100,7 +82,7 @@ class Returning(Lending):
         return after, [seen, *effects]
 
     @enforces("REQ-HOME-03", "REQ-TRAIN-03")
-    def upload(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def upload(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Upload the code each time, and the model when there is none yet: after that it stays on the GPU."""
         model = job.kept.model if job.custody is Custody.NONE else b""
         slot, frame = job.load(Upload(TRAINING_CODE, model))
@@ -112,15 +94,14 @@ class Returning(Lending):
         state, effects = self.go_on(job, left, so_far)
         return state, [loaded, frame, *effects]
 
-    def read_back(self, job: Job, left: tuple[HomeStep, ...], so_far: Established) -> Transition:
+    def read_back(self, job: Job, left: tuple[states.HomeStep, ...], so_far: states.Established) -> states.Transition:
         """Ask the firmware for digests of code and model, and for the receive counter."""
         if job.lent is None:
             raise ProtocolError("there is no epoch to ask the counter of")
-        place, frame = job.order(ReadBack(job.lent.epoch))
-        state = AwaitsReadBack(job, self.read_back, left, so_far)
-        return state, [log_step(step("send_read_back", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        effects = ordered(job, ReadBack(job.lent.epoch), "send_read_back")
+        return states.AwaitsReadBack(job, self.read_back, left, so_far), effects
 
-    def verified(self, state: AwaitsReadBack, event: Reported) -> Transition:
+    def verified(self, state: states.AwaitsReadBack, event: states.Reported) -> states.Transition:
         """Compare what the firmware found with what it should be."""
         job = state.job
         count = job.count if job.custody is Custody.RETURNED else None
@@ -133,7 +114,7 @@ class Returning(Lending):
     # -- at home -----------------------------------------------------------------------------------
 
     @enforces("REQ-TRAIN-01")
-    def at_home(self, job: Job, so_far: Established) -> Transition:
+    def at_home(self, job: Job, so_far: states.Established) -> states.Transition:
         """Train on what a holder returned; scrub untrained what an evicted one left, or what was there at first."""
         if so_far.verified is None or so_far.fenced is None:
             raise ProtocolError("nothing is done at home before fence and check")
@@ -144,22 +125,23 @@ class Returning(Lending):
         return self.train(job, so_far.rotated, so_far.fenced, so_far.verified)
 
     @enforces("REQ-MODEL-01")
-    def train(self, job: Job, rotated: KeyRotated, fenced: ContextsFenced, verified: MemoryVerified) -> Transition:
+    def train(
+        self, job: Job, rotated: KeyRotated, fenced: ContextsFenced, verified: MemoryVerified
+    ) -> states.Transition:
         """Train on what was returned, once its key is dead, nothing else runs and memory is as it should be."""
         for fact in (rotated, fenced, verified):
             facts.require(fact, job.live)
-        place, frame = job.order(Train())
-        state = AwaitsTraining(job, Established(rotated, fenced, verified))
-        return state, [log_step(step("send_train", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        state = states.AwaitsTraining(job, states.Established(rotated, fenced, verified))
+        return state, ordered(job, Train(), "send_train")
 
-    def logged(self, state: AwaitsTraining, event: LinkMessage) -> Transition:
+    def logged(self, state: states.AwaitsTraining, event: states.LinkMessage) -> states.Transition:
         """Take down what training logged; it decides nothing."""
         reply = state.job.live.open(event.sealed)
         if not isinstance(reply, Logged):
             raise ProtocolError(f"expected what training logged, found {type(reply).__name__}")
         return replace(state, loss=reply.loss), []
 
-    def trained(self, state: AwaitsTraining, event: Reported) -> Transition:
+    def trained(self, state: states.AwaitsTraining, event: states.Reported) -> states.Transition:
         """Take the version that training ended with as the latest, and enter it in the ledger."""
         version = facts.trained(state.job.live, event.sealed, self.checks)
         if state.loss is None:
@@ -167,7 +149,7 @@ class Returning(Lending):
         return self.enter(state.job, version, state.loss)
 
     @enforces("REQ-MODEL-02")
-    def enter(self, job: Job, version: VersionTrained, loss: float) -> Transition:
+    def enter(self, job: Job, version: VersionTrained, loss: float) -> states.Transition:
         """Write the version down, and have it brought home if it is to be kept now."""
         facts.require(version, job.live)
         entry = Entry(job.holder, lent_epoch(job), job.progress.digest, version.digest.hex())
@@ -187,47 +169,49 @@ class Returning(Lending):
         return after, [Persist("ledger", entry.encode()), seen, told, *effects]
 
     @enforces("REQ-TRAIN-03")
-    def save(self, job: Job) -> Transition:
+    def save(self, job: Job) -> states.Transition:
         """Have the model brought home."""
-        place, frame = job.order(Save())
-        state = AwaitsModel(job.waiting(job.terms.patience))
-        return state, [log_step(step("send_save", ORCHESTRATOR, v=place.number), inside(frame)), frame]
+        return states.AwaitsModel(job.waiting(job.terms.patience)), ordered(job, Save(), "send_save")
 
-    def model_came(self, state: AwaitsModel, event: LinkMessage) -> Transition:
+    def model_came(self, state: states.AwaitsModel, event: states.LinkMessage) -> states.Transition:
         """Take the model that came, without believing in it yet."""
         reply = state.job.live.open(event.sealed)
         if not isinstance(reply, Model):
             raise ProtocolError(f"expected the model, found {type(reply).__name__}")
         return replace(state, model=reply.model), []
 
-    def saved(self, state: AwaitsModel, event: Reported) -> Transition:
+    def saved(self, state: states.AwaitsModel, event: states.Reported) -> states.Transition:
         """Keep the model if it is the version last produced."""
         job, model = state.job, state.model
         if model is None:
             raise ProtocolError("the model went home, and did not come")
         version = facts.saved(job.live, event.sealed, model, job.progress.latest, self.checks)
         facts.require(version, job.live)
-        kept = Kept(job.progress, model, job.books.returns)
+        kept = Checkpoint(job.progress, model, job.books.returns)
         seen = log_step(step("saved", ORCHESTRATOR))
         after, effects = self.scrub(replace(job, kept=kept, books=job.books.secured()))
         return after, [Persist("saved", kept.encode()), seen, *effects]
 
     @enforces("REQ-SCRUB-01")
-    def scrub(self, job: Job) -> Transition:
+    def scrub(self, job: Job) -> states.Transition:
         """Have the GPU clear the buffer, and everything that was derived from it."""
-        place, frame = job.order(Scrub())
-        sent = log_step(step("send_scrub", ORCHESTRATOR, v=place.number), inside(frame))
-        return AwaitsScrub(job.waiting(job.terms.patience)), [sent, frame]
+        return states.AwaitsScrub(job.waiting(job.terms.patience)), ordered(job, Scrub(), "send_scrub")
 
-    def scrubbed(self, state: AwaitsScrub, event: Reported) -> Transition:
+    def scrubbed(self, state: states.AwaitsScrub, event: states.Reported) -> states.Transition:
         """Take the firmware's report."""
         return self.go_clean(state.job, facts.scrubbed(state.job.live, event.sealed, self.checks))
 
-    def go_clean(self, job: Job, clean: BufferScrubbed) -> Transition:
+    def go_clean(self, job: Job, clean: BufferScrubbed) -> states.Transition:
         """Lend the GPU on."""
         seen = log_step(step("scrubbed", ORCHESTRATOR))
         state, effects = self.lend(job, clean)
         return state, [seen, *effects]
+
+
+def ordered(job: Job, order: Order, action: str) -> list[RoleEffect]:
+    """Give an order to the firmware, and record that as ``action``."""
+    place, frame = job.order(order)
+    return [log_step(step(action, ORCHESTRATOR, v=place.number), inside(frame)), frame]
 
 
 def is_to_be_kept(job: Job) -> bool:

@@ -9,33 +9,15 @@ from carnet_ref.keys import H100KeySchedule, KeySchedule
 from carnet_ref.marks import enforces
 from carnet_ref.recorder import step
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, log_step
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.names import FOR_JOURNEY, FOR_NEW_SESSION, GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import OrchestratorEvidence
-from carnet_ref.systems.gpu_travelling.roles.inputs import SessionMessage
+from carnet_ref.systems.gpu_travelling.roles import facts, states
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, Requester
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence, Requester
+from carnet_ref.systems.gpu_travelling.roles.messages import ATTEMPTS, OrchestratorEvidence
 from carnet_ref.systems.gpu_travelling.roles.returning import Returning, route_back
-from carnet_ref.systems.gpu_travelling.roles.session_frames import ATTEMPTS
-from carnet_ref.systems.gpu_travelling.roles.states import (
-    AwaitsReport,
-    AwaitsSession,
-    OrchestratorState,
-    Stopped,
-    Transition,
-)
-from carnet_ref.transport.frames import (
-    PLATFORM,
-    Ended,
-    FrameKind,
-    Persist,
-    ProtocolError,
-    Remark,
-    RoleEffect,
-    Send,
-)
+from carnet_ref.transport import frames
 from carnet_ref.wire import number
 
 _NONCE_BYTES = 32
@@ -45,20 +27,20 @@ class Setup(Returning):
     """The steps from nothing to an attested GPU in a session, and back to nothing when anything fails."""
 
     @enforces("REQ-MODEL-04")
-    def open_session(self, job: Job) -> tuple[AwaitsSession, list[RoleEffect]]:
+    def open_session(self, job: Job) -> tuple[states.AwaitsSession, list[frames.RoleEffect]]:
         """Open a session from nothing: new keys are to come of it, and a new attestation.
 
         The job goes on from the version that was kept last; what was returned since then is written down as lost.
         """
         session, lost = job.tools.requester(), job.books.unsecured
         job = replace(job, attempt=(job.attempt + 1) % ATTEMPTS, progress=job.kept.progress, books=job.books.given_up())
-        gone: list[RoleEffect] = [Persist("lost", epoch.encode()) for epoch in lost]
-        gone += [Remark(f"lost with the session, and to be done again: {', '.join(lost)}")] if lost else []
+        gone: list[frames.RoleEffect] = [frames.Persist("lost", epoch.encode()) for epoch in lost]
+        gone += [frames.Remark(f"lost with the session, and to be done again: {', '.join(lost)}")] if lost else []
         started = [job.handshake(message) for message in session.begin()]
-        opened = AwaitsSession(job.waiting(job.terms.patience), session)
-        return opened, [*gone, Persist("session", number(job.failures)), *started]
+        opened = states.AwaitsSession(job.waiting(job.terms.patience), session)
+        return opened, [*gone, frames.Persist("session", number(job.failures)), *started]
 
-    def handshake(self, state: AwaitsSession, event: SessionMessage) -> Transition:
+    def handshake(self, state: states.AwaitsSession, event: states.SessionMessage) -> states.Transition:
         """Go on with the handshake; once it is done, ask for the GPU's report inside the session."""
         now, end = state.job.now, state.job.now + state.job.terms.evidence_lasts
         state, effects = shake_hands(state, event, "open_session", self.checks, now=now, end=end)
@@ -67,7 +49,7 @@ class Setup(Returning):
             return state, effects
         job = self.take_keys(state.job, session)
         nonce = session.report_nonce(job.tools.random(_NONCE_BYTES))
-        return AwaitsReport(job, nonce), [*effects, job.handshake(session.ask_report(nonce))]
+        return states.AwaitsReport(job, nonce), [*effects, job.handshake(session.ask_report(nonce))]
 
     @enforces("REQ-SETUP-01")
     def take_keys(self, job: Job, session: Requester) -> Job:
@@ -85,10 +67,10 @@ class Setup(Returning):
         """Return the orchestrator's end of the link of a session."""
         return Link(session, schedule, secrets, job.terms.limits)
 
-    def report_came(self, state: AwaitsReport, event: SessionMessage) -> Transition:
+    def report_came(self, state: states.AwaitsReport, event: states.SessionMessage) -> states.Transition:
         """Appraise the report; only as it arrives inside the session it is to be used in."""
         if state.job.session is None:
-            raise ProtocolError("a report without a session")
+            raise frames.ProtocolError("a report without a session")
         session, body = state.job.session, event.body
         evidence = self.checks.verify(
             "report-in-session", "REQ-SETUP-06", lambda: session.take_evidence(body), saw=body, sender=lambda _: GPU
@@ -96,8 +78,8 @@ class Setup(Returning):
         return self.accept(state, session, evidence, ReceivedMessage(GPU, body))
 
     def accept(
-        self, state: AwaitsReport, session: Requester, evidence: GpuEvidence, saw: ReceivedMessage
-    ) -> Transition:
+        self, state: states.AwaitsReport, session: Requester, evidence: GpuEvidence, saw: ReceivedMessage
+    ) -> states.Transition:
         """Establish that the session's responder is a genuine GPU, and begin at home."""
         job, nonce = young_enough(state.job), state.nonce
         attested, appraisal = facts.attested(session, evidence, nonce, job.tools.appraiser, self.checks, saw)
@@ -118,21 +100,23 @@ class Setup(Returning):
 
     # -- fail-stop ---------------------------------------------------------------------------------
 
-    def restart(self, state: OrchestratorState, reason: str) -> Transition:
+    def restart(self, state: states.OrchestratorState, reason: str) -> states.Transition:
         """Fail-stop: give up the session, and start again, unless too many sessions failed."""
         job = replace(state.job, failures=state.job.failures + 1)
         if job.failures > job.terms.sessions:
-            return Stopped(job), [Ended(f"{job.failures} sessions failed, the last one because of {reason}")]
+            return states.Stopped(job), [
+                frames.Ended(f"{job.failures} sessions failed, the last one because of {reason}")
+            ]
         after, effects = self.start_over(state, job)
-        return after, [Remark(f"session given up: {reason}"), *effects]
+        return after, [frames.Remark(f"session given up: {reason}"), *effects]
 
     @enforces("REQ-STOP-01", "CLAIM-NO-SILENT-RESET", "fail-stop-on-reset")
-    def start_over(self, state: OrchestratorState, job: Job) -> Transition:
+    def start_over(self, state: states.OrchestratorState, job: Job) -> states.Transition:
         """Start from nothing: everything in the session is forgotten, and the GPU is reset."""
         after, started = self.open_session(job.without_session())
         return after, [reset_gpu(), *started]
 
-    def renew(self, job: Job, for_journey: bool) -> Transition:
+    def renew(self, job: Job, for_journey: bool) -> states.Transition:
         """Open a new session though nothing failed: the schedule asks for it, or a key has no room left."""
         state, started = self.open_session(job.without_session())
         return state, [reset_gpu(for_journey), *started]
@@ -142,22 +126,21 @@ class Setup(Returning):
 def young_enough(job: Job) -> Job:
     """Return the job, if evidence that comes now is not too old to be appraised: it is as old as its nonce.
 
-    Raises:
-        ProtocolError: it is too old.
+    Raises ProtocolError if it is too old.
     """
     if job.evidence_is_old:
-        raise ProtocolError(job.age_of_evidence)
+        raise frames.ProtocolError(job.age_of_evidence)
     return job
 
 
 def shake_hands(
-    state: AwaitsSession, event: SessionMessage, action: str, checks: Checks, **at: float
-) -> tuple[AwaitsSession, list[RoleEffect]]:
+    state: states.AwaitsSession, event: states.SessionMessage, action: str, checks: Checks, **at: float
+) -> tuple[states.AwaitsSession, list[frames.RoleEffect]]:
     """Take a message of the handshake; once the session has a name, ``action`` is recorded, and the GPU asked for.
 
     ``at`` are the instants of the action; if evidence is asked for anew, ``end`` among them is when it is too old.
     """
-    effects: list[RoleEffect] = [state.job.handshake(answer) for answer in state.session.receive(event.body)]
+    effects: list[frames.RoleEffect] = [state.job.handshake(answer) for answer in state.session.receive(event.body)]
     label = state.session.label
     if not label or state.noted:
         return state, effects
@@ -173,21 +156,20 @@ def shake_hands(
 def evidence_for(job: Job, exporter: bytes, nonce: bytes) -> OrchestratorEvidence:
     """Return the orchestrator's evidence for one channel.
 
-    Raises:
-        ProtocolError: there is no attested GPU to vouch for.
+    Raises ProtocolError if there is no attested GPU to vouch for.
     """
     if job.evidence is None:
-        raise ProtocolError("there is no attested GPU to vouch for")
+        raise frames.ProtocolError("there is no attested GPU to vouch for")
     return OrchestratorEvidence(
         job.tools.quoter.evidence(exporter, nonce, job.manifest, job.evidence), job.live.session
     )
 
 
-def show_all(job: Job) -> list[RoleEffect]:
+def show_all(job: Job) -> list[frames.RoleEffect]:
     """Show the orchestrator's evidence in every channel."""
     return job.admission.show_all(lambda exporter, nonce: evidence_for(job, exporter, nonce))
 
 
-def reset_gpu(for_journey: bool = False) -> Send:
+def reset_gpu(for_journey: bool = False) -> frames.Send:
     """Return the request to reset the GPU: after a failure, or because the schedule asks for it before a journey."""
-    return Send(PLATFORM, FrameKind.RESET, FOR_JOURNEY if for_journey else FOR_NEW_SESSION)
+    return frames.Send(frames.PLATFORM, frames.FrameKind.RESET, FOR_JOURNEY if for_journey else FOR_NEW_SESSION)

@@ -17,47 +17,27 @@ from __future__ import annotations
 
 from carnet_spec.language import Draft
 from carnet_spec.protocols.gpu_travelling.adversary import PLAIN, Hardware
-from carnet_spec.protocols.gpu_travelling.lemmas.epochs import (
-    acknowledgement_lemmas,
-    counter_lemmas,
-    epoch_lemmas,
-    order_lemmas,
-)
-from carnet_spec.protocols.gpu_travelling.lemmas.handover import (
-    agreement_lemmas,
-    bookkeeping_lemmas,
-    grant_lemmas,
-    record_lemmas,
-    second_lines,
-)
-from carnet_spec.protocols.gpu_travelling.lemmas.memory import gpu_lemmas, hardware_lemmas, memory_lemmas, model_lemmas
-from carnet_spec.protocols.gpu_travelling.lemmas.sessions import (
-    key_lemmas,
-    knowledge_lemmas,
-    phase_lemmas,
-    secrecy_lemmas,
-    session_lemmas,
-)
+from carnet_spec.protocols.gpu_travelling.lemmas import memory, sessions
 from carnet_spec.protocols.gpu_travelling.schedules import Schedule
 
 
 def state_lemmas(draft: Draft, schedule: Schedule, hardware: Hardware = PLAIN) -> None:
     """Add the lemmas to ``draft``."""
-    session_lemmas(draft, schedule)
-    key_lemmas(draft, schedule)
-    phase_lemmas(draft)
-    epoch_lemmas(draft, schedule)
-    secrecy_lemmas(draft, schedule)
-    grant_lemmas(draft, schedule)
-    counter_lemmas(draft, schedule)
-    acknowledgement_lemmas(draft, schedule)
-    memory_lemmas(draft, schedule)
-    agreement_lemmas(draft, schedule)
-    model_lemmas(draft, schedule)
-    knowledge_lemmas(draft, schedule)
-    second_lines(draft, schedule)
-    hardware_lemmas(draft, hardware)
-    order_lemmas(draft, schedule)
-    gpu_lemmas(draft, schedule)
-    record_lemmas(draft, schedule)
-    bookkeeping_lemmas(draft, schedule)
+    sessions.session_lemmas(draft, schedule)
+    sessions.key_lemmas(draft, schedule)
+    sessions.phase_lemmas(draft)
+    sessions.epoch_lemmas(draft, schedule)
+    sessions.secrecy_lemmas(draft, schedule)
+    memory.grant_lemmas(draft, schedule)
+    sessions.counter_lemmas(draft, schedule)
+    sessions.acknowledgement_lemmas(draft, schedule)
+    memory.memory_lemmas(draft, schedule)
+    memory.agreement_lemmas(draft, schedule)
+    memory.model_lemmas(draft, schedule)
+    sessions.knowledge_lemmas(draft, schedule)
+    memory.second_lines(draft, schedule)
+    memory.hardware_lemmas(draft, hardware)
+    sessions.order_lemmas(draft, schedule)
+    memory.gpu_lemmas(draft, schedule)
+    memory.record_lemmas(draft, schedule)
+    memory.bookkeeping_lemmas(draft, schedule)

@@ -1,7 +1,8 @@
-"""Verdicts of bounded model checking: attacks as short as the explorer's, replayed, and no more than was answered."""
+"""Bounded model checking: attacks as short as the explorer's, replayed, and no more is said than was answered."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,24 +11,68 @@ from typing import Any, ClassVar
 import pytest
 
 from carnet_check.engines.bounded import questions
-from carnet_check.engines.bounded.engine import BMC
-from carnet_check.engines.bounded.questions import Found, Standing
+from carnet_check.engines.bounded.engine import BMC, DEFAULT_RLIMIT
+from carnet_check.engines.bounded.questions import ClaimStatus, FoundRun, Questions
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.exploring.searches import moves
 from carnet_check.engines.induction.engine import Induction
-from carnet_check.engines.interface import Engine, Outcome, Task
-from carnet_check.engines.proving.composition import ClaimProof, SolverOutcome, row_of
+from carnet_check.engines.interface import Engine, EngineResult, Plan, Task
+from carnet_check.engines.proving.composition import ClaimProof, SolverOutcome
 from carnet_check.engines.runner import Listener
-from carnet_check.loading.families import load
+from carnet_check.loading.families import NO_THREAT, load
 from carnet_check.results import Result, Verdict
 from carnet_check.semantics import Interpreter
 from carnet_check.verification.campaign import verify
 from carnet_check.verification.outcome import CampaignOutcome
 from carnet_check.verification.planning import Request, planned
 from carnet_command.worker import Lost
-from carnet_spec.language import SpecificationError
+from carnet_command.workers import Pool
+from carnet_spec.language import Formula, Protocol, SpecificationError, Step, all_of, constant, forall, implies
 from tests.unit.model_check.command import FIXTURES, TOY, carnet, control
-from tests.unit.model_check.engines.bounded.looked import Here, standings
+from tests.unit.model_check.small import *
+from tests.unit.model_check.steps import learn, see
+
+MOST = 4
+
+
+class Here(Pool):
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def results(
+        self, function: Callable[[Any], Iterable[Any]], parts: Iterable[Any], last: object = None
+    ) -> Iterator[tuple[Any, Any]]:
+        yield from ((part, said) for part in parts for said in function(part))
+
+
+def plan_of(protocol: Protocol) -> Plan:
+    """Return the plan to judge every claim under every threat model."""
+    threats = protocol.threats or (NO_THREAT,)
+    pairs = tuple((claim, threat) for claim in protocol.claims for threat in threats)
+    return Plan(protocol, "", threats, pairs, frozenset(), every_threat=True)
+
+
+def standings(
+    protocol: Protocol, depth: int = MOST, rlimit: int = DEFAULT_RLIMIT, pool: Pool | None = None
+) -> dict[tuple[str, str], ClaimStatus]:
+    """Return how each pair of claim and threat model stands."""
+    plan = plan_of(protocol)
+    found = Questions(plan, depth, rlimit).answered(pool or Here(), lambda *_: None)
+    return {(claim.name, threat.id): each for (claim, threat), each in zip(plan.pairs, found, strict=True)}
+
+
+def broken_after(protocol: Protocol, depth: int = MOST) -> dict[str, int | None]:
+    """Return the number of steps that break each claim under no particular threat model, or nothing."""
+    return {claim: _steps(standing) for (claim, _), standing in standings(protocol, depth).items()}
+
+
+def _steps(standing: ClaimStatus) -> int | None:
+    if standing.last is None:
+        return None
+    assert standing.last.found is not None
+    assert len(standing.last.found.steps) == standing.last.steps == standing.least
+    return standing.least
+
 
 MENDED = FIXTURES / "mended.py"
 DOOR = str(FIXTURES / "door.py")
@@ -41,8 +86,6 @@ def verified(reference: str, *engines: Engine, variant: str = "") -> CampaignOut
 def rows(outcome: CampaignOutcome, engine: Engine = BMC) -> dict[tuple[str, str], Result]:
     return {(row.claim, row.threat): row for row in outcome.results if row.engine == engine.name}
 
-
-# -- what falls, and what does not -----------------------------------------------------------------
 
 FALLING = {
     "the toy without fresh keys": (TOY, "forgetful", ("secrecy", "none"), 5),
@@ -99,9 +142,12 @@ def test_attacks_are_the_same_each_time() -> None:
     assert [first.instance_of(row) for row in first.results] == [again.instance_of(row) for row in again.results]
 
 
-def test_a_bound_short_of_the_attack_finds_none() -> None:
+def test_a_short_bound_or_a_small_budget_establishes_no_more() -> None:
     row = rows(verified(TOY, BMC.to_depth(4), variant="forgetful"))["secrecy", "none"]
     assert (row.verdict, row.bound) == (Verdict.HOLDS_TO, 4)
+    row = rows(verified(TOY, BMC.limited(1)))["secrecy", "none"]
+    assert (row.verdict, row.bound) == (Verdict.UNKNOWN, None)
+    assert row.detail.startswith("nothing is established about 1 step: ")
 
 
 def test_an_attack_does_not_count_as_an_exploration() -> None:
@@ -109,15 +155,6 @@ def test_an_attack_does_not_count_as_an_exploration() -> None:
     outcome = verified(TOY, variant="forgetful")
     assert {row.kind for row in outcome.results} == {"claim"}
     assert any("not explored" in note for note in outcome.notes)
-
-
-# -- budgets ---------------------------------------------------------------------------------------
-
-
-def test_what_the_solver_does_not_know_is_not_established() -> None:
-    row = rows(verified(TOY, BMC.limited(1)))["secrecy", "none"]
-    assert (row.verdict, row.bound) == (Verdict.UNKNOWN, None)
-    assert row.detail.startswith("nothing is established about 1 step: ")
 
 
 class Fails(Here):
@@ -144,7 +181,7 @@ class Fails(Here):
 def test_only_numbers_of_steps_that_were_answered_count(
     monkeypatch: pytest.MonkeyPatch, first: int, lost: bool, verdict: Verdict, bound: int | None
 ) -> None:
-    def unsure(asked: questions.Questions, _: object, told: questions.Told) -> list[Standing]:
+    def unsure(asked: questions.Questions, _: object, told: questions.OnAnswer) -> list[ClaimStatus]:
         return said(asked, Fails(first, lost), told)
 
     said = questions.Questions.answered
@@ -172,16 +209,13 @@ def test_what_the_certified_language_cannot_say_is_unknown(monkeypatch: pytest.M
     }
 
 
-# -- attacks that are none -------------------------------------------------------------------------
-
-
-def _with(monkeypatch: pytest.MonkeyPatch, change: Callable[[Found], Found | None]) -> None:
+def _with(monkeypatch: pytest.MonkeyPatch, change: Callable[[FoundRun], FoundRun | None]) -> None:
     """Let every structure that is found be another."""
 
-    def changed(asked: questions.Questions, *given: Any) -> list[Standing]:
+    def changed(asked: questions.Questions, *given: Any) -> list[ClaimStatus]:
         return [each if each.last is None else _changed(each) for each in said(asked, *given)]
 
-    def _changed(standing: Standing) -> Standing:
+    def _changed(standing: ClaimStatus) -> ClaimStatus:
         assert standing.last is not None
         assert standing.last.found is not None
         return replace(standing, last=replace(standing.last, found=change(standing.last.found)))
@@ -190,28 +224,28 @@ def _with(monkeypatch: pytest.MonkeyPatch, change: Callable[[Found], Found | Non
     monkeypatch.setattr(questions.Questions, "answered", changed)
 
 
-def _steps_before_the_last(found: Found) -> Found:
+def _steps_before_the_last(found: FoundRun) -> FoundRun:
     return replace(found, steps=found.steps[:-1])
 
 
-def _further_steps(found: Found) -> Found:
+def _further_steps(found: FoundRun) -> FoundRun:
     return replace(found, steps=found.steps[1:])
 
 
-def _unknown_action(found: Found) -> Found:
+def _unknown_action(found: FoundRun) -> FoundRun:
     return replace(found, steps=(replace(found.steps[0], action="fly"), *found.steps[1:]))
 
 
-def _against_the_axioms(found: Found) -> Found:
+def _against_the_axioms(found: FoundRun) -> FoundRun:
     everyone = frozenset((name,) for name in found.instance.elements["Agent"])
     return replace(found, instance=replace(found.instance, relations={"corrupt": everyone}))
 
 
-def _without_constants(found: Found) -> Found:
+def _without_constants(found: FoundRun) -> FoundRun:
     return replace(found, instance=replace(found.instance, functions={}))
 
 
-SPOILT: dict[str, tuple[Callable[[Found], Found], str]] = {
+SPOILT: dict[str, tuple[Callable[[FoundRun], FoundRun], str]] = {
     "the last step is missing": (_steps_before_the_last, "the claim still holds"),
     "the first step is missing": (_further_steps, "cannot replay"),
     "an action is not there": (_unknown_action, "cannot replay"),
@@ -237,10 +271,10 @@ class Believer(Induction):
 
     by_default: ClassVar = False
 
-    def run(self, task: Task, listener: Listener) -> Outcome:
+    def run(self, task: Task, listener: Listener) -> EngineResult:
         pairs = [(plan, claim, threat) for plan in task.plans for claim, threat in plan.pairs]
         proofs = [(plan, ClaimProof(claim.name, SolverOutcome.PROVED), threat) for plan, claim, threat in pairs]
-        return Outcome(self.name, tuple(row_of(self, task, *proof, 0.0, "of course") for proof in proofs))
+        return EngineResult(self.name, tuple(self.row(task, *proof, 0.0, "of course") for proof in proofs))
 
 
 def test_an_attack_on_what_another_engine_proves_is_an_error() -> None:
@@ -251,17 +285,11 @@ def test_an_attack_on_what_another_engine_proves_is_an_error() -> None:
     assert all("the engines disagree" in row.detail for row in pair)
 
 
-# -- the command -----------------------------------------------------------------------------------
-
-
-def test_the_depth_is_an_option() -> None:
+def test_the_depth_is_an_option_of_engines_that_bound_it() -> None:
     ran = carnet("verify", TOY, "--engine", "bmc", "--depth", "3", "--json")
     assert ran.code == 0
     assert {(row["verdict"], row["bound"]) for row in ran.json["results"]} == {("HOLDS-TO", 3)}
     assert "up to 3 steps, rules counted, any number of everything" in ran.json["run"]["strength"]
-
-
-def test_the_depth_belongs_to_engines_that_bound_it() -> None:
     ran = carnet("verify", TOY, "--engine", "induction", "--depth", "3")
     assert ran.code == 2
     assert "add bmc" in ran.err
@@ -300,3 +328,256 @@ def test_the_last_answer_and_no_other_is_known_to_be_the_last(name: str) -> None
     standings(load(control(name)).protocol("main"), pool=pool)
     assert pool.noted
     assert all(noted == [False] * (len(noted) - 1) + [True] for noted in pool.noted)
+
+
+def light_first(step: Step) -> None:
+    step.insert(first)
+
+
+def light_second(step: Step) -> None:
+    step.require("first", first)
+    step.insert(second)
+
+
+def put_out(step: Step) -> None:
+    step.require("second", second)
+    step.remove(first)
+
+
+def swap(step: Step) -> None:
+    """Both read the state before."""
+    step.require("first", first)
+    step.insert(third, when=second)
+    step.insert(second)
+
+
+def blink(step: Step) -> None:
+    """The later of two updates counts."""
+    step.insert(third)
+    step.remove(third, name="again")
+
+
+def meet(step: Step, a: Party, b: Party) -> None:
+    step.require("two", a != b)
+    step.insert(ahead(a, b))
+
+
+def everyone_is_seen(step: Step) -> None:
+    step.insert(seen(step.each(Party)))
+
+
+def follow(step: Step, a: Party, b: Party) -> None:
+    step.require("ahead", ahead(a, b))
+    step.insert(seen(b), when=seen(a))
+
+
+def forget_all(step: Step) -> None:
+    step.require("first", first)
+    step.remove(ahead(step.each(Party), alice))
+
+
+def turn(step: Step, a: Party) -> None:
+    step.set(last, a)
+
+
+def move_on(step: Step) -> None:
+    step.require("early", phase == Phase.EARLY)
+    step.set(phase, Phase.LATE)
+
+
+def end(step: Step) -> None:
+    step.require("late", phase == Phase.LATE)
+    step.set(phase, Phase.OVER)
+
+
+def draw_two(step: Step, a: Key, b: Key) -> None:
+    step.fresh(a)
+    step.fresh(b)
+    step.insert(paired(a, b))
+
+
+def draw(step: Step, k: Key) -> None:
+    step.fresh(k)
+    step.insert(second, when=paired(k, k))
+    step.insert(paired(k, k))
+
+
+def betray(step: Step) -> None:
+    step.given("corrupt", corrupt(alice))
+    step.insert(known(alice))
+
+
+def impossible(step: Step) -> None:
+    step.require("both", first & ~first)
+    step.insert(second)
+
+
+def at_first(draft: Any, **values: Any) -> Any:
+    for name, value in values.items():
+        draft.initially({"seen": seen, "phase": phase, "ahead": ahead, "last": last}[name], value)
+    return draft
+
+
+LIT = (light_first, light_second, put_out)
+
+
+def loops(a: Party) -> Formula:
+    return before(a, a)
+
+
+RUNS: dict[str, tuple[Protocol, dict[str, int | None]]] = {
+    "what was inserted stays": (
+        claimed(
+            drafted(*LIT), never=lambda: ~second, both=lambda: ~(second & first), out=lambda: implies(second, first)
+        ),
+        {"never": 2, "both": 2, "out": 3},
+    ),
+    "conditions read the state before": (claimed(drafted(light_first, swap), third=lambda: ~third), {"third": 3}),
+    "updates of one symbol are made in order": (
+        claimed(drafted(light_first, blink), dark=lambda: ~third),
+        {"dark": None},
+    ),
+    "two actions share their constants": (
+        claimed(
+            drafted(meet, see),
+            same=lambda: forall(lambda a: ~ahead(a, a), Party),
+            met=lambda: forall(lambda a, b: ~ahead(a, b), Party, Party),
+            round=lambda: forall(lambda a, b: ~(ahead(a, b) & ahead(b, a)), Party, Party),
+            three=lambda: forall(lambda a, b: ~(ahead(a, b) & seen(a) & seen(b)), Party, Party),
+        ),
+        {"same": None, "met": 1, "round": 2, "three": 3},
+    ),
+    "each is for all": (
+        claimed(
+            drafted(everyone_is_seen),
+            some=lambda: forall(lambda a: ~seen(a), Party),
+            two=lambda: forall(lambda a, b: implies(seen(a), seen(b)), Party, Party),
+        ),
+        {"some": 1, "two": None},
+    ),
+    "a condition has the arguments of its action": (
+        claimed(
+            drafted(meet, see, follow),
+            seen=lambda: forall(lambda a, b: implies(seen(b) & ahead(a, b), ~seen(a)), Party, Party),
+        ),
+        {"seen": 3},
+    ),
+    "a removal leaves other rows": (
+        claimed(
+            drafted(meet, light_first, forget_all),
+            mine=lambda: forall(lambda a: implies(first, ~ahead(a, alice)), Party),
+            other=lambda: forall(lambda a, b: implies(ahead(a, b), ~first), Party, Party),
+        ),
+        {"mine": 2, "other": 2},
+    ),
+    "what has no first value may have any": (claimed(drafted(turn), alice=lambda: last == alice), {"alice": 0}),
+    "what is assigned": (claimed(at_first(drafted(turn), last=alice), alice=lambda: last == alice), {"alice": 1}),
+    "members are different": (
+        claimed(
+            at_first(drafted(move_on, end), phase=Phase.EARLY),
+            late=lambda: phase != Phase.LATE,
+            over=lambda: phase != Phase.OVER,
+        ),
+        {"late": 1, "over": 2},
+    ),
+    "a first value is read": (
+        claimed(at_first(drafted(see), seen=loops), none=lambda: forall(lambda a: ~seen(a), Party)),
+        {"none": 0},
+    ),
+    "what has a first value has no other": (
+        claimed(
+            at_first(drafted(meet), seen=loops), some=lambda: forall(lambda a: implies(seen(a), before(a, a)), Party)
+        ),
+        {"some": None},
+    ),
+    "two fresh values differ": (
+        claimed(
+            drafted(draw_two),
+            apart=lambda: forall(lambda a: ~paired(a, a), Key),
+            drawn=lambda: forall(lambda a, b: ~paired(a, b), Key, Key),
+        ),
+        {"apart": None, "drawn": 1},
+    ),
+    "a fresh value was not used before": (
+        claimed(drafted(draw), again=lambda: ~second, drawn=lambda: forall(lambda a: ~paired(a, a), Key)),
+        {"again": None, "drawn": 1},
+    ),
+    "the adversary acts": (claimed(drafted(see, costly=(betray,)), secret=lambda: ~known(alice)), {"secret": 1}),
+    "a rule is a step": (
+        claimed(drafted(see, rules=(learn,)), secret=lambda: forall(lambda a: ~known(a), Party)),
+        {"secret": 2},
+    ),
+    "where no step can be taken there are no runs": (
+        claimed(drafted(impossible), dark=lambda: ~second),
+        {"dark": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_claims_break_after_as_many_steps_as_it_takes(name: str) -> None:
+    protocol, expected = RUNS[name]
+    assert broken_after(protocol) == expected
+
+
+def test_runs_are_looked_at_up_to_the_bound_from_the_first_state() -> None:
+    protocol = claimed(drafted(), alone=lambda: last == alice, dark=lambda: ~first)
+    assert broken_after(protocol) == {"alone": 0, "dark": None}
+    protocol = claimed(drafted(*LIT), out=lambda: implies(second, first))
+    assert [broken_after(protocol, depth)["out"] for depth in (1, 2, 3, 4)] == [None, None, 3, 3]
+    assert [standings(protocol, depth)["out", "unrestricted"].least for depth in (1, 2)] == [2, 3]
+
+
+def betrayed(**axioms: Formula) -> Any:
+    draft = drafted(see, costly=(betray,))
+    draft.assumption("A1", "It is so.")
+    for name, formula in axioms.items():
+        draft.axiom(name, formula, assumption="A1")
+    return draft
+
+
+def test_axioms_hold_in_every_run() -> None:
+    def secret() -> Formula:
+        return ~known(alice)
+
+    assert broken_after(claimed(betrayed(), secret=secret)) == {"secret": 1}
+    assert broken_after(claimed(betrayed(honest=~corrupt(alice)), secret=secret)) == {"secret": None}
+    assert broken_after(claimed(betrayed(other=~corrupt(bob)), secret=secret)) == {"secret": 1}
+
+
+def test_the_axioms_of_a_threat_model_hold_under_it_alone() -> None:
+    draft = betrayed()
+    draft.threat("nobody", "nobody is corrupt", nobody=forall(lambda x: ~corrupt(x), Party))
+    draft.threat("bob", "bob is honest", bob=~corrupt(bob))
+    draft.threat("anyone", "anyone may be corrupt")
+    found = standings(claimed(draft, secret=lambda: ~known(alice)))
+    assert {threat: (each.least, each.last is None) for (_, threat), each in found.items()} == {
+        "nobody": (5, True),
+        "bob": (1, False),
+        "anyone": (1, False),
+    }
+
+
+def test_nothing_is_asked_after_what_is_not_known() -> None:
+    """Whatever is answered about more steps says nothing of so many or fewer."""
+    protocol = claimed(drafted(*LIT), out=lambda: implies(second, first))
+    (standing,) = standings(protocol, rlimit=1).values()
+    assert standing.last is not None
+    assert (standing.least, standing.last.steps, standing.last.found) == (1, 1, None)
+    assert not standing.last.is_proved
+    assert not standing.last.is_refuted
+
+
+@pytest.mark.parametrize(("number", "shown"), [(1, 1), (2, 2), (5, 5), (7, 8)])
+def test_a_structure_has_as_many_elements_as_it_takes(number: int, shown: int) -> None:
+    """Beyond those sizes that are tried it has as many as the solver likes."""
+    parties = [constant(f"p{place}", Party) for place in range(number)]
+    apart = [a != b for a, b in itertools.combinations(parties, 2)]
+    draft = betrayed(many=all_of(*apart, *(corrupt(a) for a in parties)))
+    ((_, standing),) = standings(claimed(draft, secret=lambda: ~known(alice) | ~corrupt(alice))).items()
+    assert standing.last is not None
+    assert standing.last.found is not None
+    instance = standing.last.found.instance
+    assert len(instance.elements["Party"]) == shown
+    assert instance.words.startswith(f"{shown} Party")
+    assert len(instance.relations["corrupt"]) >= number

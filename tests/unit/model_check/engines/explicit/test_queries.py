@@ -1,4 +1,4 @@
-"""Queries: generated code finds what the formula says, whichever way it looks for it."""
+"""Generated code finds what a formula says, and after a step exactly the rules that may add something are looked at."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ import itertools
 
 import pytest
 
-from carnet_check.engines.explicit.layout import Folding, Layout, conditions_in
+from carnet_check.engines.explicit.layout import Folding, Layout, Value, conditions_in
+from carnet_check.engines.explicit.model import Model, build
 from carnet_check.engines.explicit.queries import Domain, Draw, Lines, Names, Queries, unused
+from carnet_check.engines.explicit.saturation import Rule, changed
 from carnet_check.semantics import Interpreter, State
-from carnet_spec.language import Formula, Instance, Row, Step, exists, forall, implies, used
+from carnet_spec.language import Draft, Formula, Instance, Row, Step, exists, forall, implies, used
 from carnet_spec.language.expressions import used_symbol
 from carnet_spec.language.terms import IfThenElse, Var
-from tests.unit.model_check.small import (
-    Key,
-    Party,
-    Phase,
-    ahead,
-    alice,
-    before,
-    corrupt,
-    current,
-    drafted,
-    first,
-    last,
-    phase,
-    seen,
-)
+from tests.unit.model_check.small import *
+from tests.unit.model_check.steps import see
 
 X, Y = Party(Var("x", Party.sort)), Party(Var("y", Party.sort))
 PARTIES = ("p1", "p2", "p3")
@@ -119,14 +108,17 @@ def test_a_search_finds_each_choice_that_passes_and_each_once() -> None:
         assert sorted(found) == pairs
 
 
-def test_a_search_stays_inside_its_domains_however_it_looks() -> None:
+def test_a_search_stays_inside_its_domains_and_draws_apart() -> None:
     assert _found(seen(X), {"x": ("p1", "p2")}) == [("p1",)]
     assert _found(last == X, {"x": ("p1", "p2")}) == []
     assert _found(ahead(X, Y), {"x": ("p3",), "y": PARTIES}) == [("p3", "p3")]
-
-
-def test_a_search_over_one_variable_in_two_places_wants_both() -> None:
     assert _found(ahead(X, X), {"x": PARTIES}) == [("p3",)]
+    keys = ("k1", "k2", "k3")
+    domains: dict[str, Domain] = {
+        "j": Draw(used_symbol(Key.sort), keys, after=("k",)),
+        "k": Draw(used_symbol(Key.sort), keys),
+    }
+    assert _found(first | ~first, domains, USED) == [("k3", "k2")]
 
 
 USED = JUDGE.start().changed({"used_key": frozenset({("k1",)})}, {})
@@ -141,19 +133,8 @@ USED = JUDGE.start().changed({"used_key": frozenset({("k1",)})}, {})
         (USED, Draw(used_symbol(Key.sort), ("k1",)), []),
     ],
 )
-def test_a_draw_takes_the_first_unused_element_of_its_pool_or_each(
-    state: State, draw: Draw, drawn: list[tuple[str, ...]]
-) -> None:
+def test_a_draw_takes_the_first_of_its_pool_or_each(state: State, draw: Draw, drawn: list[tuple[str, ...]]) -> None:
     assert _found(Formula(first.term) | ~first, {"k": draw}, state) == drawn
-
-
-def test_a_draw_after_another_takes_something_else() -> None:
-    keys = ("k1", "k2", "k3")
-    domains: dict[str, Domain] = {
-        "j": Draw(used_symbol(Key.sort), keys, after=("k",)),
-        "k": Draw(used_symbol(Key.sort), keys),
-    }
-    assert _found(first | ~first, domains, USED) == [("k3", "k2")]
 
 
 def test_what_is_unused_says_so_also_of_elements_used_at_first() -> None:
@@ -162,3 +143,94 @@ def test_what_is_unused_says_so_also_of_elements_used_at_first() -> None:
     assert unused(0b00, masks, used_at_first, ("k1", "k2", "k3"), ()) == ("k1",)
     assert unused(0b11, masks, used_at_first, ("k1", "k2", "k3"), ()) == ("k3",), "the bit says that it changed"
     assert unused(0b10, masks, used_at_first, ("k1", "k3"), ("k1",)) == ("k3",)
+
+
+ORDERED = Instance({"Party": ("p1", "p2", "p3")}, {"before": frozenset({("p1", "p2"), ("p2", "p3")})})
+
+
+def shut(step: Step) -> None:
+    step.insert(first)
+    step.set(phase, Phase.LATE)
+
+
+def learn(step: Step, a: Party) -> None:
+    step.given("open", seen(a) & ~first)
+    step.insert(known(a))
+
+
+def share(step: Step, a: Party, b: Party) -> None:
+    step.given("told", known(a) & before(a, b))
+    step.insert(known(b))
+
+
+def finish(step: Step) -> None:
+    step.given("late", phase == Phase.LATE)
+    step.insert(third)
+
+
+def _saturated(*rules: Body) -> Model:
+    draft: Draft = drafted(see, shut, rules=rules)
+    return build(Interpreter(draft.protocol(), ORDERED), (), (), reduce=False)
+
+
+def _rule(model: Model, name: str) -> Rule:
+    return next(rule for rule in model.saturation.rules if rule.name == name)
+
+
+WOKEN: dict[str, tuple[str, Row, Value, set[str]]] = {
+    "a premise begins to hold": ("seen", ("p1",), True, {"learn"}),
+    "a premise ceases to hold": ("seen", ("p1",), False, set()),
+    "a denied premise ceases to hold": ("first", (), False, {"learn"}),
+    "a denied premise begins to hold": ("first", (), True, set()),
+    "a function changes": ("phase", (), "LATE", {"finish"}),
+    "a conclusion is premise of another": ("known", ("p2",), True, {"share"}),
+    "a conclusion is taken away": ("known", ("p2",), False, {"learn", "share"}),
+}
+
+
+@pytest.mark.parametrize("name", WOKEN)
+def test_a_rule_is_woken_by_what_may_let_it_add_something(name: str) -> None:
+    model = _saturated(learn, share, finish)
+    symbol, row, value, woken = WOKEN[name]
+    place = model.layout.tables[symbol].places[row]
+    assert {rule.name for rule in model.saturation.rules if rule.woken_by(place, value)} == woken
+
+
+@pytest.mark.parametrize("values", [(True, False), (False, True)], ids=str)
+def test_what_one_write_wakes_says_nothing_of_another_write_to_the_same_place(values: tuple[bool, ...]) -> None:
+    model = _saturated(learn, share, finish)
+    place = model.layout.tables["first"].places[()]
+    woken = {value: model.saturation.after({place: value}) is not None for value in values}
+    assert woken == {True: False, False: True}
+
+
+def test_a_rule_feeds_and_wakes_those_whose_premises_it_may_make_true() -> None:
+    model = _saturated(learn, share, finish)
+    rules = model.saturation.rules
+    feeds = {(rule.name, fed.name) for rule in rules for fed in rules if fed.fed_by(rule)}
+    assert feeds == {("learn", "share"), ("share", "share")}
+    model = _saturated(learn)
+    assert model.saturation.after({model.layout.tables["phase"].places[()]: "LATE"}) is None
+
+
+@pytest.mark.parametrize("rules", [(learn, share), (share, learn)], ids=["in order", "backwards"])
+def test_what_follows_from_what_follows_is_added_whatever_the_order(rules: tuple[Body, ...]) -> None:
+    model = _saturated(*rules)
+    place = model.layout.tables["seen"].places["p1",]
+    s = changed(0, model.layout.written([(place, True)], lambda: None))
+    closure = model.saturation.after({place: True})
+    assert closure is not None
+    after = changed(s, closure.answer(s))
+    held = [row for row, place in model.layout.tables["known"].places.items() if after & place.mask]
+    assert held == [("p1",), ("p2",), ("p3",)]
+    assert changed(after, closure.answer(after)) == after
+
+
+def test_the_first_state_is_saturated_and_a_rule_that_fired_says_so() -> None:
+    draft = drafted(see, rules=(finish,))
+    draft.initially(phase, Phase.LATE)
+    model = build(Interpreter(draft.protocol(), ORDERED), (), (), reduce=False)
+    start = model.saturation.start()
+    assert start & model.layout.tables["third"].places[()].mask
+    assert _rule(model, "finish").fired
+    assert not _rule(_saturated(learn), "learn").fired

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from carnet_check.engines.explicit import explore
+from carnet_check.engines.exploration import Caps
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Formula, Goal, Instance, Invariant, Step, forall, implies
 from tests.unit.model_check.small import Party, drafted, first, known, second, seen
@@ -89,7 +90,7 @@ def test_a_goal_that_is_reached_has_a_trace_and_one_that_is_not_has_none(engine:
 
 @BOTH
 def test_a_bound_on_states_ends_the_search_and_says_so(engine: str) -> None:
-    found = explore(PROTOCOL, INSTANCE, invariants=(), max_states=3, engine=engine, reduction=False)
+    found = explore(PROTOCOL, INSTANCE, invariants=(), caps=Caps(states=3), engine=engine, reduction=False)
     assert (found.complete, found.stopped_by) == (False, "states")
     assert 3 <= found.states < 13
 

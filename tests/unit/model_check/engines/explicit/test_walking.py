@@ -1,4 +1,4 @@
-"""Random walks: every step that changes the state is as likely as any other, and few walks cover a small graph."""
+"""Random walks: known draws, every step as likely as any other, and few walks cover a small graph."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import pytest
 from carnet_check.engines.explicit import explore, sample
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.walking import PackedWalks, _after, chance_of
-from carnet_check.engines.exploration import ActionSeen, GuardSeen, Walked, Walks
+from carnet_check.engines.explicit.walking import PackedWalks, RandomStream, _after, chance_of
+from carnet_check.engines.exploration import ActionCoverage, Caps, GuardCoverage, WalkCoverage, Walks
 from carnet_check.engines.native.search import NativeWalks
 from carnet_check.semantics import Interpreter
 from carnet_spec.language import Goal, Instance, Protocol, Step, exists
 from carnet_spec.language.terms import TRUE, Apply, Var, conjunction
 from tests.fixtures import toy
 from tests.unit.model_check.small import Party, drafted, first, known, second, seen
+from tests.unit.model_check.steps import learn
 
 ANY = Goal("anything", (), TRUE, "whatever happens")
 SOMEBODY = Goal("somebody", (), exists(seen, Party).term, "somebody is seen")
@@ -61,11 +62,6 @@ def stop(step: Step) -> None:
     step.insert(second)
 
 
-def learn(step: Step, a: Party) -> None:
-    step.given("seen", seen(a))
-    step.insert(known(a))
-
-
 def see_at_last(step: Step, a: Party) -> None:
     step.require("second is set", second)
     step.insert(seen(a))
@@ -88,12 +84,7 @@ def _toy() -> tuple[Protocol, Instance]:
 
 def walks_of(protocol: Protocol, walks: Walks, where: Instance | None = None) -> PackedWalks:
     judge = Interpreter(protocol, where or instance(protocol))
-    return PackedWalks(
-        build(judge, (), (), reduce=False), Watch(max_states=None, max_memory=None, progress=None), walks
-    )
-
-
-# -- what is drawn --------------------------------------------------------------------------------
+    return PackedWalks(build(judge, (), (), reduce=False), Watch(), walks)
 
 
 def test_each_step_that_changes_the_state_is_as_likely_as_any_other() -> None:
@@ -144,7 +135,7 @@ def test_what_rules_conclude_is_there_after_the_step(packed: Callable[..., Packe
 def test_a_step_that_changes_nothing_is_never_taken() -> None:
     protocol = drafted(stay).protocol()
     found = sample(protocol, instance(protocol), Walks(3), invariants=())
-    assert found.walked == Walked(3, 0, 3, {"stay": ActionSeen(0, True, {})})
+    assert found.walked == WalkCoverage(3, 0, 3, {"stay": ActionCoverage(0, True, {})})
     assert (found.states, found.depth, found.stopped_by) == (3, 0, None)
 
 
@@ -179,7 +170,7 @@ def test_an_action_that_reads_much_is_asked_for_one_element_at_a_time() -> None:
     assert run.run() is None
     assert [step.action.name for step in run.offers.steps].count("see") == 14
     assert sum(map(len, run.offers.memos)) < 40
-    assert run.seen()["see"].guards == {"not seen": GuardSeen(True, True, True)}
+    assert run.seen()["see"].guards == {"not seen": GuardCoverage(True, True, True)}
 
 
 def test_what_is_looked_for_is_looked_for_one_element_at_a_time() -> None:
@@ -189,7 +180,7 @@ def test_what_is_looked_for_is_looked_for_one_element_at_a_time() -> None:
     both = conjunction((Apply(seen.symbol, (party,)), Apply(known.symbol, (party,))))
     wanted = Goal("both", (party,), both, "somebody is seen and known")
     judge = Interpreter(protocol, where)
-    watch = Watch(max_states=None, max_memory=None, progress=None)
+    watch = Watch()
     run = PackedWalks(build(judge, (), [wanted, SOMEBODY], reduce=False), watch, Walks(300))
     assert len(run.looking) > 2
     assert run.run() is None
@@ -203,7 +194,7 @@ def test_what_is_looked_for_in_parts_is_seen_by_each(packed: Callable[..., Packe
     party = Var("a", seen.symbol.domain[0])
     wanted = Goal("seen", (party,), Apply(seen.symbol, (party,)), "somebody is seen")
     judge = Interpreter(protocol, instance(protocol, parties=14))
-    watch = Watch(max_states=None, max_memory=None, progress=None)
+    watch = Watch()
     run = packed(build(judge, (), [wanted], reduce=False), watch, Walks(3, depth=1))
     assert len(run.looking) == 14
     assert run.run() is None
@@ -219,27 +210,27 @@ def test_nothing_counts_of_the_walk_by_which_actions_are_split() -> None:
     assert not found.walked.actions["see_at_last"].guards["second is set"].held
 
 
-# -- what is covered ------------------------------------------------------------------------------
-
-
 def test_guards_are_told_apart() -> None:
     protocol = drafted(see, set_first, stop).protocol()
     found = sample(protocol, instance(protocol), Walks(50), invariants=())
     assert found.walked is not None
     guards = found.walked.actions["stop"].guards
-    assert guards == {"first is set": GuardSeen(True, True, True), "second is not": GuardSeen(True, True, True)}
+    assert guards == {"first is set": GuardCoverage(True, True, True), "second is not": GuardCoverage(True, True, True)}
     never = sample(drafted(see, stop).protocol(), instance(protocol), Walks(50), invariants=())
     assert never.walked is not None
     seen = never.walked.actions["stop"]
     assert (seen.taken, seen.enabled) == (0, False)
-    assert seen.guards == {"first is set": GuardSeen(False, True, True), "second is not": GuardSeen(True, False, False)}
+    assert seen.guards == {
+        "first is set": GuardCoverage(False, True, True),
+        "second is not": GuardCoverage(True, False, False),
+    }
 
 
 def test_what_several_instances_show_is_added_up() -> None:
-    one = Walked(2, 10, 1, {"a": ActionSeen(3, False, {"g": GuardSeen(held=True, decided=True)})})
-    other = Walked(1, 5, 0, {"a": ActionSeen(0, True, {"g": GuardSeen(failed=True, alone=True)})})
-    assert Walked.together([one, other]) == Walked(
-        3, 15, 1, {"a": ActionSeen(3, True, {"g": GuardSeen(True, True, True)})}
+    one = WalkCoverage(2, 10, 1, {"a": ActionCoverage(3, False, {"g": GuardCoverage(held=True, decided=True)})})
+    other = WalkCoverage(1, 5, 0, {"a": ActionCoverage(0, True, {"g": GuardCoverage(failed=True, alone=True)})})
+    assert WalkCoverage.together([one, other]) == WalkCoverage(
+        3, 15, 1, {"a": ActionCoverage(3, True, {"g": GuardCoverage(True, True, True)})}
     )
 
 
@@ -256,5 +247,33 @@ def test_no_state_is_kept() -> None:
 
 def test_memory_ends_walks_with_what_they_covered() -> None:
     protocol = drafted(see).protocol()
-    found = sample(protocol, instance(protocol), Walks(10), invariants=(), goals=[ANY], max_memory=1)
+    found = sample(protocol, instance(protocol), Walks(10), invariants=(), goals=[ANY], caps=Caps(memory=1))
     assert (found.stopped_by, found.complete, found.goals) == ("memory", False, {})
+
+
+KNOWN = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+"""What SplitMix64 draws from 1234567: the example that implementations of it are compared with."""
+
+
+def test_draws_are_splitmix64_and_decided_by_seed_and_walk() -> None:
+    chance = RandomStream(1234567)
+    assert [chance.drawn() for _ in KNOWN] == KNOWN
+    first, again = chance_of(5, 7), chance_of(5, 7)
+    assert [first.below(1000) for _ in range(20)] == [again.below(1000) for _ in range(20)]
+    begins = {chance_of(seed, walk).state for seed in range(100) for walk in range(100)}
+    assert len(begins) == 10_000
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 7, 10])
+def test_every_choice_is_as_likely_as_any_other(bound: int) -> None:
+    """Over the first draws of many walks and over many draws of one, by Pearson's statistic."""
+    many = 20_000
+    one = chance_of(1, 0)
+    firsts, others = (
+        [chance_of(0, walk).below(bound) for walk in range(many)],
+        [one.below(bound) for _ in range(many)],
+    )
+    for drawn in (firsts, others):
+        counts, expected = Counter(drawn), many / bound
+        assert set(counts) == set(range(bound))
+        assert sum((counts[each] - expected) ** 2 / expected for each in range(bound)) < 3 * bound + 15

@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from carnet_spec.language import (
-    Draft,
-    Formula,
-    Individual,
-    Kind,
-    Role,
-    Step,
-    constant,
-    forall,
-    implies,
-    member,
-    relation,
-    rigid_relation,
-    variable,
-)
+from carnet_spec.language import *
 
 
 class Person(Individual):

@@ -1,25 +1,41 @@
-"""What counts as a proof, and what a proof says it rests on."""
+"""What counts as a proof of safety and of liveness, what it rests on, and the least that it needs."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from carnet_check.engines.induction import ProofResult, SolverOutcome, Workers, houdini, prove, prove_claims
+from carnet_check.engines.induction import ProofResult, houdini, liveness, minimal, prove, try_claims
 from carnet_check.engines.induction.induction import answers_to
-from carnet_check.engines.induction.solving import Batch, Solver, solve
+from carnet_check.engines.induction.liveness import by_fairness
+from carnet_check.engines.induction.minimal import (
+    ASSUMPTION,
+    DEFENCE,
+    Account,
+    Element,
+    accounts,
+    claims_of_layers,
+    minimal_sets,
+)
+from carnet_check.engines.induction.solving import Batch, Solver, Workers, solve
+from carnet_check.engines.interface import LivenessAnswer
 from carnet_check.engines.proving import solver
-from carnet_check.engines.proving.composition import SolverAnswer
+from carnet_check.engines.proving.composition import SolverAnswer, SolverOutcome
+from carnet_check.loading.families import load
 from carnet_command.workers import WorkerPool
-from carnet_spec.language import Claim, Invariant, Protocol
+from carnet_spec.language import Claim, Draft, Formula, Invariant, Protocol, Step
 from carnet_spec.language.terms import FALSE
+from tests.unit.model_check.command import FIXTURES
+from tests.unit.model_check.engines.induction import lessons
 from tests.unit.model_check.engines.induction.lessons import draft
+from tests.unit.model_check.small import Body, Party, Phase, drafted, first, last, phase, second, third
+from tests.unit.model_check.steps import serve_one
 
 LESSON = draft().protocol()
 
@@ -35,9 +51,6 @@ def test_a_proof_names_the_lemmas_defences_and_assumptions_it_used(general: Proo
     assert secrecy.lemmas == ("told_are_honest",)
     assert secrecy.defences == ("screening",)
     assert secrecy.assumptions == ()
-
-
-def test_an_update_that_a_proof_needs_makes_its_defence_needed(general: ProofResult) -> None:
     assert general.claim("quiet").defences == ("forgetting",)
 
 
@@ -61,15 +74,12 @@ def test_what_rests_on_something_unproved_is_unproved() -> None:
     assert wrong.missing == ("init/absurd",)
 
 
-def test_an_exhausted_budget_is_unknown_and_never_a_proof() -> None:
+def test_what_was_not_looked_at_or_ran_out_of_budget_is_not_proved() -> None:
     result = prove(LESSON, jobs=1, rlimit=1)
     asked = [answer for answer in result.answers.values() if answer.attempt >= 0]
     assert asked
     assert {answer.outcome for answer in asked} == {SolverOutcome.UNKNOWN}
     assert not any(result.claim(claim.name).proved for claim in LESSON.claims if claim.name != "no-blame")
-
-
-def test_an_obligation_that_was_not_looked_at_is_not_proved() -> None:
     result = prove(LESSON, jobs=1, only=lambda each: each.id.startswith("init/"))
     assert result.claim("secrecy").missing == ("step/learn/secrecy",)
 
@@ -111,7 +121,7 @@ def test_a_lost_worker_leaves_its_one_obligation_unknown(
 
 
 def test_a_claim_that_needs_a_threat_model_is_proved_under_it_alone() -> None:
-    proofs = prove_claims(LESSON, jobs=1)
+    proofs = try_claims(LESSON, jobs=1).claims
     assert proofs["no-blame", "honest"].proved
     assert proofs["no-blame", "honest"].axioms == ("honest: nobody",)
     assert ("no-blame", "anyone") not in proofs
@@ -145,10 +155,7 @@ def test_the_general_proof_says_nothing_about_a_claim_limited_to_a_threat_model(
     assert "every threat model" in general.claim("no-blame").reason
 
 
-# -- dropping what is not inductive ---------------------------------------------------------------
-
-
-def test_a_removed_defence_drops_the_invariants_that_needed_it(general: ProofResult) -> None:
+def test_a_removed_defence_drops_what_needed_it_whatever_is_at_hand(general: ProofResult) -> None:
     careless = draft().protocol(without=("screening",))
     found = houdini(careless, jobs=1, baselines=[general])
     assert found.complete
@@ -156,10 +163,6 @@ def test_a_removed_defence_drops_the_invariants_that_needed_it(general: ProofRes
     assert found.surviving == ("quiet",)
     assert found.claim("quiet").proved
     assert found.claim("secrecy").missing == ("step/learn/secrecy",)
-
-
-def test_proofs_at_hand_change_what_is_asked_and_not_what_survives(general: ProofResult) -> None:
-    careless = draft().protocol(without=("screening",))
     fresh, helped = houdini(careless, jobs=1), houdini(careless, jobs=1, baselines=[general])
     assert fresh.surviving == helped.surviving
     assert helped.asked < fresh.asked
@@ -175,14 +178,11 @@ def test_only_what_the_wanted_claims_rest_on_is_looked_at() -> None:
     assert not found.claim("secrecy").proved
 
 
-def test_the_search_stops_when_the_wanted_claims_have_fallen() -> None:
+def test_the_search_stops_when_the_wanted_claims_have_fallen_or_are_elsewhere() -> None:
     found = houdini(LESSON, jobs=1, claims=["wrong"])
     assert set(found.dropped) == {"wrong"}
     assert found.rounds == 1
     assert found.claim("wrong").missing == ("step/learn/wrong",)
-
-
-def test_a_claim_under_another_threat_model_is_not_proved_by_looking_away() -> None:
     found = houdini(LESSON, LESSON.threat("anyone"), jobs=1, claims=["no-blame"])
     assert found.claim("no-blame").outcome is SolverOutcome.UNKNOWN
 
@@ -200,9 +200,6 @@ def _only(protocol: Protocol, names: tuple[str, ...]) -> Protocol:
 
     lemmas = tuple(lemma for lemma in protocol.lemmas if lemma.name in names)
     return replace(protocol, claims=tuple(filter(kept, protocol.claims)), lemmas=lemmas)
-
-
-# -- hints ----------------------------------------------------------------------------------------
 
 
 def test_hints_survive_being_written_and_read(general: ProofResult, tmp_path: Path) -> None:
@@ -223,9 +220,6 @@ def test_a_good_hint_is_all_that_is_tried(general: ProofResult) -> None:
     known = solver.hints_from(general.answers.values())
     again = prove(LESSON, jobs=1, hints=known)
     assert {a.attempt for a in again.answers.values() if known.get(a.id)} == {0}
-
-
-def test_a_protocol_without_hints_has_none() -> None:
     assert solver.load_hints(LESSON) == {}
 
 
@@ -240,3 +234,247 @@ def test_hypotheses_come_from_the_system_that_is_asked_about(general: ProofResul
     with Workers(1) as workers:
         (answer,) = answers_to([secrecy], bare, {}, 1_000_000, workers)
     assert answer.outcome is SolverOutcome.REFUTED
+
+
+LIST = Element(ASSUMPTION, "A1")
+CHECKED = Element(ASSUMPTION, "A3")
+FAME = Element(ASSUMPTION, "A2")
+FOUNDER = Element(ASSUMPTION, "axiom: the founder is honest")
+LISTED = Element(DEFENCE, "list")
+SEARCHED = Element(DEFENCE, "search")
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    """Return one worker for all tests."""
+    with Workers(1) as pool:
+        yield pool
+
+
+def club(name: str) -> Protocol:
+    """Return the protocol of a club."""
+    return load(f"{FIXTURES / 'assumed.py'}:{name}").protocol()
+
+
+def account_of(protocol: Protocol, workers: Workers) -> Account:
+    """Return the account of what is proved under every threat model."""
+    return next(accounts(protocol, (), workers))
+
+
+def test_the_claim_needs_each_of_its_set_and_nothing_else(workers: Workers) -> None:
+    account = account_of(club("draft"), workers)
+    assert {FAME, SEARCHED} <= set(account.elements)
+    (found,) = minimal_sets(account, ["no-thief"])
+    assert found.needed == (LIST, FOUNDER, LISTED)
+    assert found.only
+    assert not found.unsure
+    for element in (LIST, FOUNDER, LISTED):
+        assert account.without((element,), {"no-thief"}).lost == {"no-thief"}
+    assert not account.without((FAME, SEARCHED), {"no-thief"}).lost
+
+
+def test_an_assumption_that_is_dropped_from_the_specification_agrees(workers: Workers) -> None:
+    protocol = club("draft")
+    for name, needed in (("nobody listed steals", True), ("the founder is listed or not", False)):
+        weaker = replace(protocol, axioms=tuple(each for each in protocol.axioms if each.name != name))
+        assert prove(weaker, jobs=1, workers=workers).claim("no-thief").proved is not needed
+
+
+def test_of_two_that_are_each_enough_one_is_left_and_neither_is_necessary(workers: Workers) -> None:
+    (found,) = minimal_sets(account_of(club("doubled"), workers), ["no-thief"])
+    assert set(found.needed) in ({LIST, FOUNDER, LISTED}, {CHECKED, FOUNDER, LISTED})
+    assert found.necessary == (FOUNDER, LISTED)
+    assert not found.only
+
+
+def test_a_claim_falls_with_the_lemma_or_defence_that_it_rests_on(workers: Workers) -> None:
+    account = account_of(lessons.draft().protocol(), workers)
+    screening = Element(DEFENCE, "screening")
+    assert account.without((screening,), {"secrecy"}).lost == {"secrecy", "told_are_honest"}
+    (found,) = minimal_sets(account, ["secrecy"])
+    assert found.needed == (screening,)
+    (found,) = minimal_sets(account_of(lessons.draft().protocol(), workers), ["quiet"])
+    assert found.needed == (Element(DEFENCE, "forgetting"),)
+    assert not list(minimal_sets(account_of(lessons.draft().protocol(), workers), ["wrong"]))
+
+
+def test_an_element_without_an_answer_counts_as_needed(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minimal, "BUDGET", 1)
+    (found,) = minimal_sets(account_of(club("draft"), workers), ["no-thief"])
+    assert set(found.needed) >= {LIST, FOUNDER, LISTED}
+    assert set(found.unsure) == set(found.needed)
+
+
+def test_every_claim_is_accounted_for_once() -> None:
+    protocol = lessons.draft().protocol()
+    assert claims_of_layers(protocol) == {"": ("secrecy", "quiet", "wrong"), "honest": ("no-blame",)}
+
+
+def test_the_answers_are_those_of_the_solver(workers: Workers) -> None:
+    account = account_of(club("draft"), workers)
+    assert {answer.outcome for answer in account.proof.answers.values()} == {SolverOutcome.PROVED}
+    account.without((LIST,), {"no-thief"})
+    assert account.asked
+
+
+def serve(step: Step) -> None:
+    step.require("waited for", first)
+    step.insert(second)
+
+
+def look_away(step: Step) -> None:
+    step.require("waits", first)
+    step.remove(third)
+
+
+def _open(draft: Draft, fair: str) -> tuple[str, ...]:
+    draft.eventually("served", first, second, sentence="Who waits is served.", fair=(fair,))
+    protocol = draft.protocol()
+    return by_fairness(protocol, protocol.liveness[0]).open
+
+
+def test_only_a_step_that_is_always_possible_and_brings_it_about_will_do() -> None:
+    def leave(step: Step) -> None:
+        step.require("waits", first)
+        step.remove(first)
+
+    def serve_if_open(step: Step) -> None:
+        step.require("open", third)
+        step.insert(second)
+
+    assert _open(drafted(serve, look_away), "serve") == ()
+    assert _open(drafted(serve_if_open, look_away), "serve_if_open") == (
+        "serve_if_open is not always possible meanwhile",
+    )
+    assert _open(drafted(serve, look_away), "look_away") == ("look_away does not always bring it about",)
+    assert _open(drafted(serve, leave), "serve") == ("leave may end the waiting without what is waited for",)
+
+
+def test_only_the_steps_that_are_meant_have_to_bring_it_about() -> None:
+    assert _open(drafted(serve_one), "serve_one") == ("serve_one does not always bring it about",)
+    draft = drafted(serve_one)
+    draft.eventually(
+        "served", first, second, sentence="It comes.", fair=("serve_one",), given={"serve_one": {"a": last}}
+    )
+    protocol = draft.protocol()
+    assert by_fairness(protocol, protocol.liveness[0]).fair == ("serve_one",)
+
+
+def prepare(step: Step) -> None:
+    step.require("waited for, and nothing is prepared", first & (phase == Phase.EARLY))
+    step.set(phase, Phase.LATE)
+
+
+def finish(step: Step) -> None:
+    step.require("prepared", first & (phase == Phase.LATE))
+    step.insert(second)
+
+
+def undo(step: Step) -> None:
+    step.require("prepared", phase == Phase.LATE)
+    step.set(phase, Phase.EARLY)
+
+
+def dawdle(step: Step) -> None:
+    step.require("waited for, and nothing is prepared", first & (phase == Phase.EARLY))
+    step.insert(third)
+
+
+def begin(step: Step) -> None:
+    step.insert(first)
+
+
+def _staged(draft: Draft, *fair: str) -> LivenessAnswer:
+    draft.initially(phase, Phase.EARLY)
+    draft.eventually("served", first, second, sentence="Who waits is served.", fair=fair)
+    protocol = draft.protocol()
+    return by_fairness(protocol, protocol.liveness[0])
+
+
+def test_other_steps_of_the_action_of_a_stage_may_not_lead_back() -> None:
+    """Who is fair to those who came last may undo for others what was prepared."""
+
+    def staged(body: Body) -> LivenessAnswer:
+        body.__name__ = "finish"
+        draft = drafted(begin, prepare, body)
+        draft.initially(phase, Phase.EARLY)
+        given = {"finish": {"a": last}}
+        draft.eventually("served", first, second, sentence="It comes.", fair=("prepare", "finish"), given=given)
+        protocol = kept_open(draft).protocol()
+        return by_fairness(protocol, protocol.liveness[0])
+
+    def finish_or_undo(step: Step, a: Party) -> None:
+        step.require("prepared", first & (phase == Phase.LATE))
+        step.insert(second, when=a == last)
+        step.set(phase, Phase.EARLY, when=a != last)
+
+    def finish_or_not(step: Step, a: Party) -> None:
+        step.require("prepared", first & (phase == Phase.LATE))
+        step.insert(second, when=a == last)
+
+    assert "finish otherwise may lead back from where finish is possible" in staged(finish_or_undo).open
+    assert staged(finish_or_not).fair == ("prepare", "finish")
+
+
+def kept_open(draft: Draft) -> Draft:
+    """Return the draft with the lemma that it is never over."""
+
+    @draft.lemma
+    def never_over() -> Formula:
+        """It is never over."""
+        return phase != Phase.OVER
+
+    return draft
+
+
+def test_each_stage_leads_to_the_next_and_lemmas_say_that_there_always_is_one() -> None:
+    answer = _staged(kept_open(drafted(begin, prepare, finish)), "prepare", "finish")
+    assert (answer.fair, answer.lemmas, answer.open) == (("prepare", "finish"), ("never_over",), ())
+
+
+def test_nothing_is_proved_by_induction_where_axioms_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unwanted(*_: object, **__: object) -> None:
+        raise AssertionError("no lemma is used")
+
+    monkeypatch.setattr(liveness, "prove", unwanted)
+    draft = kept_open(drafted(serve, look_away))
+    draft.eventually("served", first, second, sentence="Who waits is served.", fair=("serve",))
+    protocol = draft.protocol()
+    answer = by_fairness(protocol, protocol.liveness[0])
+    assert (answer.proved, answer.lemmas, answer.axioms) == (True, (), frozenset())
+
+
+def test_a_lemma_that_does_not_hold_proves_nothing() -> None:
+    def close(step: Step) -> None:
+        step.require("nobody waits", ~first)
+        step.set(phase, Phase.OVER)
+
+    answer = _staged(kept_open(drafted(begin, prepare, finish, close)), "prepare", "finish")
+    assert not answer.proved
+    assert "step/close/never_over" in answer.open
+
+
+NOT_STAGES: dict[str, tuple[tuple[Body, ...], tuple[str, ...], str]] = {
+    "one step is not enough": ((begin, prepare, finish), ("finish",), "finish is not always possible meanwhile"),
+    "no stage at times": (
+        (begin, finish, undo), ("finish", "undo"), "there are times at which none of finish and undo is possible",
+    ),
+    "in the wrong order": (
+        (begin, prepare, finish), ("finish", "prepare"), "prepare does not always bring it about",
+    ),
+    "a stage that leads nowhere": (
+        (begin, dawdle, finish), ("dawdle", "finish"),
+        "dawdle does not always bring it about or make finish possible",
+    ),
+    "back again": (
+        (begin, prepare, finish, undo), ("prepare", "finish"), "undo may lead back from where finish is possible",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NOT_STAGES)
+def test_what_is_no_stage_is_said(what: str) -> None:
+    steps, fair, why = NOT_STAGES[what]
+    answer = _staged(kept_open(drafted(*steps)), *fair)
+    assert not answer.proved
+    assert why in answer.open

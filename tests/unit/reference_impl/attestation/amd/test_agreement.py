@@ -30,21 +30,24 @@ from carnet_ref.attestation.amd.report import (
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.appraisal import Appraisal
 from tests.fixtures.omne import refusal
-from tests.fixtures.simulated_reports import (
+from tests.fixtures.simulated_snp import (
+    CPUIDS,
     KINDS,
     NOW,
     REPORT_DATA,
+    TCBS,
     VCEK,
     VLEK,
+    SimulatedAmd,
     amd,
     appraised,
     chip,
     der,
+    encode_report,
     endorsement,
     flipped,
     signed,
 )
-from tests.fixtures.simulated_snp import CPUIDS, TCBS, SimulatedAmd, encode_report
 
 MILAN, GENOA, TURIN = Product
 LAXER_FOR = {

@@ -24,12 +24,15 @@ from carnet_ref.attestation.amd.report import (
     TcbVersion,
 )
 from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
-from tests.fixtures.simulated_reports import (
+from tests.fixtures.simulated_snp import (
+    CPUIDS,
     KINDS,
     NOW,
     REPORT_DATA,
+    TCBS,
     VCEK,
     VLEK,
+    SimulatedAmd,
     amd,
     appraised,
     chain,
@@ -40,7 +43,6 @@ from tests.fixtures.simulated_reports import (
     flipped,
     signed,
 )
-from tests.fixtures.simulated_snp import CPUIDS, TCBS, SimulatedAmd
 
 DAY = timedelta(days=1)
 MILAN, GENOA, TURIN = Product

@@ -18,7 +18,7 @@ from carnet_ref.attestation.amd.certificates import (
     parse_certificates,
 )
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_reports import amd, certificate_table, der, endorsement, pem
+from tests.fixtures.simulated_snp import amd, certificate_table, der, endorsement, pem
 
 LEAF, AUTHORITY, ROOT = endorsement(), amd().authority(KeyKind.VCEK), amd().root
 CLOUD_KEY = endorsement(kind=KeyKind.VLEK)

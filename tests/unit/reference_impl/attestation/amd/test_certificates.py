@@ -26,8 +26,7 @@ from carnet_ref.attestation.anchors import AnchorRole, Anchors, default_anchors
 from carnet_ref.attestation.simulated.authority import Authority
 from carnet_ref.crypto.certificate_path import PathError, common_name
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_reports import KINDS, NOW, VCEK, VLEK, amd, chip, endorsement
-from tests.fixtures.simulated_snp import TCBS, TEST_CLOUD, SimulatedAmd
+from tests.fixtures.simulated_snp import KINDS, NOW, TCBS, TEST_CLOUD, VCEK, VLEK, SimulatedAmd, amd, chip, endorsement
 
 TURIN = Product.TURIN
 

@@ -12,7 +12,7 @@ from carnet_ref.attestation.amd.evidence import AZURE, CONTAINER, HCL, JSON, VTP
 from carnet_ref.attestation.simulated.gpu import SimulatedGpu, gpu_request
 from carnet_ref.wire import MalformedError
 from tests.fixtures.simulated_quotes import QUOTE
-from tests.fixtures.simulated_reports import NOW, RUNTIME, chain, changed, endorsement, hcl, pem, signed
+from tests.fixtures.simulated_snp import NOW, RUNTIME, chain, changed, endorsement, hcl, pem, signed
 
 REPORT = signed()
 

@@ -10,7 +10,7 @@ import pytest
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, PROTECTING
 from carnet_ref.attestation.amd.report import PLATFORM_BITS, POLICY_BITS, GuestPolicy, PlatformInfo
 from carnet_ref.crypto.primitives import sha256
-from tests.fixtures.simulated_reports import REPORT_DATA, appraised, changed, chip
+from tests.fixtures.simulated_snp import REPORT_DATA, appraised, changed, chip
 
 ORDINARY = 0x3001F
 BITS = {name: 1 << bit for bit, name in POLICY_BITS.items()}

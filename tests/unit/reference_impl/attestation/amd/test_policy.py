@@ -9,7 +9,7 @@ import pytest
 from carnet_ref.attestation.amd.policy import DEFAULT_POLICY, DEFAULT_STEPS, KEYS, STEPS, Policy, parse_policy
 from carnet_ref.attestation.amd.report import Product
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_reports import appraised
+from tests.fixtures.simulated_snp import appraised
 
 EVERYTHING = {
     "require": ["signature", "measurement"],

@@ -21,8 +21,7 @@ from carnet_ref.attestation.amd.report import (
     parse_report,
 )
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_reports import signed
-from tests.fixtures.simulated_snp import encode_report
+from tests.fixtures.simulated_snp import encode_report, signed
 
 UNSIGNED_NUMBERS = [*range(0x2A0, 0x2A0 + 48), *range(0x2E8, 0x2E8 + 48)]
 RESERVED = {

@@ -18,8 +18,7 @@ from carnet_ref.attestation.amd.policy import DEFAULT_POLICY
 from carnet_ref.attestation.amd.report import Product
 from carnet_ref.attestation.anchors import AnchorRole, Anchors
 from carnet_ref.attestation.appraisal import AppraisalStep
-from tests.fixtures.simulated_reports import NOW, VCEK, VLEK, amd, appraised, flipped
-from tests.fixtures.simulated_snp import LISTS_LAST, SimulatedAmd
+from tests.fixtures.simulated_snp import LISTS_LAST, NOW, VCEK, VLEK, SimulatedAmd, amd, appraised, flipped
 
 DAY = timedelta(days=1)
 LIST = amd().revocation_list()

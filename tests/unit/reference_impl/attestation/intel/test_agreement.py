@@ -17,9 +17,19 @@ from carnet_ref.attestation.intel.collateral import TcbStatus
 from carnet_ref.attestation.intel.policy import DEFAULT_POLICY
 from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from tests.fixtures.dcap import refusal
-from tests.fixtures.quote_mutations import Question, mutated
-from tests.fixtures.signed_mutations import collateral_mutated, enclave_mutated, report_mutated
-from tests.fixtures.simulated_quotes import NOW, PLATFORM, QUOTE, REPORT_DATA, appraised, of_tdx_15
+from tests.fixtures.simulated_quotes import (
+    NOW,
+    PLATFORM,
+    QUOTE,
+    REPORT_DATA,
+    Question,
+    appraised,
+    collateral_mutated,
+    enclave_mutated,
+    mutated,
+    of_tdx_15,
+    report_mutated,
+)
 
 ROOT = PLATFORM.anchors.of(AnchorRole.INTEL_SGX)[0].public_bytes(Encoding.DER)
 PCK, PCK_AUTHORITY, _ = PLATFORM.pck_chain

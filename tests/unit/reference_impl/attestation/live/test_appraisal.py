@@ -26,6 +26,9 @@ from tests.fixtures.simulated_machine import (
     PLATFORM,
     SINCE,
     VENDOR,
+    SimulatedNvml,
+    SimulatedTsm,
+    SystemState,
     amd,
     anchors,
     certificate_table,
@@ -35,8 +38,6 @@ from tests.fixtures.simulated_machine import (
     snp_report,
     td,
 )
-from tests.fixtures.simulated_nvml import SimulatedNvml, SystemState
-from tests.fixtures.simulated_tsm import SimulatedTsm
 
 DEVTOOLS = SystemState(devtools=pynvml.NVML_CC_SYSTEM_DEVTOOLS_MODE_ON)
 NOBODY = "no such folder"

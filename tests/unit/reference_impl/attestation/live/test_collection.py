@@ -12,9 +12,17 @@ from carnet_command.exit_codes import ExitCode
 from carnet_ref.attestation.live.collection import collect, report_data, this_machine
 from carnet_ref.attestation.live.sources import ROOT, CollectionError, TsmFolder, this_nvml
 from carnet_ref.attestation.nvidia.wrappers import device_evidence
-from tests.fixtures.simulated_machine import NO_NVML, NONCE, gpu, machine, quote, snp_report, td
-from tests.fixtures.simulated_nvml import SimulatedNvml
-from tests.fixtures.simulated_tsm import SimulatedTsm
+from tests.fixtures.simulated_machine import (
+    NO_NVML,
+    NONCE,
+    SimulatedNvml,
+    SimulatedTsm,
+    gpu,
+    machine,
+    quote,
+    snp_report,
+    td,
+)
 
 
 def test_everything_is_asked_with_one_nonce(tmp_path: Path) -> None:

@@ -24,9 +24,18 @@ from carnet_ref.attestation.live.collection import (
 )
 from carnet_ref.attestation.live.sources import TsmFolder
 from carnet_ref.wire import MalformedError
-from tests.fixtures.simulated_machine import NONCE, NOW, anchors, gpu, machine, quote, snp_report, td
-from tests.fixtures.simulated_nvml import SimulatedNvml
-from tests.fixtures.simulated_tsm import SimulatedTsm
+from tests.fixtures.simulated_machine import (
+    NONCE,
+    NOW,
+    SimulatedNvml,
+    SimulatedTsm,
+    anchors,
+    gpu,
+    machine,
+    quote,
+    snp_report,
+    td,
+)
 
 
 def appraised(collection: Collection) -> Appraisal:

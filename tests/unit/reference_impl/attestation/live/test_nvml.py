@@ -12,8 +12,7 @@ import pytest
 from carnet_ref.attestation.live.sources import AbsentError, CollectionError, collect_gpus, this_nvml
 from carnet_ref.attestation.nvidia.report import parse_report
 from carnet_ref.attestation.simulated.gpu import CURRENT
-from tests.fixtures.simulated_machine import NONCE, gpu
-from tests.fixtures.simulated_nvml import SimulatedNvml, SystemState
+from tests.fixtures.simulated_machine import NONCE, SimulatedNvml, SystemState, gpu
 
 GPUS = [gpu(0), gpu(1)]
 OFF = SystemState(feature=pynvml.NVML_CC_SYSTEM_FEATURE_DISABLED)

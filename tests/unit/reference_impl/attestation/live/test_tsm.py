@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from carnet_ref.attestation.live.sources import LARGEST_BLOB, ROOT, AbsentError, CollectionError, TsmFolder, collect_vm
-from tests.fixtures.simulated_tsm import Deaf, Rival, SimulatedTsm
+from tests.fixtures.simulated_machine import Deaf, Rival, SimulatedTsm
 
 ASKED = bytes(range(64))
 

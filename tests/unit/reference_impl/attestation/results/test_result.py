@@ -47,6 +47,7 @@ from tests.fixtures.simulated_machine import (
     PLATFORM,
     SINCE,
     VENDOR,
+    SimulatedNvml,
     amd,
     anchors,
     certificate_table,
@@ -55,7 +56,6 @@ from tests.fixtures.simulated_machine import (
     machine,
     td,
 )
-from tests.fixtures.simulated_nvml import SimulatedNvml
 from tests.fixtures.wrapped_evidence import EVENTS, event_log, logged_rtmrs
 
 GPU = gpu()

@@ -11,8 +11,19 @@ from carnet_ref.attestation.amd.certificates import KeyKind
 from carnet_ref.attestation.amd.report import REPORT_BYTES, SIGNED_BYTES, Product, parse_report
 from carnet_ref.attestation.anchors import default_anchors
 from carnet_ref.attestation.simulated.authority import TEST
-from tests.fixtures.simulated_reports import KINDS, NOW, REPORT_DATA, amd, appraised, chip, endorsement, signed
-from tests.fixtures.simulated_snp import TCBS, SimulatedAmd, encode_report
+from tests.fixtures.simulated_snp import (
+    KINDS,
+    NOW,
+    REPORT_DATA,
+    TCBS,
+    SimulatedAmd,
+    amd,
+    appraised,
+    chip,
+    encode_report,
+    endorsement,
+    signed,
+)
 
 
 @pytest.mark.parametrize(("product", "kind"), KINDS)

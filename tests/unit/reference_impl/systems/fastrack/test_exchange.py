@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from carnet_ref.systems.fastrack.errors import ReportError
-from carnet_ref.systems.fastrack.exchange import CONFIDENTIAL, OPEN, Device, KeyExchange, certify
+from carnet_ref.systems.fastrack.exchange import CONFIDENTIAL, OPEN, Device, KeyExchange, ReportError, certify
 
 Verifies = Callable[[str, object], None]
 

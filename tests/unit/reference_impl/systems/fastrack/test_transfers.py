@@ -10,11 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, TAG_BYTES, AesGcm, AuthenticationError
-from carnet_ref.systems.fastrack.chunks import Label, decrypt, seal, verify
-from carnet_ref.systems.fastrack.errors import KernelError, TransferError
-from carnet_ref.systems.fastrack.exchange import Keys
-from carnet_ref.systems.fastrack.gpu import Gpu
-from carnet_ref.systems.fastrack.user import User
+from carnet_ref.systems.fastrack.exchange import KernelError, Keys, TransferError
+from carnet_ref.systems.fastrack.transfers import Gpu, Label, User, decrypt, seal, verify
 
 Verifies = Callable[[str, object], None]
 

@@ -8,8 +8,8 @@ import pytest
 
 from carnet_ref.crypto.primitives import AesGcm
 from carnet_ref.systems.ablation import ChecksWithout
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.parties.fault_injection import Fault, FaultInjection
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.replica_group import Fault, FaultInjection
 from tests.fixtures.backups import Aftermath, Moments, NotedIvs, run_with
 
 SHORT = Deployment(holder_names(2), 2, chunks=1, chunk_bytes=256)

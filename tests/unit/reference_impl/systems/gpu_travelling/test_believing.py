@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from carnet_ref.systems.gpu_travelling.enforcement import Checks
-from carnet_ref.systems.gpu_travelling.exploits.channels import ANY, AcceptingAppraiser
-from carnet_ref.systems.gpu_travelling.roles.appraising import accept_orchestrator
+from carnet_ref.systems.gpu_travelling.exploits.hostile import ANY, AcceptingAppraiser
+from carnet_ref.systems.gpu_travelling.roles.attestation import accept_orchestrator
 
 
 def test_what_believes_everything_passes_every_check_of_a_quote() -> None:

@@ -18,8 +18,8 @@ from carnet_ref.citations import (
     citations_in,
     places,
 )
-from carnet_ref.systems.gpu_travelling.ablations.checks import defence_names
-from carnet_ref.systems.gpu_travelling.exploits.catalogue import ABSTRACT
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import defence_names
+from carnet_ref.systems.gpu_travelling.exploits.catalogue import UNREPLAYED
 from carnet_spec.language import Family
 from carnet_spec.protocols.gpu_travelling import FAMILY
 
@@ -70,7 +70,7 @@ def test_every_requirement_and_every_defence_has_a_place(id: str) -> None:
 
 def test_a_defence_of_a_variant_that_has_no_place_is_listed_with_the_reason() -> None:
     without_place = defence_names() - set(CITED)
-    assert without_place == {each.name for each in ABSTRACT if each.why} & without_place
+    assert without_place == {each.name for each in UNREPLAYED if each.why} & without_place
     assert "channel-update" in without_place
     assert not without_place & set(DEFENCES)
 

@@ -10,7 +10,7 @@ import pytest
 from carnet_ref.citations import CHECKS, PACKAGE
 from carnet_ref.crypto.primitives import AuthenticationError
 from carnet_ref.recorder import step
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
 from carnet_ref.systems.gpu_travelling.enforcement import (
     Checks,
     ReceivedMessage,

@@ -17,17 +17,15 @@ from carnet_ref.attestation.simulated.td import SimulatedPlatform
 from carnet_ref.device import Mode
 from carnet_ref.spdm.errors import SpdmError
 from carnet_ref.systems.ablation import without
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
 from carnet_ref.systems.gpu_travelling.ablations.evidence import GPU
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
+from carnet_ref.systems.gpu_travelling.deployment import GPU_NAME, MADE, Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage, checking
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier, TdQuoter, TdVerifier, VendorServices
-from carnet_ref.systems.gpu_travelling.parties.deployment import GPU_NAME, MADE, Deployment, holder_names
-from carnet_ref.systems.gpu_travelling.roles.appraising import Agreed, accept_orchestrator
+from carnet_ref.systems.gpu_travelling.roles.attestation import Agreed, GpuEvidence, accept_orchestrator
 from carnet_ref.systems.gpu_travelling.roles.facts import attested
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import ProtocolError
-from tests.fixtures.fast_parties import FastRequester
-from tests.fixtures.worlds import draws
+from tests.fixtures.worlds import FastRequester, draws
 
 DEPLOYMENT = Deployment(holder_names(1), 1)
 NONCE = bytes(range(32))

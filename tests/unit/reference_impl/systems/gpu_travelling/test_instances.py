@@ -10,8 +10,8 @@ import pytest
 from carnet_ref.crypto.primitives import KEY_BYTES
 from carnet_ref.journal import Journal
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.node import Node
 from carnet_ref.wire import MalformedError
 from tests.fixtures.worlds import TestWorld, draws, world_of

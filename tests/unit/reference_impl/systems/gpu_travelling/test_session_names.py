@@ -8,8 +8,7 @@ from carnet_ref.attestation.simulated.gpu import SimulatedGpu
 from carnet_ref.crypto.primitives import Random
 from carnet_ref.spdm.messages import KeyExchange
 from carnet_ref.systems.gpu_travelling.evidence import gpu_responder
-from tests.fixtures.gpu_verifiers import verifier_of
-from tests.fixtures.worlds import draws
+from tests.fixtures.worlds import draws, verifier_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from carnet_ref.systems.pipellm.channel import Channel, Message
-from carnet_ref.systems.pipellm.gpu import Gpu
-from carnet_ref.systems.pipellm.memory import Memory
-from carnet_ref.systems.pipellm.predictors import Predictor
-from carnet_ref.systems.pipellm.runtime import Runtime, Tactics
+from carnet_ref.systems.pipellm.channel import Channel, Gpu, Message
+from carnet_ref.systems.pipellm.runtime import Memory, Predictor, Runtime, Tactics
 
 
 class Oracle:

@@ -10,13 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import TAG_BYTES
-from carnet_ref.systems.pipellm.channel import MAX_BLOCK, MESSAGES, NOP, Channel, Keys, Message, decrypt, encrypt, iv
-from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
-from carnet_ref.systems.pipellm.flushing import FlushingRuntime
-from carnet_ref.systems.pipellm.gpu import Gpu
-from carnet_ref.systems.pipellm.memory import Memory
-from carnet_ref.systems.pipellm.predictors import Fifo, Lifo, Repeat
-from carnet_ref.systems.pipellm.runtime import Runtime, Tactics
+from carnet_ref.systems.pipellm.channel import (
+    MAX_BLOCK,
+    MESSAGES,
+    NOP,
+    Channel,
+    ChannelError,
+    CopyError,
+    Gpu,
+    Keys,
+    Message,
+    decrypt,
+    encrypt,
+    iv,
+)
+from carnet_ref.systems.pipellm.runtime import Fifo, FlushingRuntime, Lifo, Memory, Repeat, Runtime, Tactics
 from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle
 
 Verifies = Callable[[str, object], None]

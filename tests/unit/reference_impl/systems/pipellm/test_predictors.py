@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_ref.systems.pipellm.predictors import Fifo, Lifo, Predictor, Repeat
+from carnet_ref.systems.pipellm.runtime import Fifo, Lifo, Predictor, Repeat
 
 
 def seen(predictor: Predictor, left: str, returned: str = "") -> Predictor:

@@ -7,10 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from carnet_ref.systems.pipellm.ablations import GoesOn, TakesAnyBytes, TakesAnyCommand, TakesAnyIv, Told
-from carnet_ref.systems.pipellm.channel import Message
-from carnet_ref.systems.pipellm.errors import ChannelError
-from carnet_ref.systems.pipellm.gpu import Gpu
+from carnet_ref.systems.pipellm.ablations import AddressedMessage, GoesOn, TakesAnyBytes, TakesAnyCommand, TakesAnyIv
+from carnet_ref.systems.pipellm.channel import ChannelError, Gpu, Message
 from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle
 
 Verifies = Callable[[str, object], None]
@@ -38,7 +36,7 @@ def refused(messages: Sequence[Message], at: int, reason: str) -> None:
 def test_an_iv_from_the_host_brings_an_old_block(record_property: Verifies) -> None:
     record_property("verifies", "pipellm-REQ-RECEIVE-01")
     weak, (one, two, _) = sent(TakesAnyIv)
-    replayed = [one, Told(one.ciphertext, two.command, iv=0, number=1)]
+    replayed = [one, AddressedMessage(one.ciphertext, two.command, iv=0, number=1)]
     for message in replayed:
         weak.gpu.receive(message)
     assert weak.gpu.landed == {0: b"page 0", 1: b"page 0"}
@@ -57,7 +55,10 @@ def test_a_tag_that_is_not_verified_lets_bits_change(record_property: Verifies) 
 def test_a_command_of_any_number_exchanges_blocks(record_property: Verifies) -> None:
     record_property("verifies", "pipellm-REQ-RECEIVE-03")
     weak, (one, two, _) = sent(TakesAnyCommand)
-    exchanged = [Told(one.ciphertext, two.command, iv=0, number=1), Told(two.ciphertext, one.command, iv=1, number=0)]
+    exchanged = [
+        AddressedMessage(one.ciphertext, two.command, iv=0, number=1),
+        AddressedMessage(two.ciphertext, one.command, iv=1, number=0),
+    ]
     for message in exchanged:
         weak.gpu.receive(message)
     assert weak.gpu.landed == {1: b"page 0", 0: b"page 1"}

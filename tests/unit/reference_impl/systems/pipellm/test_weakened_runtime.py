@@ -22,11 +22,9 @@ from carnet_ref.systems.pipellm.ablations import (
     WritesOn,
     summed,
 )
-from carnet_ref.systems.pipellm.channel import NOP, Channel, Message, decrypt
-from carnet_ref.systems.pipellm.errors import ChannelError, CopyError
-from carnet_ref.systems.pipellm.exploits.world import Stepwise
-from carnet_ref.systems.pipellm.flushing import FlushingRuntime
-from carnet_ref.systems.pipellm.runtime import Runtime, Tactics
+from carnet_ref.systems.pipellm.channel import NOP, Channel, ChannelError, CopyError, Message, decrypt
+from carnet_ref.systems.pipellm.exploits import Stepwise
+from carnet_ref.systems.pipellm.runtime import FlushingRuntime, Runtime, Tactics
 from tests.unit.reference_impl.systems.pipellm.bench import Bench, Oracle
 
 Verifies = Callable[[str, object], None]

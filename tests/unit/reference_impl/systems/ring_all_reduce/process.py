@@ -14,10 +14,17 @@ from multiprocessing.connection import Connection
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-from carnet_ref.systems.ring_all_reduce.errors import AlarmError, ReportError, RingError
-from carnet_ref.systems.ring_all_reduce.exchange import Device, Half, HopOpening, ReportCheck, answer_hop
-from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
-from carnet_ref.systems.ring_all_reduce.schedule import turns
+from carnet_ref.systems.ring_all_reduce.exchange import (
+    AlarmError,
+    Device,
+    Half,
+    HopOpening,
+    ReportCheck,
+    ReportError,
+    RingError,
+    answer_hop,
+)
+from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector, turns
 
 _STARTS = 120.0
 """The seconds that a rank waits for its neighbours to start."""

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
-from carnet_ref.systems.ring_all_reduce.schedule import Phase, turns
+from carnet_ref.systems.ring_all_reduce.rank import Phase, Rank, Vector, turns
 
 Turn = tuple[int, Phase, int]
 Between = Callable[[Turn, list[bytes]], list[bytes]]

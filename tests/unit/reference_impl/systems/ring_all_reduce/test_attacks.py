@@ -23,9 +23,8 @@ from carnet_ref.systems.ring_all_reduce.ablations import (
     SealsAgain,
     summed,
 )
-from carnet_ref.systems.ring_all_reduce.errors import AlarmError, TurnError
-from carnet_ref.systems.ring_all_reduce.rank import Rank, Vector
-from carnet_ref.systems.ring_all_reduce.schedule import Phase
+from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, TurnError
+from carnet_ref.systems.ring_all_reduce.rank import Phase, Rank, Vector
 from tests.unit.reference_impl.systems.ring_all_reduce.rings import (
     Turn,
     all_reduce,

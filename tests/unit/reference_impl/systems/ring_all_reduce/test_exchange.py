@@ -10,7 +10,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.systems.ring_all_reduce.ablations import AnyExchange, NoCertificate, NoCode, NoMode, NoPlace
-from carnet_ref.systems.ring_all_reduce.errors import ReportError
 from carnet_ref.systems.ring_all_reduce.exchange import (
     CONFIDENTIAL,
     OPEN,
@@ -19,6 +18,7 @@ from carnet_ref.systems.ring_all_reduce.exchange import (
     HopOpening,
     Report,
     ReportCheck,
+    ReportError,
     answer_hop,
     certify,
 )

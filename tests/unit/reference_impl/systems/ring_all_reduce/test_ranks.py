@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import NONCE_BYTES, AuthenticationError
-from carnet_ref.systems.ring_all_reduce.errors import AlarmError, TurnError
-from carnet_ref.systems.ring_all_reduce.messages import Label, seal, unseal
-from carnet_ref.systems.ring_all_reduce.rank import Rank
-from carnet_ref.systems.ring_all_reduce.schedule import Phase, receives, sends, steps, turns
+from carnet_ref.systems.ring_all_reduce.exchange import AlarmError, TurnError
+from carnet_ref.systems.ring_all_reduce.rank import Label, Phase, Rank, receives, seal, sends, steps, turns, unseal
 from tests.unit.reference_impl.systems.ring_all_reduce.rings import all_reduce, contributions, go_round, ring
 
 Verifies = Callable[[str, object], None]

@@ -8,13 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES
-from carnet_ref.systems.sgx_lkl.calls import Call
 from carnet_ref.systems.sgx_lkl.enclave import FRAMES, Enclave, Keys, Status
-from carnet_ref.systems.sgx_lkl.errors import ShapeError, TurnError
-from carnet_ref.systems.sgx_lkl.frames import opened
-from carnet_ref.systems.sgx_lkl.padding import unpadded
+from carnet_ref.systems.sgx_lkl.frames import Call, Operation, Shape, ShapeError, TurnError, opened, unpadded
 from carnet_ref.systems.sgx_lkl.run import Peer
-from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
 
 SHAPE = Shape(ticks=6, block_bytes=64)
 KEYS = Keys(secrets.token_bytes(KEY_BYTES), secrets.token_bytes(KEY_BYTES))

@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import KEY_BYTES
-from carnet_ref.systems.sgx_lkl.errors import AnswerError, ObliviousError, ShapeError, TurnError
-from carnet_ref.systems.sgx_lkl.frames import Frame
-from carnet_ref.systems.sgx_lkl.holder import Holder, collected, padded_dataset
-from carnet_ref.systems.sgx_lkl.shape import Shape
+from carnet_ref.systems.sgx_lkl.frames import AnswerError, Frame, ObliviousError, Shape, ShapeError, TurnError
+from carnet_ref.systems.sgx_lkl.run import Holder, collected, padded_dataset
 
 SHAPE = Shape(chunks=3, block_bytes=64)
 KEY = secrets.token_bytes(KEY_BYTES)

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.systems.sgx_lkl.errors import PaddingError, ShapeError
-from carnet_ref.systems.sgx_lkl.padding import cut, padded, room, unpadded
-from carnet_ref.systems.sgx_lkl.shape import Operation, Shape
+from carnet_ref.systems.sgx_lkl.frames import Operation, PaddingError, Shape, ShapeError, cut, padded, room, unpadded
 
 
 @given(st.binary(max_size=60))

@@ -8,8 +8,8 @@ from collections import defaultdict
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from carnet_ref.systems.checks import EVERY, Checks
+from carnet_ref.systems.teechain.chain import Plan
 from carnet_ref.systems.teechain.custody import CustodyLog, found, take_over
-from carnet_ref.systems.teechain.plans import Plan
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica
 from carnet_ref.systems.teechain.tee import Policy, Tee, certify

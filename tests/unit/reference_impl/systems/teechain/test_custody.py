@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from carnet_ref.systems.teechain.custody import gather, go_on
-from carnet_ref.systems.teechain.errors import ChainError, SealedStateError, SilentMemberError
 from carnet_ref.systems.teechain.primary import Primary
+from carnet_ref.systems.teechain.tee import ChainError, SealedStateError, SilentMemberError
 from tests.unit.reference_impl.systems.teechain.cluster import Cluster
 
 Verifies = Callable[[str, object], None]

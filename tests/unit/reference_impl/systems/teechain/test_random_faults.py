@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import EVERY, Checks
 from carnet_ref.systems.teechain.custody import CustodyLog, go_on
-from carnet_ref.systems.teechain.errors import ChainError, TeechainError
 from carnet_ref.systems.teechain.primary import Primary
+from carnet_ref.systems.teechain.tee import ChainError, TeechainError
 from tests.unit.reference_impl.systems.teechain.cluster import Cluster
 
 NAMES = ("a", "b", "c", "d")

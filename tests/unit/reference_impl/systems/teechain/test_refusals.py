@@ -11,15 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carnet_ref.systems.checks import Checks
-from carnet_ref.systems.teechain.custody import CustodyLog
-from carnet_ref.systems.teechain.errors import ChainError, QuoteError, SealedStateError, TeechainError
-from carnet_ref.systems.teechain.grants import Holder, grant, sign_grant
-from carnet_ref.systems.teechain.plans import FIRST, Plan
+from carnet_ref.systems.devices import point
+from carnet_ref.systems.teechain.chain import FIRST, Plan, Update, draw_key
+from carnet_ref.systems.teechain.custody import CustodyLog, Holder, grant, sign_grant
 from carnet_ref.systems.teechain.primary import Primary
 from carnet_ref.systems.teechain.replica import Replica
-from carnet_ref.systems.teechain.seats import draw_key
-from carnet_ref.systems.teechain.tee import Tee, point
-from carnet_ref.systems.teechain.words import Update
+from carnet_ref.systems.teechain.tee import ChainError, QuoteError, SealedStateError, Tee, TeechainError
 from carnet_ref.wire import join, split
 from tests.unit.reference_impl.systems.teechain.cluster import OTHER, POLICY, Cluster, platform
 

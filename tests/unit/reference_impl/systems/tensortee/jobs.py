@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from carnet_ref.systems.checks import EVERY, Checks
-from carnet_ref.systems.tensortee.cpu import Cpu
-from carnet_ref.systems.tensortee.descriptors import Descriptor
-from carnet_ref.systems.tensortee.layout import Layout, Shape, Side
-from carnet_ref.systems.tensortee.lines import LINE_BYTES
-from carnet_ref.systems.tensortee.memory import Memory, transfer
-from carnet_ref.systems.tensortee.npu import Npu
+from carnet_ref.systems.tensortee.enclaves import Cpu, Enclave, Npu
+from carnet_ref.systems.tensortee.memory import LINE_BYTES, Descriptor, Layout, Memory, Shape, Side, transfer
 from carnet_ref.systems.tensortee.session import Keys
-from carnet_ref.systems.tensortee.writing import Enclave
 
 KEYS = Keys(bytes(range(32)), bytes(range(32, 64)), bytes(range(64, 96)))
 WEIGHTS, BIAS, GRADIENTS, LOSS = 1, 2, 3, 4

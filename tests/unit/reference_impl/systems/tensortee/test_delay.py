@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carnet_ref.crypto.primitives import TAG_BYTES
-from carnet_ref.systems.tensortee.errors import HaltedError, TensorError
-from carnet_ref.systems.tensortee.lines import total
+from carnet_ref.systems.tensortee.memory import total
+from carnet_ref.systems.tensortee.session import HaltedError, TensorError
 from tests.unit.reference_impl.systems.tensortee.jobs import BIAS, GRADIENTS, LINES, LOSS, WEIGHTS, Job, block
 
 Verifies = Callable[[str, object], None]

@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from carnet_ref.systems.tensortee.descriptors import Descriptor
-from carnet_ref.systems.tensortee.errors import TensorError
-from carnet_ref.systems.tensortee.lines import STORED_BYTES
-from carnet_ref.systems.tensortee.memory import transfer
+from carnet_ref.systems.tensortee.memory import STORED_BYTES, Descriptor, transfer
+from carnet_ref.systems.tensortee.session import TensorError
 from tests.unit.reference_impl.systems.tensortee.jobs import BIAS, GRADIENTS, LINES, LOSS, WEIGHTS, Job, block
 
 Verifies = Callable[[str, object], None]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from carnet_ref.systems.ablation import ChecksWithout
 from carnet_ref.systems.checks import Checks
-from carnet_ref.systems.tensortee.lines import LINE_BYTES, MOST, Address, decrypt, encrypt, line_mac, total
+from carnet_ref.systems.tensortee.memory import LINE_BYTES, MOST, Address, decrypt, encrypt, line_mac, total
 from carnet_ref.systems.tensortee.session import Keys
 
 Verifies = Callable[[str, object], None]

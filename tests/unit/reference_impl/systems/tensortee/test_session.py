@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from carnet_ref.systems.tensortee.errors import SessionError
-from carnet_ref.systems.tensortee.session import Device, KeyExchange, certify
+from carnet_ref.systems.tensortee.session import Device, KeyExchange, SessionError, certify
 
 Verifies = Callable[[str, object], None]
 

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carnet_ref.systems.tensortee.errors import TensorError
-from carnet_ref.systems.tensortee.lines import MOST
-from carnet_ref.systems.tensortee.memory import Memory
-from carnet_ref.systems.tensortee.table import VersionTable
+from carnet_ref.systems.tensortee.memory import MOST, Memory, VersionTable
+from carnet_ref.systems.tensortee.session import TensorError
 from carnet_ref.wire import number
 
 Verifies = Callable[[str, object], None]

@@ -1,32 +1,19 @@
-"""Stratification: which functions and quantifiers keep obligations decidable, and which run in a circle."""
+"""Other analyses: stratification keeps obligations decidable, layers add only, and unused elements are alike."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from carnet_spec.language import (
-    Draft,
-    Formula,
-    Individual,
-    Kind,
-    Role,
-    Step,
-    exists,
-    forall,
-    function,
-    implies,
-    member,
-    relation,
-    rigid_function,
-    rigid_relation,
-)
+from carnet_spec.language import *
+from carnet_spec.language.analysis.freshness import told_apart
+from carnet_spec.language.analysis.layers import departures
 from carnet_spec.language.analysis.stratification import stratification
 from tests.fixtures import toy
-
-PARTY = Role("party")
+from tests.unit.spec.language.vocabulary import PARTY, Agent, Key, boss, drafted, enrolled, own, peer, ready, seen, sent
 
 
 class Truck(Individual):
@@ -149,14 +136,8 @@ ROWS: dict[str, tuple[tuple[Callable[[Draft], object], ...], list[str]]] = {
         ["Crate → Truck (function truck_of)", "Truck → Crate (a Crate for each Truck, in guard 'it' of act)"],
     ),
     "a denied lemma": (
-        (
-            _lemma(lambda c: exists(lambda t: forall(lambda d: on(d, t), Crate), Truck)),
-            _axiom(uses_truck_of),
-        ),
-        [
-            "Crate → Truck (function truck_of)",
-            "Truck → Crate (a Crate for each Truck, in the negation of lemma)",
-        ],
+        (_lemma(lambda c: exists(lambda t: forall(lambda d: on(d, t), Crate), Truck)), _axiom(uses_truck_of)),
+        ["Crate → Truck (function truck_of)", "Truck → Crate (a Crate for each Truck, in the negation of lemma)"],
     ),
     "a denied premise": (
         (_axiom(forall(lambda c: implies(on_all(c), heavy(c)), Crate)), _axiom(forall(loaded, Truck))),
@@ -210,3 +191,121 @@ def test_the_toy_is_decidable() -> None:
     found = stratification(toy.FAMILY.protocol())
     assert found.stratified
     assert [str(edge) for edge in found.edges] == ["Key → Agent (function owner)"]
+
+
+def give(step: Step, a: Agent, k: Key) -> None:
+    step.require("known", own(a, k) & enrolled(a))
+    step.insert(sent(a, k))
+
+
+def look(step: Step, a: Agent) -> None:
+    step.given("peer", (peer == a) & ready)
+    step.insert(seen(a))
+
+
+def _designed(*bodies: Callable[..., None]) -> Draft:
+    draft = drafted()
+    draft.axiom("the boss is enrolled", enrolled(boss))
+    for body in bodies:
+        draft.action(by=PARTY, says="x", source="y")(body)
+    return draft
+
+
+DESIGN = _designed(give, look).protocol()
+
+
+def _with(name: str, **changes: object) -> Protocol:
+    actions = tuple(replace(a, **changes) if a.name == name else a for a in DESIGN.actions)  # type: ignore[arg-type]
+    return replace(DESIGN, actions=actions)
+
+
+def _also(effect: Effect) -> Protocol:
+    (update,) = DESIGN.action("look").updates
+    added = replace(update, name="more", symbol=ready.term.symbol, effect=effect, args=())  # type: ignore[union-attr]
+    return _with("look", updates=(update, added))
+
+
+def _clear(step: Step) -> None:
+    step.remove(ready)
+
+
+LAYERS: dict[str, tuple[Callable[[], Protocol], list[str]]] = {
+    "the design itself": (lambda: DESIGN, []),
+    "one step less": (lambda: _designed(give).protocol(), ["look is gone"]),
+    "a new step that changes what is below": (
+        lambda: _designed(give, look, _clear).protocol(),
+        ["_clear is new and changes ready"],
+    ),
+    "a step also makes true what another waits for": (lambda: _also(Effect.INSERT), ["look also changes ready"]),
+    "a step also makes false what another waits for": (lambda: _also(Effect.REMOVE), ["look also changes ready"]),
+    "a step without its guard": (lambda: _with("look", guards=()), ["look lacks guard 'peer'"]),
+    "a step without its update": (lambda: _with("look", updates=()), ["look lacks update 'insert seen'"]),
+    "a step of another": (
+        lambda: _with("look", by=Role("else")),
+        ["look is taken by another party, or in another way"],
+    ),
+    "a deduction": (lambda: _with("look", deduction=True), ["look is taken by another party, or in another way"]),
+    "other parameters": (lambda: _with("look", params=()), ["look has other parameters"]),
+    "a first value more": (
+        lambda: replace(DESIGN, initial=(*DESIGN.initial, Initial(ready.term.symbol, (), true.term))),  # type: ignore[union-attr]
+        ["ready has another initial value"],
+    ),
+    "a first value less": (lambda: replace(DESIGN, initial=()), ["phase has another initial value"]),
+    "an axiom less": (lambda: replace(DESIGN, axioms=()), ["axiom 'the boss is enrolled' is gone"]),
+    "an axiom more": (lambda: replace(DESIGN, axioms=(*DESIGN.axioms, Axiom("more", enrolled(boss).term))), []),
+}
+
+
+@pytest.mark.parametrize("row", LAYERS)
+def test_what_makes_it_more_than_a_layer_is_named(row: str) -> None:
+    layer, said = LAYERS[row]
+    assert list(departures(layer(), DESIGN)) == said
+
+
+INSTANCE = Instance({"Agent": ("a1", "a2"), "Key": ("k1", "k2")})
+kept = variable("kept", Key, of=PARTY)
+
+
+def draw(step: Step, a: Agent, k: Key) -> None:
+    step.fresh(k)
+    step.insert(own(a, k))
+
+
+def keep(step: Step, k: Key) -> None:
+    step.require("another", kept != k)
+    step.set(kept, k)
+
+
+def give_back(step: Step, k: Key) -> None:
+    step.require("used", used(k))
+    step.remove(used(k))
+
+
+def burn(step: Step, k: Key) -> None:
+    step.require("unused", ~used(k))
+    step.insert(used(k))
+
+
+BODIES: dict[str, tuple[tuple[Callable[..., None], ...], bool]] = {
+    "only drawn": ((draw,), False),
+    "drawn and kept": ((draw, keep), False),
+    "given back": ((draw, give_back), True),
+    "marked by hand": ((draw, burn), True),
+}
+
+
+def _draft(*bodies: Callable[..., None]) -> Draft:
+    return drafted(*(lambda draft, body=body: draft.action(by=PARTY, says="x", source="y")(body) for body in bodies))
+
+
+@pytest.mark.parametrize("row", BODIES)
+def test_what_steps_do_may_tell_unused_elements_apart(row: str) -> None:
+    bodies, apart = BODIES[row]
+    found = told_apart(_draft(*bodies).protocol(), INSTANCE)
+    assert found == (frozenset({Key.sort}) if apart else frozenset())
+
+
+def test_a_first_value_tells_unused_elements_apart() -> None:
+    protocol = _draft(draw, keep).protocol()
+    named = Instance(INSTANCE.elements, first={"kept": {(): "k2"}})
+    assert told_apart(protocol, named) == {Key.sort}

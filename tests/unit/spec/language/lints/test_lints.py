@@ -9,39 +9,15 @@ from typing import Any
 
 import pytest
 
-from carnet_spec.language import (
-    Axiom,
-    Draft,
-    Effect,
-    Family,
-    Initial,
-    Protocol,
-    SpecificationError,
-    Step,
-    Variant,
-    constant,
-    true,
-    used,
-)
+from carnet_spec.language import *
 from carnet_spec.language.lints import NOTES, RULES, Level, check, lint, lint_draft, lint_family
 from carnet_spec.protocols.registry import OWN
 from tests.fixtures import toy
-from tests.unit.spec.language.lints import lint_rows, verdict_rows, wording_rows
-from tests.unit.spec.language.lints.pieces import (
-    DECLARED,
-    Part,
-    act,
-    given,
-    learn,
-    pass_on,
-    rule,
-    tagged,
-    writes_theirs,
-)
+from tests.unit.spec.language.lints.rows import *
 from tests.unit.spec.language.vocabulary import ADVERSARY, Agent, Key, boss, corrupt, drafted, enrolled, own, seen, sent
 
-COMPLAINTS = lint_rows.COMPLAINTS | wording_rows.COMPLAINTS | verdict_rows.COMPLAINTS
-PASSES = lint_rows.PASSES | wording_rows.PASSES | verdict_rows.PASSES
+COMPLAINTS = ABOUT_MEANING | ABOUT_WORDS | ABOUT_VERDICTS
+PASSES = MEANING_PASSES | WORDS_PASS | VERDICTS_PASS
 
 
 @pytest.mark.mends("V5")
@@ -78,7 +54,7 @@ def _rules_broken(protocol: Protocol) -> set[str]:
     return {complaint.rule for complaint in lint(protocol)}
 
 
-def test_labels_are_checked_where_no_tracing_did() -> None:
+def test_what_no_tracing_looked_at_is_checked() -> None:
     protocol = _protocol(act(pass_on))
     (action,) = protocol.actions
     for broken in (
@@ -88,34 +64,24 @@ def test_labels_are_checked_where_no_tracing_did() -> None:
     ):
         assert _rules_broken(replace(protocol, actions=(broken,))) == {"labels"}
     assert not _rules_broken(protocol)
-
-
-def test_a_rule_that_removes_is_found_where_no_tracing_did() -> None:
     protocol = _protocol(rule(learn))
     (action,) = protocol.actions
     removing = tuple(replace(update, effect=Effect.REMOVE) for update in action.updates)
     assert "insert-only" in _rules_broken(replace(protocol, actions=(replace(action, updates=removing),)))
-
-
-def test_initial_values_are_checked_where_no_tracing_did() -> None:
     protocol = _protocol(act(pass_on))
     for initial in (
         Initial(seen.symbol, (), true.term),
         Initial(seen.symbol, protocol.actions[0].params[1:], true.term),
         Initial(seen.symbol, protocol.actions[0].params[:1], boss.term),
     ):
-        broken = replace(protocol, initial=(*protocol.initial, initial))
-        assert _rules_broken(broken) == {"initial"}
+        assert _rules_broken(replace(protocol, initial=(*protocol.initial, initial))) == {"initial"}
 
 
-def test_a_key_with_a_name_is_not_drawn_blindly() -> None:
+def test_axioms_are_closed_and_keys_without_names_interchangeable() -> None:
     protocol = drafted(act(pass_on)).protocol()
     named = drafted(lambda draft: draft.axiom("kept", used(constant("master", Key)))).protocol()
     assert "interchangeable" in _rules_broken(named)
     assert "interchangeable" not in _rules_broken(protocol)
-
-
-def test_an_axiom_must_be_closed() -> None:
     protocol = _protocol(act(pass_on))
     a, k = protocol.actions[0].params
     open_axiom = Axiom("open", enrolled(Agent(a)).term)
@@ -132,7 +98,7 @@ def test_notes_refuse_nothing() -> None:
     check(draft.protocol())
 
 
-def test_check_lists_every_complaint() -> None:
+def test_check_lists_every_complaint_and_the_toy_has_none() -> None:
     with pytest.raises(SpecificationError) as refused:
         check(drafted(act(pass_on, says="", source="")))
     assert str(refused.value).splitlines() == [
@@ -140,6 +106,8 @@ def test_check_lists_every_complaint() -> None:
         "sentence: action pass_on: has no sentence: say in 'says' what happens, with {parameter} places",
         "source: action pass_on: has no source: name the slide, section, clause or file it follows",
     ]
+    check(toy.FAMILY)
+    assert not lint_family(toy.FAMILY)
 
 
 def test_a_part_that_a_defence_hides_is_linted_too() -> None:
@@ -151,11 +119,6 @@ def test_a_part_that_a_defence_hides_is_linted_too() -> None:
     draft = drafted(DECLARED, act(hidden), act(pass_on, shortcut_of="moat", source=""))
     assert not lint(draft.protocol())
     assert [complaint.rule for complaint in lint_draft(draft)] == ["source", "visibility"]
-
-
-def test_the_toy_is_in_order() -> None:
-    check(toy.FAMILY)
-    assert not lint_family(toy.FAMILY)
 
 
 def registered(id: str) -> Family:

@@ -12,14 +12,15 @@ from carnet_check.engines.explicit import explore
 from carnet_check.engines.explicit.bounds import Watch
 from carnet_check.engines.explicit.engine import EXPLICIT
 from carnet_check.engines.explicit.model import build
-from carnet_check.engines.explicit.places import Here, LostPlaceError, Owner, PlacesSearch, owner_of
+from carnet_check.engines.explicit.places import LostPlaceError, Owner, PlacesSearch, owner_of
 from carnet_check.engines.explicit.search import PackedSearch
-from carnet_check.engines.exploration import Exploration
+from carnet_check.engines.exploration import Caps, Exploration
 from carnet_check.loading.families import load
 from carnet_check.semantics import Interpreter
 from carnet_command.exit_codes import ExitCode
 from carnet_spec.language import Draft, Formula, Instance, Invariant, Protocol, Role, Step, flag
 from carnet_spec.language.terms import negation
+from tests.fixtures.local_places import Here
 from tests.fixtures.unseen import letters, relay, sites, vote
 from tests.unit.model_check.command import TOY, carnet
 
@@ -50,7 +51,7 @@ def in_places(
 
 def same(found: Exploration, expected: Exploration) -> bool:
     """Whether all numbers are the same, and as many steps lead to the same things."""
-    numbers = [(each.states, each.stood_for, each.transitions, each.depth, each.fired) for each in (found, expected)]
+    numbers = [(each.states, each.represented, each.transitions, each.depth, each.fired) for each in (found, expected)]
     traces = [
         {name: len(trace.steps) for name, trace in {**each.violations, **each.goals}.items()}
         for each in (found, expected)
@@ -63,7 +64,7 @@ def same(found: Exploration, expected: Exploration) -> bool:
 @pytest.mark.parametrize(
     ("protocol", "instance"), [(vote(), sites(3)), (relay(), letters(1, among=3))], ids=["vote", "relay"]
 )
-def test_any_number_of_places_finds_the_same(
+def test_any_number_of_places_finds_it_all(
     protocol: Protocol, instance: Instance, hand_over_at: int, number: int
 ) -> None:
     invariants = [claim.checked for claim in protocol.claims if claim.invariant]
@@ -116,7 +117,7 @@ def test_what_is_dominated_at_the_end_of_its_level_is_not_expanded() -> None:
     """The same state is found at more cost first."""
     protocol = gate()
     model = build(Interpreter(protocol, Instance(elements={}, budget=1)), (), protocol.goals, reduce=True)
-    search = PackedSearch(model, Watch(max_states=None, max_memory=None, progress=None), enough=0, dominance=True)
+    search = PackedSearch(model, Watch(), enough=0, dominance=True)
     search.run()
     first, *level = search.found[:3]
     assert [state & model.layout.spent for state in level] == [1, 0]
@@ -130,27 +131,24 @@ def test_a_place_that_is_lost_ends_the_search_with_what_was_covered() -> None:
     packed = functools.partial(PlacesSearch, places=Leaky(2, after=20), hand_over_at=1)
     found = explore(vote(), sites(3), invariants=(), packed=packed)
     assert found.stopped_by == "a lost worker"
-    assert found.states <= found.stood_for
+    assert found.states <= found.represented
     assert 0 < found.states < explore(vote(), sites(3), invariants=()).states
 
 
 @pytest.mark.parametrize("packed", [PackedSearch, functools.partial(PlacesSearch, places=Here(2), hand_over_at=1)])
 def test_bounds_hold_wherever_states_are(packed: Any) -> None:
-    found = explore(vote(), sites(3), invariants=(), packed=packed, max_states=50)
+    found = explore(vote(), sites(3), invariants=(), packed=packed, caps=Caps(states=50))
     assert found.stopped_by == "states"
     assert not found.complete
 
 
-def test_what_other_processes_hold_counts() -> None:
+def test_what_other_processes_hold_counts_and_states_fall_to_every_place() -> None:
     class Full(Here):
         def held(self) -> int:
             return 1 << 40
 
     packed = functools.partial(PlacesSearch, places=Full(2), hand_over_at=1)
-    assert explore(vote(), sites(3), invariants=(), packed=packed, max_memory=1 << 36).stopped_by == "memory"
-
-
-def test_states_fall_to_every_place_whatever_they_cost() -> None:
+    assert explore(vote(), sites(3), invariants=(), packed=packed, caps=Caps(memory=1 << 36)).stopped_by == "memory"
     owners = {owner_of(state << 3, 0b111, 3) for state in range(1000)}
     assert owners == {0, 1, 2}
     assert {owner_of(0b1010_000 | cost, 0b111, 3) for cost in range(8)} == {owner_of(0b1010_000, 0b111, 3)}
@@ -163,11 +161,8 @@ def test_what_does_not_go_with_a_cluster_is_refused(more: tuple[str, ...]) -> No
     assert "--ray does not go with" in ran.err
 
 
-def test_an_engine_of_one_machine_is_refused() -> None:
+def test_it_explores_here_unless_it_is_told_where_and_can() -> None:
     ran = carnet("explore", TOY, "--ray", "local", "--engine", "native")
     assert ran.code == ExitCode.USAGE
     assert "explores on one machine alone (those that do: explicit)" in ran.err
-
-
-def test_it_explores_here_unless_it_is_told_where() -> None:
     assert EXPLICIT.searches_by() is PackedSearch

@@ -23,9 +23,8 @@ from carnet_ref.keys import (
     engine_label,
     ratchet,
 )
-from carnet_ref.systems.gpu_travelling.ablations.checks import ChecksWithout
-from carnet_ref.systems.gpu_travelling.keys.inner import InnerKey, InnerKeyExchange
-from carnet_ref.systems.gpu_travelling.keys.schedules import SCHEDULES, key_schedule, wrapping_key
+from carnet_ref.systems.gpu_travelling.ablations.orchestrator import ChecksWithout
+from carnet_ref.systems.gpu_travelling.keys import SCHEDULES, InnerKey, InnerKeyExchange, key_schedule, wrapping_key
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import MalformedError
 from carnet_spec.protocols.gpu_travelling.design import SCHEDULES as SPECIFIED

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import Frame
 from carnet_ref.transport.platform import Platform
 from tests.fixtures.worlds import world_of

@@ -8,7 +8,7 @@ import pytest
 
 from carnet_ref.device import Mode
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
-from carnet_ref.systems.gpu_travelling.parties.deployment import LEAKED, holder_names
+from carnet_ref.systems.gpu_travelling.deployment import LEAKED, holder_names
 from tests.fixtures.worlds import world_of
 
 PLAIN = AblatedDeployment(holder_names(1), 1, chunks=1, chunk_bytes=64)

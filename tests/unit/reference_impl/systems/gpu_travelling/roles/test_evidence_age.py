@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.attestation.appraisal import Appraisal
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuAppraiser, GpuEvidence
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuAppraiser, GpuEvidence
 from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsReport,
     AwaitsReturn,
@@ -18,8 +18,7 @@ from carnet_ref.systems.gpu_travelling.roles.states import (
     AwaitsScrub,
     AwaitsTraining,
 )
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, world_of
 
 LASTS = 10.0
 UNCHECKED = frozenset({"attestation-age"})

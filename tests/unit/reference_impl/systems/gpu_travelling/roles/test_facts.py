@@ -19,10 +19,12 @@ from carnet_ref.keys import (
     KeyExhaustedError,
     UsageLimits,
 )
+from carnet_ref.systems.gpu_travelling import orders
 from carnet_ref.systems.gpu_travelling.ablations.deployment import NO_LIMITS
-from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.device.commands import Start
-from carnet_ref.systems.gpu_travelling.device.orders import (
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
+from carnet_ref.systems.gpu_travelling.orders import (
     Fence,
     Fenced,
     MemoryRead,
@@ -31,17 +33,11 @@ from carnet_ref.systems.gpu_travelling.device.orders import (
     Saved,
     Scrub,
     Scrubbed,
+    Start,
     Trained,
 )
-from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.appraising import prove_enrolment
-from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
-    Grant,
-)
+from carnet_ref.systems.gpu_travelling.roles.attestation import GpuEvidence, prove_enrolment
 from carnet_ref.systems.gpu_travelling.roles.facts import (
     EpochFact,
     Fact,
@@ -52,16 +48,19 @@ from carnet_ref.systems.gpu_travelling.roles.facts import (
     VersionFact,
 )
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
+from carnet_ref.systems.gpu_travelling.roles.messages import (
+    Grant,
+    Initiator,
+    respond,
+)
 from carnet_ref.transport.frames import ProtocolError
 from carnet_ref.wire import join
-from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
-from tests.fixtures.worlds import draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, draws, world_of
 
 EPOCH_KINDS = (*(kind for kind in EpochFact.__subclasses__() if kind is not VersionFact), *VersionFact.__subclasses__())
 KINDS = (GpuAttested, HolderEnrolled, *EPOCH_KINDS)
 CHECKS = Checks()
-GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
+GRANT = Grant("s1", 1, 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 LIMITS = UsageLimits.for_advantage()
 SECRET = bytes(range(32))
 LEAST = Start(b"")

@@ -14,21 +14,19 @@ from carnet_check.conformance import conform
 from carnet_ref.device import CopyEngines, Region
 from carnet_ref.keys import Direction, KeyUsage, LinkKeys, Opener
 from carnet_ref.recorder import write_trace
-from carnet_ref.systems.gpu_travelling.device.commands import Model
-from carnet_ref.systems.gpu_travelling.device.device import Device
-from carnet_ref.systems.gpu_travelling.device.orders import Place
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.device import Device
 from carnet_ref.systems.gpu_travelling.evidence import GpuVerifier
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
+from carnet_ref.systems.gpu_travelling.orders import Model, Place
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, ContextsFenced, KeyRotated, MemoryVerified
 from carnet_ref.systems.gpu_travelling.roles.gpu import InSession
 from carnet_ref.systems.gpu_travelling.roles.holder import Provides
-from carnet_ref.systems.gpu_travelling.roles.inputs import Returned
 from carnet_ref.systems.gpu_travelling.roles.job import Custody, Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link
-from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
-from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReport, AwaitsReturn, HomeStep, Transition
+from carnet_ref.systems.gpu_travelling.roles.messages import Grant
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import Procedures
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReport, AwaitsReturn, HomeStep, Returned, Transition
 from carnet_ref.transport.frames import Note
 from tests.fixtures.worlds import TestWorld, world_of
 

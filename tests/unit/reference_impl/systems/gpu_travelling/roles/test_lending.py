@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles.job import Job
-from carnet_ref.systems.gpu_travelling.roles.procedures import Procedures
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import world_of
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import Procedures
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
 
 class _Astray(Procedures):

@@ -8,20 +8,25 @@ import pytest
 
 from carnet_ref.device import TRAINING_CODE
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyExhaustedError, UsageLimits
-from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Start, Upload, Write, encode
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
 from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Grant, Return
+from carnet_ref.systems.gpu_travelling.orders import Logged, Model, Start, Upload, Write, encode_copy
+from carnet_ref.systems.gpu_travelling.roles.custody import at_home
 from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, Provides
-from carnet_ref.systems.gpu_travelling.roles.inputs import Declined, Returned
 from carnet_ref.systems.gpu_travelling.roles.links import TURN, Link, SessionKeys
+from carnet_ref.systems.gpu_travelling.roles.messages import Decline, Grant, Return
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
-from carnet_ref.systems.gpu_travelling.roles.rationing import at_home
-from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, AwaitsSession, Back, Finished
+from carnet_ref.systems.gpu_travelling.roles.states import (
+    AwaitsReturn,
+    AwaitsSession,
+    Back,
+    Declined,
+    Finished,
+    Returned,
+)
 from carnet_ref.transport.frames import Ended, Remark, Send
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, draws, world_of
 
 LIMITS = UsageLimits.for_messages(8)
 SECRET = bytes(range(32))
@@ -100,7 +105,7 @@ def test_what_a_holder_returned_is_counted_and_the_rest_is_free_again() -> None:
     assert job.lent is not None
     SECURE.take(state, Returned("alice", Return(job.live.session, job.lent.epoch, 3, 48)))
     usage = job.live.usage("alice", Direction.H2D)
-    assert (usage.operations, usage.used_bytes) == (3, 48 + 3 * len(encode(Write(0, 0, b""))))
+    assert (usage.operations, usage.used_bytes) == (3, 48 + 3 * len(encode_copy(Write(0, 0, b""))))
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-RETURN-03")
@@ -189,8 +194,8 @@ def test_what_a_return_takes_is_what_is_sent() -> None:
     """Without the model, which stays on the GPU; but there is room for bringing it home."""
     model = b"m" * 1_000
     needs = at_home(len(model))
-    assert needs[Direction.H2D] == Budget.of([len(encode(Upload(TRAINING_CODE, b"")))])
-    assert needs[Direction.D2H] == Budget.of([len(encode(Logged(1.0))), len(encode(Model(model)))])
+    assert needs[Direction.H2D] == Budget.of([len(encode_copy(Upload(TRAINING_CODE, b"")))])
+    assert needs[Direction.D2H] == Budget.of([len(encode_copy(Logged(1.0))), len(encode_copy(Model(model)))])
 
 
 @pytest.mark.mends("H5")

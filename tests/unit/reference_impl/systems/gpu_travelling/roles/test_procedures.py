@@ -11,26 +11,14 @@ import pytest
 
 from carnet_ref.keys import Budget
 from carnet_ref.systems.gpu_travelling.ablations.orchestrator import AwaitsReattachment, table_without
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles import inputs, states
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Decline, Return
-from carnet_ref.systems.gpu_travelling.roles.inputs import (
-    Admitted,
-    Declined,
-    Input,
-    LinkMessage,
-    OwnTurn,
-    Reported,
-    ReportOutside,
-    Returned,
-    Semaphore,
-    SessionMessage,
-    TimePassed,
-)
-from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Failure
-from carnet_ref.systems.gpu_travelling.roles.procedures import (
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles import states
+from carnet_ref.systems.gpu_travelling.roles.messages import Decline, Return
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import (
     COLUMNS,
+    SECURE,
     TABLE,
+    Failure,
     Procedures,
     Row,
     Table,
@@ -39,22 +27,32 @@ from carnet_ref.systems.gpu_travelling.roles.procedures import (
     cell,
 )
 from carnet_ref.systems.gpu_travelling.roles.states import (
+    Admitted,
     AwaitsAnswer,
     AwaitsReturn,
+    Declined,
+    Input,
+    LinkMessage,
     OrchestratorState,
+    OwnTurn,
+    Reported,
+    ReportOutside,
+    Returned,
+    Semaphore,
+    SessionMessage,
+    TimePassed,
     Transition,
 )
 from carnet_ref.transport.frames import Proceed, ProtocolError, Remark
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, draws, world_of
 
-ABSTRACT = {OrchestratorState, AwaitsAnswer}
+UNREPLAYED = {OrchestratorState, AwaitsAnswer}
 STATES = {
     each
     for each in vars(states).values()
-    if isinstance(each, type) and issubclass(each, OrchestratorState) and each not in ABSTRACT
+    if isinstance(each, type) and issubclass(each, OrchestratorState) and each not in UNREPLAYED
 }
-INPUTS = {each for each in vars(inputs).values() if isinstance(each, type) and issubclass(each, Input)} - {Input}
+INPUTS = {each for each in vars(states).values() if isinstance(each, type) and issubclass(each, Input)} - {Input}
 PAIRS = [(state, event) for state in TABLE for event in COLUMNS]
 EVENTS: tuple[Input, ...] = (
     SessionMessage(b"no message"),

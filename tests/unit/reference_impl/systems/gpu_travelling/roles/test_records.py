@@ -8,13 +8,13 @@ import pytest
 
 from carnet_ref.crypto.primitives import AuthenticationError, sha384
 from carnet_ref.keys import Budget
-from carnet_ref.systems.gpu_travelling.roles.books import NO_BOOKS, Books, Entry, Kept, Progress
-from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
+from carnet_ref.systems.gpu_travelling.roles.job import EMPTY_BOOKS, Books, Checkpoint, Entry, Progress
+from carnet_ref.systems.gpu_travelling.roles.messages import (
     Answer,
     Decline,
     Grant,
     Hello,
+    Initiator,
     NoChannel,
     OrchestratorEvidence,
     Proof,
@@ -24,11 +24,12 @@ from carnet_ref.systems.gpu_travelling.roles.channel_messages import (
     encode_message,
     parse_envelope,
     parse_message,
+    respond,
 )
 from carnet_ref.wire import MalformedError, join
 from tests.fixtures.worlds import draws
 
-GRANT = Grant(1, "s1", 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
+GRANT = Grant("s1", 1, 2, 3, 4, 5, 6, Budget(7, 8), b"key", b"mask")
 MODEL = sha384(b"model")
 
 
@@ -91,11 +92,11 @@ def test_a_grant_shows_no_key_when_it_is_printed() -> None:
 
 
 def test_what_is_kept_survives_the_journal() -> None:
-    kept = Kept(Progress(2, (1.5, 0.5), 100, sha384(b"model")), b"model", 3)
-    assert Kept.parse(kept.encode()) == kept
+    kept = Checkpoint(Progress(2, (1.5, 0.5), 100, sha384(b"model")), b"model", 3)
+    assert Checkpoint.parse(kept.encode()) == kept
     assert kept.progress.digest == sha384(b"model").hex()
     with pytest.raises(MalformedError):
-        Kept.parse(b"\x01\0\0\0x\0\0\0\0")
+        Checkpoint.parse(b"\x01\0\0\0x\0\0\0\0")
 
 
 @pytest.mark.parametrize(
@@ -116,9 +117,9 @@ def test_what_is_kept_survives_the_journal() -> None:
 )
 def test_what_is_kept_has_counts_and_a_digest(name: str, value: object) -> None:
     numbers = {"rounds": 1, "losses": [1.0], "provisioned": 9, "latest": MODEL.hex(), "returns": 1}
-    assert Kept.parse(join(json.dumps(numbers).encode(), b"model")).returns == 1
+    assert Checkpoint.parse(join(json.dumps(numbers).encode(), b"model")).returns == 1
     with pytest.raises(MalformedError, match="what is kept"):
-        Kept.parse(join(json.dumps(numbers | {name: value}).encode(), b"model"))
+        Checkpoint.parse(join(json.dumps(numbers | {name: value}).encode(), b"model"))
 
 
 def test_an_entry_of_the_ledger_is_text() -> None:
@@ -131,14 +132,14 @@ ENTRY = Entry("alice", "s1/1", "aa", "bb")
 
 @pytest.mark.verifies("gpu-travelling-REQ-MODEL-04")
 def test_the_books_say_what_was_lost() -> None:
-    books = NO_BOOKS.returned("s1/1").entered(ENTRY).secured().returned("s1/3").given_up().returned("s2/1")
+    books = EMPTY_BOOKS.returned("s1/1").entered(ENTRY).secured().returned("s1/3").given_up().returned("s2/1")
     assert (books.ledger, books.lost, books.unsecured, books.returns) == ((ENTRY,), ("s1/3",), ("s2/1",), 3)
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-MODEL-04")
 def test_the_books_are_the_same_after_a_crash() -> None:
-    kept = Kept(Progress(1, (1.0,), 9, MODEL), b"model", 1)
+    kept = Checkpoint(Progress(1, (1.0,), 9, MODEL), b"model", 1)
     again = Books.of([ENTRY.encode()], [b"s1/1", b"s1/3", b"s2/1"], [b"s1/3"], kept)
-    assert again == NO_BOOKS.returned("s1/1").entered(ENTRY).secured().returned("s1/3").given_up().returned("s2/1")
+    assert again == EMPTY_BOOKS.returned("s1/1").entered(ENTRY).secured().returned("s1/3").given_up().returned("s2/1")
     with pytest.raises(MalformedError, match="ledger"):
         Books.of([b"no entry"], [], [], kept)

@@ -9,40 +9,44 @@ import pytest
 from carnet_ref.crypto.primitives import sha384
 from carnet_ref.device import BASE, Region
 from carnet_ref.keys import Budget, Direction, H100KeySchedule, KeyUsage, Sealer, UsageLimits
-from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.device.commands import Logged, Model, Reply, Sent, encode
-from carnet_ref.systems.gpu_travelling.device.orders import (
+from carnet_ref.systems.gpu_travelling import orders
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.keys import key_schedule
+from carnet_ref.systems.gpu_travelling.orders import (
     Fenced,
+    Logged,
     MemoryRead,
+    Model,
     Order,
+    Reply,
     Report,
     Save,
     Saved,
     Scrubbed,
+    Sent,
     Train,
     Trained,
+    encode_copy,
 )
-from carnet_ref.systems.gpu_travelling.keys.schedules import key_schedule
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.channel import Initiator, respond
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Grant
 from carnet_ref.systems.gpu_travelling.roles.facts import BufferScrubbed, GpuAttested, HolderEnrolled
 from carnet_ref.systems.gpu_travelling.roles.holder import AwaitsGrant, HolderPhase, Provides
-from carnet_ref.systems.gpu_travelling.roles.inputs import Admitted, LinkMessage, Reported
 from carnet_ref.systems.gpu_travelling.roles.job import Job
 from carnet_ref.systems.gpu_travelling.roles.links import Link, SessionKeys
+from carnet_ref.systems.gpu_travelling.roles.messages import Grant, Initiator, respond
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE
 from carnet_ref.systems.gpu_travelling.roles.states import (
+    Admitted,
     AwaitsHolder,
     AwaitsModel,
     AwaitsScrub,
     AwaitsTraining,
     Established,
+    LinkMessage,
+    Reported,
 )
 from carnet_ref.transport.frames import ProtocolError
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import draws
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, draws
 
 SECRET = bytes(range(32))
 MODEL = sha384(b"model")
@@ -62,7 +66,7 @@ def waiting(accepted: tuple[str, ...] = ()) -> AwaitsGrant:
 
 def of_epoch(epoch: int) -> Grant:
     """Return a grant of this epoch that is large enough."""
-    return Grant(0, "s1", epoch, 0, 0, 0, BASE[Region.BUFFER], Budget(9, 99), bytes(32), bytes(12))
+    return Grant("s1", 0, epoch, 0, 0, 0, BASE[Region.BUFFER], Budget(9, 99), bytes(32), bytes(12))
 
 
 def given_back(state: HolderPhase) -> HolderPhase:
@@ -127,7 +131,7 @@ def reported(job: Job, order: Order, report: Report) -> Reported:
 
 
 def home(gpu: Sealer, reply: Reply) -> LinkMessage:
-    return LinkMessage(gpu.seal(encode(reply)))
+    return LinkMessage(gpu.seal(encode_copy(reply)))
 
 
 @pytest.mark.verifies("gpu-travelling-REQ-SESSION-03")

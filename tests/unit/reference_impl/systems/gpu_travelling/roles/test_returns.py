@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from carnet_ref.systems.gpu_travelling.ablations.deployment import AblatedDeployment
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from carnet_ref.systems.gpu_travelling.roles.channel_messages import Return
-from carnet_ref.systems.gpu_travelling.roles.inputs import Returned
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.roles.messages import Return
 from carnet_ref.systems.gpu_travelling.roles.orchestrator import Orchestrator
-from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, Back
+from carnet_ref.systems.gpu_travelling.roles.states import AwaitsReturn, Back, Returned
 from carnet_ref.transport.frames import Remark
 from tests.fixtures.worlds import world_of
 

@@ -14,23 +14,22 @@ import pytest
 from carnet_ref.attestation.appraisal import Appraisal, AppraisalStep
 from carnet_ref.device import CopyEngines
 from carnet_ref.keys.usage import UsageSummary
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.enforcement import Checks, ReceivedMessage
 from carnet_ref.systems.gpu_travelling.names import GPU
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
 from carnet_ref.systems.gpu_travelling.roles import facts
-from carnet_ref.systems.gpu_travelling.roles.appraising import (
+from carnet_ref.systems.gpu_travelling.roles.attestation import (
     BINDING_STEPS,
     JOB_STEPS,
     QUOTE_STEPS,
     Agreed,
+    GpuEvidence,
     accept_orchestrator,
 )
 from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Link
-from carnet_ref.systems.gpu_travelling.roles.ports import GpuEvidence
 from carnet_ref.transport.frames import PLATFORM, Frame, FrameKind, ProtocolError
 from carnet_ref.wire import join
-from tests.fixtures.fast_parties import ChainTrainer, FastAppraiser, FastDeployment, FastRequester
-from tests.fixtures.worlds import TestWorld, draws, world_of
+from tests.fixtures.worlds import ChainTrainer, FastAppraiser, FastDeployment, FastRequester, TestWorld, draws, world_of
 
 PAST = UsageSummary(2, 1, 2, 1)
 """A key that protected more than it may."""

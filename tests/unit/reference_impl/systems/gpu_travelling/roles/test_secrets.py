@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from carnet_ref.crypto import primitives as crypto
 from carnet_ref.crypto.primitives import AesGcm, AesGcmSiv
 from carnet_ref.journal import Journal
+from carnet_ref.systems.gpu_travelling.deployment import Deployment, holder_names
 from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
-from carnet_ref.systems.gpu_travelling.parties.deployment import Deployment, holder_names
 from carnet_ref.transport.frames import Frame
 from carnet_ref.transport.platform import Platform
 from carnet_ref.transport.supervisor import Supervisor
@@ -37,12 +37,12 @@ for kind in (crypto.AesGcm, crypto.AesGcmSiv):
         sink.write(bytes(key).hex() + "\\n")
         original(self, key)
     kind.__init__ = init
-from carnet_ref.transport import process, wire
+from carnet_ref.transport import frames, process
 class Watching(process.Platform):
     def see(self, frame):
         super().see(frame)
         with open(os.environ["SEEN_FRAMES"], "ab") as seen:
-            seen.write(wire.encode_frame(frame))
+            seen.write(frames.encode_frame(frame))
 process.Platform = Watching
 process.main()
 """
@@ -71,8 +71,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         seen.append(bytes(key))
         return original(key, info, length)
 
-    schedules = "systems.gpu_travelling.keys.schedules"
-    for module in ("crypto.primitives", "crypto.hpke", "keys.h100", schedules):
+    for module in ("crypto.primitives", "crypto.hpke", "keys.schedule"):
         monkeypatch.setattr(f"carnet_ref.{module}.hkdf_expand_sha256", expand)
     return seen
 

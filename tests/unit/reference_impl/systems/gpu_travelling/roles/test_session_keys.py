@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from carnet_ref.keys import KeyExhaustedError, UsageLimits
-from carnet_ref.systems.gpu_travelling.device import orders
-from carnet_ref.systems.gpu_travelling.device.orders import Place, Sealed
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import TestWorld, world_of
+from carnet_ref.systems.gpu_travelling import orders
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.orders import Place, Sealed
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, TestWorld, world_of
 
 KEY = bytes(range(32))
 

@@ -8,10 +8,9 @@ import pytest
 
 from carnet_check.conformance import conform
 from carnet_ref.recorder import write_trace
-from carnet_ref.systems.gpu_travelling.parties.deployment import holder_names
+from carnet_ref.systems.gpu_travelling.deployment import holder_names
 from carnet_ref.transport.frames import FrameKind
-from tests.fixtures.fast_parties import ChainTrainer, FastDeployment
-from tests.fixtures.worlds import world_of
+from tests.fixtures.worlds import ChainTrainer, FastDeployment, world_of
 
 DESIGNS = {
     "kernel-answers": ("session-acknowledgements",),

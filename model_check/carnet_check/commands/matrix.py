@@ -1,0 +1,173 @@
+"""The matrix of a verification run: claims by threat models, and in each cell what every engine says.
+
+Eighty columns are enough: where the verdicts of the engines do not fit side by side they stand below one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from carnet_check.engines.interface import Explores, Plan
+from carnet_check.results import Kind, Result, Verdict
+from carnet_check.verification.checks import ANY_THREAT
+from carnet_check.verification.outcome import CampaignOutcome, GoalOutcome
+from carnet_check.verification.planning import Campaign
+from carnet_check.wording import list_assumptions
+from carnet_command.text import counted, hanging, report_width, wrapped
+
+NOT_CLAIMED = "–"
+EXPECTED_FALL = "*"
+WIDE = 120
+GAP = 2
+
+
+def matrices(outcome: CampaignOutcome, width: int = 80) -> list[str]:
+    """Return one table for each variant, with the assumptions, the goals and whatever is not as expected."""
+    campaign = outcome.campaign
+    lines: list[str] = []
+    for plan in campaign.plans:
+        rows = [row for row in outcome.results if row.variant == plan.protocol.variant]
+        lines += [*_title(campaign, plan), *_table(campaign, plan, rows, width), ""]
+        lines += [*_assumptions(campaign, rows), *_goals(outcome, plan), *_liveness(rows), *_unexpected(rows)]
+    if campaign.declared:
+        lines += wrapped("declared", ", ".join(campaign.declared) + " (named, not stated yet: never counted)")
+    for note in outcome.notes:
+        lines += wrapped("note", note)
+    return lines
+
+
+def _title(campaign: Campaign, plan: Plan) -> list[str]:
+    label = f" ({plan.label})" if plan.label else ""
+    variants = campaign.request.source.family.variants
+    title = variants[plan.protocol.variant].title
+    name = f"{plan.protocol.id} · {plan.protocol.variant}{label}"
+    return ["", *hanging(name), *([] if title == "as written" else hanging(f"  {title}")), ""]
+
+
+def _table(campaign: Campaign, plan: Plan, rows: Sequence[Result], width: int) -> list[str]:
+    claims = list(dict.fromkeys(claim.name for claim, _ in plan.pairs))
+    if not claims:
+        return []
+    threats = [threat.id for threat in plan.threats]
+    verdicts = _by_cell(rows)
+    cells = {(c, t): _cell(campaign, verdicts.get((c, t), {})) for c in claims for t in threats}
+    beside = width >= WIDE or _fits([claims, *([t, *_joined(cells, t)] for t in threats)], width)
+    parts = {key: ["·".join(cell)] if beside else cell for key, cell in cells.items()}
+    widths = [_width(["claim", *claims])]
+    widths += [
+        _width([t, *(text for (_, other), cell in parts.items() if other == t for text in cell)]) for t in threats
+    ]
+    lines = [_line(["claim", *threats], widths), "─" * min(sum(widths) + GAP * (len(widths) - 1), report_width())]
+    for claim in claims:
+        height = max(len(parts[claim, threat]) for threat in threats)
+        for level in range(height):
+            row = [_at(parts[claim, threat], level) for threat in threats]
+            lines.append(_line([claim if level == 0 else "", *row], widths))
+    if any(EXPECTED_FALL in text for cell in cells.values() for text in cell):
+        lines += hanging(f"{EXPECTED_FALL} expected: the claim is not made there, and the run shows the attack")
+    return lines
+
+
+def _by_cell(rows: Iterable[Result]) -> Mapping[tuple[str, str], Mapping[str, Result]]:
+    found: dict[tuple[str, str], dict[str, Result]] = {}
+    for row in rows:
+        if row.kind is Kind.CLAIM:
+            found.setdefault((row.claim, row.threat), {})[row.engine] = row
+    return found
+
+
+def _cell(campaign: Campaign, engines: Mapping[str, Result]) -> list[str]:
+    """Return what each engine says, in the engines' order; what is not as expected is marked."""
+    cell = []
+    for engine in campaign.engines:
+        if engine.name in engines:
+            row = engines[engine.name]
+            word = f"{row.verdict} {row.bound}" if row.verdict is Verdict.HOLDS_TO else str(row.verdict)
+            fallen = row.verdict is Verdict.VIOLATED and row.as_expected
+            cell.append(word + (EXPECTED_FALL if fallen else "" if row.as_expected else "!"))
+    return cell or [NOT_CLAIMED]
+
+
+def _joined(cells: Mapping[tuple[str, str], list[str]], threat: str) -> list[str]:
+    return ["·".join(cell) for (_, other), cell in cells.items() if other == threat]
+
+
+def _fits(columns: Sequence[Sequence[str]], width: int) -> bool:
+    return sum(_width(column) for column in columns) + GAP * (len(columns) - 1) <= width
+
+
+def _width(texts: Iterable[str]) -> int:
+    return max((len(text) for text in texts), default=0)
+
+
+def _at(cell: Sequence[str], level: int) -> str:
+    return cell[level] if level < len(cell) else ""
+
+
+def _line(texts: Sequence[str], widths: Sequence[int]) -> str:
+    return (" " * GAP).join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)).rstrip()
+
+
+def _assumptions(campaign: Campaign, rows: Sequence[Result]) -> list[str]:
+    """Say for each claim which assumptions its proofs used; equal answers share a line."""
+    used: dict[str, set[str]] = {}
+    for row in rows:
+        if row.verdict is Verdict.PROVED:
+            used.setdefault(row.claim, set()).update(row.assumptions)
+    lines = []
+    if used:
+        indent = max(len(claim) for claim in used) + 4
+        lines += hanging("assumptions that the proofs rest on, beside those of the threat model")
+        for claim, ids in used.items():
+            lines += wrapped(f"  {claim}", list_assumptions(ids), indent)
+    exploring = {engine.name for engine in campaign.engines if isinstance(engine, Explores)}
+    explored = {id for row in rows if row.engine in exploring for id in row.assumptions}
+    if explored:
+        lines += wrapped("explored instances take for granted ", list_assumptions(explored), 36)
+    return [*lines, ""] if lines else []
+
+
+def _liveness(rows: Sequence[Result]) -> list[str]:
+    """Say what happens in the end, and by whose fairness; what one engine says of several threat models is one line."""
+    lively = [row for row in rows if row.kind is Kind.LIVENESS]
+    indent = max((len(row.claim) for row in lively), default=0) + 4
+    lines = []
+    for row in (each for each in lively if each.threat == ANY_THREAT):
+        lines += wrapped(f"  {row.claim}", f"{row.verdict}: {row.detail}", indent)
+    together: dict[tuple[str, str, str], list[Result]] = {}
+    for row in (each for each in lively if each.threat != ANY_THREAT):
+        together.setdefault((row.claim, row.engine, str(row.verdict)), []).append(row)
+    for (name, engine, verdict), alike in together.items():
+        lines += wrapped(f"  {name}", f"{verdict} under {', '.join(row.threat for row in alike)} ({engine})", indent)
+    return ["liveness (what happens in the end)", *lines, ""] if lines else []
+
+
+def _goals(outcome: CampaignOutcome, plan: Plan) -> list[str]:
+    goals = [goal for goal in outcome.goals if goal.variant == plan.protocol.variant]
+    if not goals:
+        return []
+    indent = max(len(goal.goal) for goal in goals) + 4
+    lines = hanging("goals (what must be reachable, or every pass would be worthless)")
+    for goal in goals:
+        lines += wrapped(f"  {goal.goal}", _reached(goal), indent)
+    return [*lines, ""]
+
+
+def _reached(goal: GoalOutcome) -> str:
+    if not goal.reached:
+        return f"NOT REACHED: {goal.sentence}"
+    directed = ", in a directed run of more rounds" if goal.directed else ""
+    return f"reached in {counted(goal.steps or 0, 'step')} under {goal.threat}{directed}"
+
+
+def _unexpected(rows: Sequence[Result]) -> list[str]:
+    """List what is not as expected, each with why."""
+    wrong = [row for row in rows if not row.as_expected]
+    if not wrong:
+        return []
+    lines = ["not as expected"]
+    for row in wrong:
+        what = row.claim if row.kind is Kind.CLAIM else f"{row.kind} {row.claim}"
+        lines += hanging(f"  {row.verdict}  {what} · {row.threat} · {row.engine} (expected {row.expected})")
+        lines += wrapped("", row.detail, 4)
+    return [*lines, ""]

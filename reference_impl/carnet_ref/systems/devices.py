@@ -1,0 +1,69 @@
+"""Devices that a vendor certified, and what the key exchanges and ciphers of several systems have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from carnet_ref.crypto.primitives import KEY_BYTES, NONCE_BYTES, TAG_BYTES, hkdf_sha384, sign_p384, verify_p384
+from carnet_ref.wire import join
+
+_FIRST_COUNTER = (2).to_bytes(4, "big")
+"""The counter of the first block of plaintext; the one before masks the tag (SP 800-38D, section 7.1)."""
+
+
+@contextmanager
+def refused_as(kind: type[Exception], *errors: type[Exception]) -> Iterator[None]:
+    """Raise any of these errors as one of a system's own, which says the same."""
+    try:
+        yield
+    except errors as error:
+        raise kind(str(error)) from None
+
+
+def new_identity() -> ec.EllipticCurvePrivateKey:
+    """Return a key for a device, or for a vendor."""
+    return ec.generate_private_key(ec.SECP384R1())
+
+
+def point(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return the public half of a key, as an uncompressed point."""
+    return key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+
+
+def certify(label: bytes, root: ec.EllipticCurvePrivateKey, identity: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return the vendor's certificate of a device, for the use that the label names."""
+    return sign_p384(root, join(label, point(identity)))
+
+
+def verify_under(point: bytes, signature: bytes, signed: bytes, what: str) -> None:
+    """Verify a signature. Raises AuthenticationError if it does not verify, and ValueError if ``point`` is none."""
+    verify_p384(ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP384R1(), point), signature, signed, what)
+
+
+def derived_keys(secret: bytes, salt: bytes, label: bytes, count: int) -> list[bytes]:
+    """Return so many keys that hang on an agreed secret."""
+    drawn = hkdf_sha384(secret, salt, label, count * KEY_BYTES)
+    return [drawn[at : at + KEY_BYTES] for at in range(0, len(drawn), KEY_BYTES)]
+
+
+def decrypt_unverified(key: bytes, nonce: bytes, ciphertext: bytes) -> bytes:
+    """Decrypt what AES-GCM encrypted, without its tag: nothing is verified, and anybody may have made it."""
+    decryptor = Cipher(AES(key), CTR(nonce + _FIRST_COUNTER)).decryptor()
+    return decryptor.update(ciphertext) + decryptor.finalize()
+
+
+def decrypt_message_unverified(key: bytes, message: bytes) -> bytes:
+    """Decrypt an IV and what AES-GCM encrypted under it, and look at the tag behind it never."""
+    return decrypt_unverified(key, message[:NONCE_BYTES], message[NONCE_BYTES:-TAG_BYTES])
+
+
+def exclusive_or(left: bytes, right: bytes) -> bytes:
+    """Return the bytes of both, XOR, as far as the shorter one goes."""
+    return bytes(one ^ other for one, other in zip(left, right, strict=False))

@@ -1,0 +1,267 @@
+"""The GPU and the ends of the link in ablated designs: what each lacks, by the defence that is off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from carnet_ref.crypto.primitives import NONCE_BYTES, Random
+from carnet_ref.device import CopyEngines, Opened, Region
+from carnet_ref.keys import Direction, EngineChannel, IvCounter, LinkKeys, Opener, Sealer
+from carnet_ref.keys.usage import KeyUsage
+from carnet_ref.systems.gpu_travelling.device import Device, Firmware
+from carnet_ref.systems.gpu_travelling.keys import FIRST_CHANNEL, EnginePerHolder
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.orders import Command, Place, Report, Rotate, Rotated, encode, placed, with_place
+from carnet_ref.systems.gpu_travelling.roles.links import BorrowedLink, Incoming, Link
+from carnet_ref.transport.frames import FrameKind
+
+
+class OneChannel(EnginePerHolder):
+    """Each epoch of an engine has the first channel; its key bytes are the same, and so are its IVs."""
+
+    def _place(self, owner: str) -> tuple[int, int]:
+        engine, _ = super()._place(owner)
+        return engine, FIRST_CHANNEL
+
+
+class KeepsCode(Device):
+    """An upload leaves code that is there."""
+
+    def replace_code(self, code: bytes) -> None:
+        """Write the code only where there is none."""
+        if not self.memory.content(Region.CODE):
+            super().replace_code(code)
+
+
+class KeepsBuffer(Device):
+    """A scrub leaves the dataset buffer."""
+
+    def clear_buffer(self) -> None:
+        """Leave the buffer as it is."""
+
+
+class KeepsWorkspace(Device):
+    """A scrub leaves what training derived from the dataset."""
+
+    def clear_workspace(self) -> None:
+        """Leave the workspace as it is."""
+
+
+DEVICES: Final[Mapping[str, type[Device]]] = {
+    "code-reupload": KeepsCode,
+    "scrub-buffer": KeepsBuffer,
+    "scrub-workspace": KeepsWorkspace,
+}
+"""What a device does without each defence."""
+
+
+class NeverRetires(CopyEngines):
+    """Engines that were left go on taking traffic."""
+
+    def retire(self) -> None:
+        """Leave every engine as it is."""
+
+
+class EngineKeepsReceiving(CopyEngines):
+    """A rotation at return leaves the holder's half to the device as it is."""
+
+    def receive_under(self, keys: LinkKeys) -> None:
+        """Take new keys only when the GPU travels, and at first."""
+        if keys.owner != ORCHESTRATOR or not self.live:
+            super().receive_under(keys)
+
+
+class EngineKeepsSending(CopyEngines):
+    """A rotation at return leaves the half from the device as it was lent."""
+
+    def send_under(self, keys: LinkKeys) -> None:
+        """Take new keys only when the GPU travels, and at first."""
+        if keys.owner != ORCHESTRATOR or keys.epoch == 0:
+            super().send_under(keys)
+
+
+class BelievesCounters(CopyEngines):
+    """Messages are opened at the counter value that their sender claims."""
+
+    def open(self, engine: int, ciphertext: bytes, claimed: int) -> Opened:
+        """Decrypt at the claimed counter value."""
+        receiving = self._live(engine)
+        receiving.opener = self._opener(receiving.keys, claimed)
+        return super().open(engine, ciphertext, claimed)
+
+
+class RestartsCounters(CopyEngines):
+    """Half a rotation is possible: counters restart, and the keys stay."""
+
+    def restart_counters(self) -> None:
+        """Start every counter again under the same keys."""
+        for receiving in list(self._receiving.values()):
+            self._load(receiving.keys)
+        self._sealer = self._sealer_of(self._sending)
+
+
+class Reloads(CopyEngines):
+    """An engine can be loaded again with a key that it left."""
+
+    def reload(self, keys: LinkKeys) -> None:
+        """Take traffic under ``keys`` again, and under no others."""
+        self._receiving.clear()
+        self._load(keys)
+        self._sending, self._sealer = keys, self._sealer_of(keys)
+
+
+ENGINES: Final[Mapping[str, type[CopyEngines]]] = {
+    "engine-retirement": NeverRetires,
+    "rotation-in-h2d": EngineKeepsReceiving,
+    "rotation-in-d2h": EngineKeepsSending,
+    "gpu-implicit-iv": BelievesCounters,
+    "atomic-rotation": RestartsCounters,
+    "no-engine-reload": Reloads,
+}
+"""What copy engines do without each defence."""
+
+
+ON_LINK: Final = b"report"
+"""What a report on the link begins with, to tell it from what else goes home."""
+_CHANNEL: Final = 1 << 63
+"""What the channel counter of reports is ahead of that of the epoch."""
+
+
+def seal_on_link(keys: LinkKeys, place: Place, report: Report) -> bytes:
+    """Return the body of a frame with a report, under these keys."""
+    return _sealed(keys, place, encode(report))
+
+
+def to_send(place: Place, report: Report) -> bytes:
+    """Return what code on the GPU has the engine send, to pass for the firmware's report."""
+    return ON_LINK + with_place(place, encode(report))
+
+
+def open_on_link(keys: LinkKeys, place: Place, sealed: bytes) -> bytes:
+    """Return a report that was made under these keys. Raises AuthenticationError if it was not."""
+    return Opener(keys.d2h, _ivs(keys, place), KeyUsage()).open(sealed)
+
+
+def split_report(body: bytes) -> tuple[Place | None, bytes]:
+    """Return the place of a report on the link and what was sealed; of anything else that goes home, only that.
+
+    Raises MalformedError if the report is too short to have a place.
+    """
+    return placed(body.removeprefix(ON_LINK)) if body.startswith(ON_LINK) else (None, body)
+
+
+def unmasked(keys: LinkKeys, place: Place | None) -> bytes:
+    """Return what the IV of a report, or of the first message home beside reports, is before it is masked."""
+    keys = replace(keys, d2h_mask=bytes(NONCE_BYTES))
+    return (keys.ivs(Direction.D2H) if place is None else _ivs(keys, place)).advance()
+
+
+def _sealed(keys: LinkKeys, place: Place, report: bytes) -> bytes:
+    return ON_LINK + with_place(place, Sealer(keys.d2h, _ivs(keys, place), KeyUsage()).seal(report))
+
+
+def _ivs(keys: LinkKeys, place: Place) -> IvCounter:
+    channel = EngineChannel(keys.channel | _CHANNEL, keys.engine, Direction.D2H, keys.epoch)
+    return IvCounter(channel, place.number, keys.d2h_mask)
+
+
+class ReportsOnLink(Firmware):
+    """Reports go under the live half of the link that the device sends with."""
+
+    def report(self, place: Place, report: Report) -> tuple[FrameKind, bytes]:
+        """Return a report, as a copy engine makes it; that of a rotation goes under the key that was taken."""
+        keys = self.engines.taken if isinstance(report, Rotated) else self.engines.sending
+        return FrameKind.D2H, seal_on_link(keys, place, report)
+
+    def copied_home(self, data: bytes) -> bytes:
+        """Return what the engine makes of any bytes: in the channel of reports too, which is one like any other."""
+        if not data.startswith(ON_LINK):
+            return super().copied_home(data)
+        place, report = placed(data.removeprefix(ON_LINK))
+        return _sealed(self.engines.sending, place, report)
+
+
+FIRMWARE: Final[Mapping[str, type[Firmware]]] = {"session-acknowledgements": ReportsOnLink}
+"""What firmware does without each defence."""
+
+
+class HearsTheLink(Link):
+    """Reports come over the link, under the half that the device sends with, in a channel of their own."""
+
+    def open_report(self, sealed: bytes) -> tuple[Place, bytes]:
+        """Open what came under the live key, or under the key that a rotation is under way to.
+
+        Raises AuthenticationError if it was made without that key.
+        """
+        place, rest = placed(sealed.removeprefix(ON_LINK))
+        begun = self.pending if self.awaited is not None and self.awaited.number == 0 else None
+        return place, open_on_link(begun or self.incoming, place, rest)
+
+
+class LendsOneKey(Link):
+    """Every holder is lent the key that the first one was lent."""
+
+    _lent: tuple[Rotate, LinkKeys] | None = None
+
+    def draw(self, owner: str, random: Random) -> Rotate:
+        """Return the first order again, for any holder but the first."""
+        if owner == ORCHESTRATOR:
+            return super().draw(owner, random)
+        if self._lent is None:
+            order = super().draw(owner, random)
+            self._lent = None if self.pending is None else (order, self.pending)
+            return order
+        order, keys = self._lent
+        self.expect(replace(keys, owner=owner))
+        return order
+
+
+class LinkKeepsSending(Link):
+    """A rotation at return leaves the half to the device as it was lent."""
+
+    def send_under(self, keys: LinkKeys) -> None:
+        """Take a new key only when the GPU travels."""
+        if keys.owner != ORCHESTRATOR:
+            super().send_under(keys)
+
+
+class LinkKeepsReceiving(Link):
+    """A rotation at return leaves the half from the device as it was."""
+
+    def receive_under(self, pending: Incoming) -> None:
+        """Take a new key only when the GPU travels."""
+        if pending.keys.owner != ORCHESTRATOR:
+            super().receive_under(pending)
+
+
+class SetsCounterBack(Link):
+    """Every order goes under the first counter value, as after a snapshot was restored."""
+
+    def seal(self, command: Command) -> tuple[int, bytes]:
+        """Count from the start again, and seal."""
+        self._outgoing = self._sending(self.keys)
+        return super().seal(command)
+
+
+class BorrowerSetsCounterBack(BorrowedLink):
+    """Every chunk goes under the first counter value of the grant, as after a snapshot was restored."""
+
+    def seal(self, command: Command) -> tuple[int, bytes]:
+        """Count from the start again, and seal."""
+        self.count_from_start()
+        return super().seal(command)
+
+
+LINKS: Final[Mapping[str, type[Link]]] = {
+    "fresh-key": LendsOneKey,
+    "rotation-in-h2d": LinkKeepsSending,
+    "rotation-in-d2h": LinkKeepsReceiving,
+    "sender-iv-monotonic": SetsCounterBack,
+    "session-acknowledgements": HearsTheLink,
+}
+"""What the orchestrator's end does without each defence."""
+
+BORROWED_LINKS: Final[Mapping[str, type[BorrowedLink]]] = {"sender-iv-monotonic": BorrowerSetsCounterBack}
+"""What a holder's end does without each defence."""

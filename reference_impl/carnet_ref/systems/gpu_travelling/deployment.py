@@ -1,0 +1,378 @@
+"""Who takes part in a run: one GPU, one orchestrator, holders, and the simulated hardware they attest with.
+
+Everything that has to be the same in separate processes is derived from one seed: certificates, enrolment keys, texts.
+Keys of sessions, channels and epochs are drawn at random by whoever makes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from carnet_ref.attestation.composite import INSTANCE_BYTES
+from carnet_ref.attestation.nvidia.report import DebugState
+from carnet_ref.attestation.simulated.authority import derived, derived_key
+from carnet_ref.attestation.simulated.gpu import CURRENT, OUTDATED, SimulatedGpu, SimulatedVendor
+from carnet_ref.attestation.simulated.td import SimulatedPlatform, SimulatedTd
+from carnet_ref.crypto.primitives import Random
+from carnet_ref.device import Mode
+from carnet_ref.journal import Journal, Remembered
+from carnet_ref.keys import UsageLimits
+from carnet_ref.marks import enforces
+from carnet_ref.spdm.session import key_bytes
+from carnet_ref.systems.gpu_travelling import evidence
+from carnet_ref.systems.gpu_travelling.names import GPU, ORCHESTRATOR
+from carnet_ref.systems.gpu_travelling.roles.attestation import Agreed, Responder
+from carnet_ref.systems.gpu_travelling.roles.gpu import Gpu, Hardware
+from carnet_ref.systems.gpu_travelling.roles.holder import Holder, HolderSetup
+from carnet_ref.systems.gpu_travelling.roles.job import EMPTY_BOOKS, Books, Checkpoint, Terms, Tools
+from carnet_ref.systems.gpu_travelling.roles.orchestrator import SECURE, Orchestrator, Procedures
+from carnet_ref.training import Trainer, text_of, trainer_named
+from carnet_ref.training.characters import CharacterModel
+from carnet_ref.transport.platform import Platform
+from carnet_ref.wire import MalformedError, join, number
+from carnet_spec.trace import Header
+
+HOLDER_NAMES: Final = ("alice", "anna", "anton", "agnes")
+MADE: Final = datetime(2026, 1, 1, tzinfo=UTC)
+"""When the simulated hardware was made, and the time that simulated verifiers appraise at."""
+GPU_NAME: Final = "gpu1"
+LEAST_SLOTS: Final = 6
+"""Counter values that the orders of one epoch take."""
+LEAKED: Final = "sold1"
+"""A genuine GPU whose device key leaked, so that its certificate is revoked."""
+FAKE: Final = "fake"
+"""What the names of fakes begin with."""
+BESIDE_PAYLOAD: Final = 1 << 16
+"""Bytes of a frame that carries evidence, or beside a model or a chunk, at most."""
+
+
+_PLAIN = (
+    "holders",
+    "rounds",
+    "schedule",
+    "chunks",
+    "chunk_bytes",
+    "lease",
+    "patience",
+    "key_messages",
+    "save_every",
+    "gpu_name",
+)
+"""Settings that are JSON values as they are."""
+
+
+def holder_names(count: int) -> tuple[str, ...]:
+    """Return the names of the first ``count`` holders, as the specification's instances name them."""
+    return (*HOLDER_NAMES, *(f"holder{number}" for number in range(len(HOLDER_NAMES) + 1, count + 1)))[:count]
+
+
+def extent(lines: Iterable[str]) -> tuple[int, int]:
+    """Return how many sessions the steps in a trace's lines open, and the largest value of any counter in them."""
+    sessions = counted = 0
+    for line in lines:
+        step = json.loads(line)
+        sessions += step.get("action") == "open_session"
+        counted = max(counted, *(int(value) for value in step.get("args", {}).values() if value.isdecimal()), 0)
+    return max(1, sessions), counted
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a deployment makes its roles of."""
+
+    hardware: Hardware = field(default_factory=Hardware)
+    gpu_verifier: type[evidence.GpuVerifier] = evidence.GpuVerifier
+    quote_verifier: type[evidence.TdVerifier] = evidence.TdVerifier
+    procedures: Procedures = SECURE
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Makes the roles of a run.
+
+    ``chunks`` of ``chunk_bytes`` each are a holder's dataset, the same at every hand-over. ``key_messages`` is how many
+    messages one key may protect, if that is to be fewer than the driver's limits allow. After ``save_every`` rounds the
+    model comes home even where it need not, if that is not 0. ``gpu_name`` is the GPU that is plugged in, ``mode`` how
+    it was booted. ``instance`` is the orchestrator that the holders agreed on; without one they agreed on the one that
+    first starts with this seed.
+    """
+
+    holders: tuple[str, ...]
+    rounds: int
+    schedule: str = "engine-per-holder"
+    chunks: int = 3
+    chunk_bytes: int = 2048
+    lease: float = 60.0
+    patience: float = 30.0
+    key_messages: int | None = None
+    save_every: int = 0
+    gpu_name: str = GPU_NAME
+    mode: Mode = Mode.CONFIDENTIAL
+    instance: bytes | None = None
+    seed: bytes = b"carnet run on simulated hardware"
+    trainer: Trainer = field(default_factory=CharacterModel)
+
+    def orchestrator(
+        self,
+        random: Random,
+        kept: Checkpoint | None = None,
+        books: Books = EMPTY_BOOKS,
+        resumed: bool = False,
+        instance: bytes | None = None,
+    ) -> Orchestrator:
+        """Return the orchestrator, from the start or from what an earlier one kept; another ``instance`` if so told."""
+        verifier = self.gpu_verifier
+        quoter = evidence.TdQuoter(self._td, instance or self.agreed.instance)
+        tools = Tools(random, lambda: verifier.requester(random), verifier, quoter, self.trainer)
+        return Orchestrator(self.terms, tools, kept, books, resumed, self.parts.procedures)
+
+    def holder(self, name: str, random: Random, accepted: tuple[str, ...] = ()) -> Holder:
+        """Return a holder that was granted the epochs ``accepted`` before."""
+        machine, verifier = self._machine, self.parts.quote_verifier
+        appraiser = verifier(machine.anchors, machine.collateral, self._measurement, lambda: MADE)
+        return Holder(self.holder_setup(name), random, appraiser, accepted)
+
+    def holder_setup(self, name: str) -> HolderSetup:
+        """Return what a holder brings."""
+        return HolderSetup(
+            name,
+            self.enrolment_key(name),
+            lambda _: self.dataset(name),
+            self.agreed,
+            self.patience,
+        )
+
+    def gpu(self, random: Random, mode: Mode | None = None, name: str = "", shown: str = "") -> Gpu:
+        """Return a GPU that was just switched on: the one that is plugged in, or another.
+
+        Its reports say the mode it was booted into. One that has the device key of another GPU is ``shown`` as that.
+        """
+        first, name = mode or self.mode, name or self.gpu_name
+        booted: list[Gpu] = []
+
+        def responder() -> Responder:
+            now = booted[0].device.mode if booted else first
+            return evidence.gpu_responder(self.silicon(shown or name, now), random)
+
+        booted.append(self.gpu_with(name, responder, first))
+        return booted[0]
+
+    def gpu_with(self, name: str, new_responder: Callable[[], Responder], mode: Mode) -> Gpu:
+        """Return a GPU that was just switched on, with these ends of its sessions."""
+        return Gpu(name, self.schedule, new_responder, self.trainer, mode, self.limits, self.parts.hardware)
+
+    def silicon(self, name: str = GPU_NAME, mode: Mode = Mode.CONFIDENTIAL) -> SimulatedGpu:
+        """Return what makes a GPU's certificates and reports; a fake has another maker, and lies about the rest."""
+        return SimulatedGpu(
+            self.seed + name.encode(),
+            MADE,
+            vendor=self.forger if name.startswith(FAKE) else self.vendor,
+            imitated=self.vendor,
+            firmware=OUTDATED if mode is Mode.OUTDATED else CURRENT,
+            mode=evidence.OPEN_MODE if mode is Mode.OPEN else 0,
+            debug=DebugState.INVASIVE if mode is Mode.DEBUG else DebugState.NONE,
+        )
+
+    @cached_property
+    def parts(self) -> Parts:
+        """What the roles are made of."""
+        return Parts()
+
+    @cached_property
+    def vendor(self) -> SimulatedVendor:
+        """Who makes genuine GPUs."""
+        return SimulatedVendor(self.seed, MADE)
+
+    @cached_property
+    def forger(self) -> SimulatedVendor:
+        """Who makes fakes, with roots that nobody trusts."""
+        return SimulatedVendor(self.seed + FAKE.encode(), MADE)
+
+    @cached_property
+    def services(self) -> evidence.VendorServices:
+        """What vendors hand out: those whom a certificate names answer for it, a forger for its own."""
+        revoked = frozenset(self.silicon(LEAKED).certificates[1:2])
+
+        def answers(chain: tuple[x509.Certificate, ...]) -> tuple[bytes, ...]:
+            own = chain[-1] == self.forger.devices[0].certificate
+            return (self.forger if own else self.vendor).answers(chain, revoked)
+
+        return evidence.VendorServices(self.vendor.reference_values, answers)
+
+    def dataset(self, holder: str) -> tuple[bytes, ...]:
+        """Return the chunks that are the holder's dataset."""
+        text = text_of(holder, self.chunks * self.chunk_bytes)
+        return tuple(text[start : start + self.chunk_bytes] for start in range(0, len(text), self.chunk_bytes))
+
+    def enrolment_key(self, holder: str) -> ec.EllipticCurvePrivateKey:
+        """Return the key that the holder is enrolled with."""
+        return derived_key(self.seed, f"enrolment of {holder}", ec.SECP384R1())
+
+    def orchestrator_from(self, journal: Remembered, random: Random) -> Orchestrator:
+        """Return the orchestrator that goes on from what its journal says.
+
+        Raises MalformedError if the journal says something that no orchestrator wrote.
+        """
+        saved, resumed = journal.last("saved"), journal.last("session") is not None
+        kept = Checkpoint.first(self.trainer.first_model()) if saved is None else Checkpoint.parse(saved)
+        books = Books.of(journal.all("ledger"), journal.all("returned"), journal.all("lost"), kept)
+        return self.orchestrator(random, kept, books, resumed, self._instance_in(journal, random))
+
+    def founded(self, journal: Journal, random: Random) -> Deployment:
+        """Return the deployment whose holders agree on the instance that this journal of an orchestrator is of.
+
+        This stands for what they do outside of the protocol: they ask the instance that they start which one it is. An
+        older journal put back whole, or a copy of one, starts the same instance again, and nothing here tells: that the
+        key of an orchestrator's journals is in the hands of one instance at a time is part of what is agreed on. Raises
+        MalformedError if the journal says something that no orchestrator wrote.
+        """
+        if journal.last("instance") is None:
+            journal.append("instance", random(INSTANCE_BYTES))
+        return replace(self, instance=self._instance_in(journal, random))
+
+    def _instance_in(self, journal: Remembered, random: Random) -> bytes:
+        """Return which instance a journal is of; one that starts without a journal is another than was agreed on."""
+        kept = journal.last("instance")
+        if kept is None:
+            kept = self.agreed.instance if self.instance is None else random(INSTANCE_BYTES)
+            journal.append("instance", kept)
+        if len(kept) != INSTANCE_BYTES:
+            raise MalformedError("journal", f"an instance of {INSTANCE_BYTES} bytes", f"{len(kept)}")
+        return kept
+
+    def holder_from(self, journal: Journal, name: str, random: Random) -> Holder:
+        """Return the holder that remembers every epoch it was granted."""
+        return self.holder(name, random, tuple(each.decode("utf-8") for each in journal.all("accepted")))
+
+    def journal_owner(self, name: str) -> bytes:
+        """Return what a party's journal is bound to: the job, and the party's name in it."""
+        return join(self.terms.manifest(self.trainer).encode(), number(self.rounds), name.encode("utf-8"))
+
+    # -- for the transport -------------------------------------------------------------------------
+
+    maker: ClassVar[str] = f"{__name__}:Deployment.of"
+    leader: ClassVar[str] = ORCHESTRATOR
+    device: ClassVar[str] = GPU
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """The orchestrator, and all holders."""
+        return (ORCHESTRATOR, *self.holders)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `of` makes the same deployment of."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        instance = None if self.instance is None else self.instance.hex()
+        plain |= {"mode": self.mode.value, "instance": instance}
+        return {**plain, "trainer": self.trainer.name, "hidden": self.trainer.hidden}
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Deployment:
+        """Return the deployment that has these settings."""
+        return cls(**cls.arguments(settings))
+
+    @classmethod
+    def arguments(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the deployment with these settings is made with."""
+        plain = {name: settings[name] for name in _PLAIN}
+        instance = settings["instance"]
+        made = {"mode": Mode(settings["mode"]), "instance": None if instance is None else bytes.fromhex(instance)}
+        trainer = trainer_named(settings["trainer"], settings["hidden"])
+        return {**plain, **made, "holders": tuple(settings["holders"]), "trainer": trainer}
+
+    @enforces("REQ-PLATFORM-01")
+    def platform(self) -> Platform:
+        """Return the platform that routes the GPU, at first to the orchestrator."""
+        return Platform(ORCHESTRATOR, GPU)
+
+    def device_role(self, random: Random) -> Gpu:
+        """Return the GPU."""
+        return self.gpu(random)
+
+    def party(self, name: str, journal: Journal, random: Random) -> Orchestrator | Holder:
+        """Return the orchestrator or a holder, with what its journal says."""
+        if name == ORCHESTRATOR:
+            return self.orchestrator_from(journal, random)
+        return self.holder_from(journal, name, random)
+
+    @property
+    def design(self) -> str:
+        """The digest of the design, which every party's log begins with."""
+        return self.header().design
+
+    def header(self, lines: Iterable[str] = ()) -> Header:
+        """Return the first line of the trace that has these lines; the judge chooses the threat model."""
+        sessions, counted = extent(lines)
+        sizes = {
+            "holders": len(self.holders),
+            "corrupt": 0,
+            "chunks": self.chunks,
+            "rounds": self.rounds,
+            "sessions": sessions,
+            "slots": max(LEAST_SLOTS, counted + 2),
+        }
+        return Header("gpu-travelling", self.schedule, self.removed, "", tuple(sizes.items()), checked=True)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The defences of the specification that the design lacks: none."""
+        return ()
+
+    @property
+    def largest_frame(self) -> int:
+        """Bytes of a frame at most: the model or a chunk, and beside it what evidence, names and tags take."""
+        return BESIDE_PAYLOAD + max(len(self.trainer.first_model()), self.chunk_bytes)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """The job."""
+        enrolled = {name: self.enrolment_key(name).public_key() for name in self.holders}
+        return Terms(
+            self.holders,
+            self.rounds,
+            self.schedule,
+            enrolled,
+            self.lease,
+            self.patience,
+            save_every=self.save_every,
+            limits=self.limits,
+        )
+
+    @cached_property
+    def agreed(self) -> Agreed:
+        """What the holders agreed on."""
+        manifest = self.terms.manifest(self.trainer).encode()
+        return Agreed(manifest, self.instance or derived(self.seed, "first instance", INSTANCE_BYTES))
+
+    @property
+    def limits(self) -> UsageLimits:
+        """How much a link key may protect."""
+        messages = self.key_messages
+        return UsageLimits.for_advantage() if messages is None else UsageLimits.for_messages(messages)
+
+    @cached_property
+    def gpu_verifier(self) -> evidence.GpuVerifier:
+        """What appraises GPUs for the orchestrator."""
+        names = {key_bytes(self.silicon(name).key.public_key()): name for name in (GPU_NAME, LEAKED)}
+        return self.parts.gpu_verifier(self.vendor.anchors, lambda: MADE, names, self.services, CURRENT)
+
+    @cached_property
+    def _machine(self) -> SimulatedPlatform:
+        return SimulatedPlatform(self.seed, MADE)
+
+    @property
+    def _measurement(self) -> bytes:
+        return derived(self.seed, "orchestrator image", 48)
+
+    @cached_property
+    def _td(self) -> SimulatedTd:
+        return self._machine.td(self._measurement)

@@ -1,0 +1,219 @@
+"""The device without its session, and its firmware: memory, what runs on it, and which orders are carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from carnet_ref.crypto.primitives import sha384
+from carnet_ref.device import (
+    TRAINING_CODE,
+    CopyEngines,
+    Memory,
+    Mode,
+    Program,
+    Region,
+    Verb,
+    parse_program,
+    run_program,
+)
+from carnet_ref.keys import H100KeySchedule
+from carnet_ref.marks import enforces
+from carnet_ref.systems.gpu_travelling import orders
+from carnet_ref.systems.gpu_travelling.enforcement import Checks
+from carnet_ref.systems.gpu_travelling.names import ORCHESTRATOR as OWNER
+from carnet_ref.training import Outcome, Trainer
+from carnet_ref.transport.frames import FrameKind, ProtocolError
+from carnet_ref.wire import MalformedError
+
+
+class Device:
+    """Memory, code and resident contexts of one GPU, from one boot to the next."""
+
+    def __init__(self, mode: Mode, trainer: Trainer, write_out: Callable[[bytes], None]) -> None:
+        self.memory = Memory()
+        self.mode = mode
+        self._trainer = trainer
+        self._write_out = write_out
+        self._contexts: list[Program] = []
+
+    @property
+    def contexts(self) -> int:
+        """How many resident contexts there are."""
+        return len(self._contexts)
+
+    def store(self, command: orders.Write | orders.Start | orders.Upload) -> None:
+        """Do what came through the link says, and let whatever is resident run.
+
+        Raises MalformedError if it makes no sense; nothing was changed by it.
+        """
+        match command:
+            case orders.Write(address, _, data):
+                self.memory.write(address, data)
+            case orders.Start(program):
+                self._contexts.append(parse_program(program))
+            case orders.Upload():
+                self.upload(command)
+        self.run_resident()
+
+    def clear(self, order: orders.Fence | orders.Scrub) -> orders.Fenced | orders.Scrubbed:
+        """Stop what is resident, or clear what is left of data, let whatever is still resident run, and report."""
+        report: orders.Fenced | orders.Scrubbed
+        match order:
+            case orders.Fence():
+                self._contexts.clear()
+                report = orders.Fenced()
+            case orders.Scrub():
+                self.scrub()
+                left = (Region.BUFFER, Region.WORKSPACE)
+                report = orders.Scrubbed(sum(len(self.memory.content(region)) for region in left))
+        self.run_resident()
+        return report
+
+    def upload(self, command: orders.Upload) -> None:
+        """Overwrite the code, and the model if one came."""
+        self.replace_code(command.code)
+        if command.model:
+            self.memory.replace(Region.MODEL, command.model)
+
+    @enforces("REQ-HOME-03", "code-reupload")
+    def replace_code(self, code: bytes) -> None:
+        """Overwrite the code, whatever code is there."""
+        self.memory.replace(Region.CODE, code)
+
+    def scrub(self) -> None:
+        """Clear the buffer and everything that was derived from it; model and code stay."""
+        self.clear_buffer()
+        self.clear_workspace()
+
+    @enforces("REQ-SCRUB-02", "scrub-buffer")
+    def clear_buffer(self) -> None:
+        """Clear the dataset buffer."""
+        self.memory.clear(Region.BUFFER)
+
+    @enforces("REQ-SCRUB-02", "scrub-workspace")
+    def clear_workspace(self) -> None:
+        """Clear what training derived from the dataset."""
+        self.memory.clear(Region.WORKSPACE)
+
+    @property
+    def listens(self) -> bool:
+        """Whether code that is not the orchestrator's looks into plain host memory for what to do."""
+        programs = (*self._contexts, self._planted(self.memory.content(Region.CODE)))
+        return any(each.verb is Verb.LISTEN for program in programs for each in program)
+
+    def told(self, words: bytes) -> Program:
+        """Do in memory what stands in plain host memory, if code here listens, and return it.
+
+        Raises MalformedError if what stands there makes no sense.
+        """
+        program = parse_program(words) if self.listens else ()
+        run_program(program, self.memory, self._write_out)
+        self._contexts += [parse_program(bytes.fromhex(each.text)) for each in program if each.verb is Verb.START]
+        return program
+
+    @property
+    def model(self) -> bytes:
+        """The model, as it lies in memory."""
+        return self.memory.content(Region.MODEL)
+
+    @enforces("REQ-SESSION-04")
+    def read_back(self, received: int) -> orders.MemoryRead:
+        """Return digests of memory as it is now, and what runs: firmware finds out, and no weights leave the GPU."""
+        return orders.MemoryRead(sha384(self.memory.content(Region.CODE)), sha384(self.model), received, self.contexts)
+
+    def run_resident(self) -> None:
+        """Let contexts run, and code memory if it holds anything but the orchestrator's code."""
+        for program in self._contexts:
+            run_program(program, self.memory, self._write_out)
+        code = self.memory.content(Region.CODE)
+        if code not in {b"", TRAINING_CODE}:
+            run_program(self._planted(code), self.memory, self._write_out)
+
+    def _planted(self, code: bytes) -> Program:
+        try:
+            return parse_program(code)
+        except MalformedError:
+            return ()
+
+    @enforces("REQ-TRAIN-02")
+    def train(self) -> Outcome:
+        """Train; what is derived from the data, the model excepted, goes where every scrub reaches it.
+
+        Whatever else is in code memory runs too, and goes on running. Raises MalformedError if there is no code that
+        trains.
+        """
+        program = parse_program(self.memory.content(Region.CODE))
+        if all(instruction.verb is not Verb.TRAIN for instruction in program):
+            raise MalformedError("code memory", "code that trains", "none that does")
+        outcome = self._trainer.train(self.model, self.memory.content(Region.BUFFER))
+        if planted := tuple(each for each in program if each.verb is not Verb.TRAIN):
+            self._contexts.append(planted)
+        self.memory.replace(Region.MODEL, outcome.model)
+        self.memory.replace(Region.WORKSPACE, outcome.residue)
+        self.run_resident()
+        return outcome
+
+
+class Firmware:
+    """Takes the orders of a session in their sequence, each once, and reports on each; it alone has the keys for that.
+
+    ``heard`` counts the orders of each epoch.
+    """
+
+    def __init__(self, session: H100KeySchedule, engines: CopyEngines, checks: Checks) -> None:
+        self._orders = orders.Sealed(session.key(orders.ORDERS_LABEL))
+        self._reports = orders.Sealed(session.key(orders.REPORTS_LABEL))
+        self.engines = engines
+        engines.ledger.own.update(orders=self._orders.usage, reports=self._reports.usage)
+        self.checks = checks
+        self.heard: dict[int, int] = {}
+
+    def open(self, sealed: bytes) -> tuple[orders.Place, orders.Order]:
+        """Return an order and its place.
+
+        Raises:
+            AuthenticationError: it was not made inside the session, or for another place.
+            MalformedError: it is no order.
+        """
+        place, message = self.checks.verify(
+            "session-orders", "REQ-SESSION-01", lambda: self._orders.open(sealed), saw=sealed, sender=lambda _: OWNER
+        )
+        return place, orders.parse_order(message)
+
+    def take(self, place: orders.Place, order: orders.Order) -> None:
+        """Insist that an order is the next one of a live epoch, and count it; a rotation begins an epoch.
+
+        Raises ProtocolError if it is another one, or of another epoch.
+        """
+        begins = isinstance(order, orders.Rotate)
+        if not begins and place.epoch not in self.engines.live_epochs:
+            raise ProtocolError(f"{place}, which is not live (REQ-SESSION-02)")
+        due = 0 if begins else self.heard.get(place.epoch, 0)
+        told = f"{place}, and number {due} has to come next"
+        saw = (place.epoch, place.number, due)
+        self.checks.require("session-sequence", "REQ-SESSION-02", place.number == due, saw=saw, otherwise=told)
+        self.heard[place.epoch] = place.number + 1
+
+    def submitted(self, order: bytes) -> tuple[orders.Place, orders.Order]:
+        """Return an order that did not come inside the session, and the place that it takes.
+
+        Raises:
+            MalformedError: it is no order.
+            ProtocolError: orders come inside the session, and nowhere else.
+        """
+        told = "an order came through the link"
+        self.checks.require("session-orders", "REQ-SESSION-01", False, saw=order, otherwise=told)
+        epoch = max(self.engines.live_epochs)
+        return orders.Place(epoch, self.heard.get(epoch, 0)), orders.parse_order(order)
+
+    def copied_home(self, data: bytes) -> bytes:
+        """Return what the live engine makes of bytes that code on the GPU has it send home; code needs no key for it.
+
+        Raises KeysError if the key has protected as much as it may, or has no IV left.
+        """
+        return self.engines.seal(orders.encode_copy(orders.Sent(data))).ciphertext
+
+    @enforces("REQ-SESSION-03", "session-acknowledgements")
+    def report(self, place: orders.Place, report: orders.Report) -> tuple[FrameKind, bytes]:
+        """Return a report on an order, sealed in the session, and the path that it takes."""
+        return FrameKind.SESSION, self._reports.seal(place, orders.encode(report))

@@ -1,1 +1,0 @@
-"""Key schedules of GPU Travelling, and the inner key over any of them."""
